@@ -1,12 +1,12 @@
-//! What a cluster brings: how much faster two executors add than one, where each has a way of its
-//! own to the captures that is slow; and the same on one machine, where they share everything.
+//! Benchmark of a cluster: speedup of `add` with two executors over one. In one case each has its
+//! own slow link to the captures; in the other all share one machine.
 //!
 //!     cargo bench --bench cluster
 //!     cargo bench --bench cluster -- --quick --only throttled
 //!
-//! The bucket is a server of this bench that gives each client so many bytes a second, at a port
-//! of its own: what a storage does that is far away, or has many clients. Scheduler and executors
-//! are processes on loopback, an executor with one task at a time.
+//! The bucket is a server of this benchmark. It gives each client a limited rate at a port of its
+//! own, as a remote or busy storage does. Scheduler and executors are processes on loopback, with
+//! one task at a time per executor.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a bench fails by panicking")]
 
 #[path = "cluster/bucket.rs"]
@@ -28,10 +28,10 @@ use support::archive;
 use support::captures::{earlier, make, unpacked};
 use support::cluster::{Cluster, Process};
 
-/// Two executors are so much faster than one, where each has a way of its own.
+/// Required speedup of two executors over one, with separate links.
 const GAIN: f64 = 1.8;
 
-/// What a way carries in a second: far less than an executor analyses.
+/// Rate of a link in bytes per second, far below an executor's analysis rate.
 const RATE: u64 = 20_000_000;
 
 fn main() -> ExitCode {
@@ -57,7 +57,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// A way to the bucket in a process's environment.
+/// Sets a link to the bucket in a process's environment.
 fn behind<'a>(command: &'a mut Command, way: &str) -> &'a mut Command {
     command
         .env("AWS_ENDPOINT_URL", way)
@@ -66,7 +66,7 @@ fn behind<'a>(command: &'a mut Command, way: &str) -> &'a mut Command {
         .env("AWS_REGION", "us-east-1")
 }
 
-/// Runs an `add`; the time it takes, and what it tells.
+/// Runs an `add`, and returns its duration and its record.
 fn timed(command: &mut Command) -> Result<(f64, Value)> {
     let began = Instant::now();
     let output = command.stdin(Stdio::null()).stderr(Stdio::piped()).output()?;
@@ -76,11 +76,11 @@ fn timed(command: &mut Command) -> Result<(f64, Value)> {
     Ok((seconds, serde_json::from_slice(&output.stdout)?))
 }
 
-/// Two executors beside one, each with its own way to a bucket.
+/// Compares two executors with one, each with its own link to a bucket.
 fn throttled(folder: &Path, runs: usize, count: u64) -> Result<Part> {
     let mut bucket = Bucket::default();
     let whole = unpacked("path-capacity-policer.snd");
-    // Captures of many days, so that none is another's copy.
+    // The captures differ in their days, so that none is a copy.
     for day in 0..u32::try_from(count)? {
         bucket.put(format!("in/{day:05}.pcap"), earlier(whole.clone(), day));
     }
@@ -130,7 +130,7 @@ fn throttled(folder: &Path, runs: usize, count: u64) -> Result<Part> {
     Ok(part)
 }
 
-/// One process beside one executor and two, over files of this machine.
+/// Compares one process with one executor and with two, over local files.
 fn machine(folder: &Path, runs: usize, count: u64) -> Result<Part> {
     let captures = folder.join("captures");
     make(&captures, usize::try_from(count)?);

@@ -1,11 +1,11 @@
-//! How long the usual questions take over an archive of very many connections, and how much memory.
+//! Benchmark of the canned questions over a very large archive: time and memory.
 //!
 //!     cargo bench --bench questions
 //!     cargo bench --bench questions -- --rows 1000000
 //!
-//! The archive is that of a firm that has fifty sites with a hundred printers each, of a year. Its
-//! connections are made up, their tables, sums and log are written as `add` writes them. It is
-//! made once below `target/`, 30 GB of it for a hundred million connections, and asked again by the
+//! The archive covers a year of a firm that has fifty sites with a hundred printers each. Its
+//! connections are synthetic; the tables, sums and log are written as `add` writes them. The
+//! archive is made once below `target/`, 30 GB for a hundred million connections, and reused by the
 //! next run with the same number.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a bench fails by panicking")]
 
@@ -24,13 +24,13 @@ use anyhow::{Context as _, Result, ensure};
 use common::{Bench, Bound, Own, Part, bytes_in, grouped, in_turn, median};
 use windlass_archive::sums::Sum;
 
-/// No question takes longer.
+/// Maximum time of an answer in seconds.
 const TIME: f64 = 2.0;
 
-/// What the program may take beside the memory that it is allowed for queries, in MB.
+/// Maximum memory of the program in MB, besides the memory for queries.
 const BESIDE: f64 = 300.0;
 
-/// The memory that is allowed, in MiB.
+/// Memory for queries in MiB.
 const MEMORY: u32 = 1024;
 
 const QUESTIONS: [&str; 5] = [
@@ -88,7 +88,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// The rows of all sums.
+/// Counts the rows of all sums.
 fn count(archive: &Path) -> Result<u64> {
     let counts = Sum::ALL.map(|sum| format!("(select count(*) from {})", sum.id())).join(" + ");
     let query = format!("select {counts} as n");
@@ -109,7 +109,7 @@ fn program(archive: &Path) -> Command {
     command
 }
 
-/// The time that an answer takes, and the memory at its highest, in MB.
+/// Returns the time of an answer in seconds, and the peak memory in MB.
 fn ask(archive: &Path, question: &str) -> Result<(f64, f64)> {
     let query = fs::File::open(repository().join(question))?;
     let began = Instant::now();

@@ -1,5 +1,5 @@
--- Pairs of hosts whose limit changed: that which cost most time in the last seven days of the
--- archive is another than that which did before.
+-- Pairs of hosts whose limit changed: the limit that cost most time in the last seven days of the
+-- archive differs from the one before.
 with charges as (
     select
         sender,

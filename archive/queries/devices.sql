@@ -1,5 +1,5 @@
--- Devices whose receive window limits what they are sent, the worst first, with what each would
--- gain: the rate of the same data at the rate to expect of each connection.
+-- Devices whose receive window limits transfers to them, worst first, with the gain of a change: the
+-- rate of the same data at the expected rate of each connection.
 select
     device,
     service_port,

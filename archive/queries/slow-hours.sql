@@ -1,5 +1,5 @@
--- The slowest hours: the rate at which data moved in the transfers that began in each, and the
--- limit that cost most time in it.
+-- The slowest hours: the rate of the transfers that began in each hour, and the limit that cost most
+-- time in the hour.
 with began as (
     select
         hour,

@@ -1,4 +1,4 @@
-//! The command line: what may be said, without doing any of it.
+//! The command line.
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand};
@@ -8,10 +8,10 @@ use crate::cluster::{executor, scheduler};
 use crate::commands::{add, compact, files, retain};
 use crate::{report, sql};
 
-/// Explains thousands of captures into tables, each once, and asks them with SQL.
+/// Explains thousands of captures into tables, each once, and queries them with SQL.
 ///
-/// An archive is a folder or a prefix of a bucket. What is in it is said by its log: who reads it
-/// sees whole captures only, whoever writes meanwhile, and whoever was killed.
+/// An archive is a folder or a prefix of a bucket, and its log names its content. So readers see
+/// whole captures only, even while others write or after a writer was killed.
 #[derive(Debug, Parser)]
 #[command(
     name = "windlass-archive",
@@ -22,25 +22,25 @@ use crate::{report, sql};
     after_long_help = "\
 Examples:
   windlass-archive add /captures --into archive
-                                       explain every capture below /captures, once
+                                       explain each capture below /captures once
   windlass-archive sql --from archive \"select count(*) from connections\"
   windlass-archive report --from archive -o report.html
-  windlass-archive compact archive     small files into large ones
+  windlass-archive compact archive     join small files into large ones
   windlass-archive retain archive --older-than 90d
 
 Exit codes:
   0  done
   1  something was found or failed
-  2  the command line was not understood
+  2  the command line was wrong
 
 Environment:
   AWS_REGION, AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, …
-             where the buckets of s3://… are, and who asks
-  TMPDIR     the folder of temporary files
+             server, region and login of the buckets of s3://…
+  TMPDIR     folder of temporary files
   NO_COLOR   no colour"
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -56,52 +56,52 @@ const STYLES: Styles = Styles::styled()
 pub enum Command {
     /// Explain captures into an archive, each once
     ///
-    /// PATH is a capture, a folder of them with all folders below, or s3://BUCKET/PREFIX. What is
-    /// compressed is read as it is, and a .tar or .zip as a folder of its captures. A file whose
-    /// path, size and time of change are in the archive is not read again; any other is known by
-    /// its content. A file that is damaged or no capture becomes a row that says so. Ctrl-C keeps
-    /// what is done, and so does being killed: the same command goes on where it was.
+    /// PATH is a capture, a folder with all folders below, or s3://BUCKET/PREFIX. Compressed files
+    /// are read, and a .tar or .zip counts as a folder. A file with the path, size and time of a
+    /// known one is not read again; other files are compared by their content. A damaged file, or
+    /// one that is not a capture, becomes a row with the reason. After Ctrl-C or a kill, the same
+    /// command continues.
     Add(add::AddArgs),
-    /// Ask an archive with SQL
+    /// Query an archive with SQL
     Sql(sql::SqlArgs),
-    /// Answer the questions that most have of an archive
+    /// Report on the limits in an archive
     ///
-    /// The share of each limit by network and hour; devices that are limited by their window, the
-    /// worst first, with what each would gain; pairs of hosts whose limit changed in the last seven
+    /// The report has the share of each limit by network and hour; devices limited by their window,
+    /// worst first, with the gain of a change; pairs of hosts whose limit changed in the last seven
     /// days; and the slowest hours.
     Report(report::ReportArgs),
     /// Join an archive's small files into files of 128 to 512 MB
     ///
-    /// Readers and writers go on meanwhile. What was joined is deleted when nobody reads it any
-    /// more: by the first compact or retain after --grace.
+    /// Readers and writers may run meanwhile. The joined files are deleted later: by the first
+    /// compact or retain after --grace.
     Compact(compact::CompactArgs),
-    /// Drop captures that are older than an age
+    /// Drop captures older than an age
     ///
-    /// A capture is as old as its last packet; one that does not say, as its file. Files that are
-    /// still in folders that are added come back with the next add: see its --newer-than.
+    /// The age of a capture is that of its last packet, or of its file if it has no dates. Dropped
+    /// captures come back if add finds their files again: see add --newer-than.
     Retain(retain::RetainArgs),
-    /// Name the files of which an archive's tables are made, for other readers
+    /// List the files of an archive's tables, for other readers
     ///
-    /// A folder of an archive may hold files that no longer count, or do not count yet; these do.
+    /// A folder of an archive may also hold files that are not valid yet, or no longer; these are
+    /// not listed.
     Files(files::FilesArgs),
-    /// Give out the work of add and sql to executors on many machines
+    /// Distribute the work of add and sql to executors on many machines
     ///
-    /// One for a cluster. It reads and writes nothing itself, and keeps nothing: where it is
-    /// started anew, jobs that were not done are run again by who wants them. Ctrl-C or SIGTERM
-    /// end it.
+    /// A cluster has one scheduler. It reads, writes and keeps nothing: after a restart, run
+    /// unfinished jobs again. Ctrl-C or SIGTERM stop it.
     Scheduler(scheduler::SchedulerArgs),
-    /// Do work that a scheduler gives out
+    /// Run the tasks of a scheduler
     ///
-    /// One for a machine. It must see captures and archives by the same paths as who adds and
-    /// asks. Ctrl-C or SIGTERM end it; others do what it was at.
+    /// Start one executor per machine. It must see captures and archives by the same paths as the
+    /// client. Ctrl-C or SIGTERM stop it; its tasks move to other executors.
     Executor(executor::ExecutorArgs),
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// Where it cannot.
+    /// Returns an error if the command fails.
     pub fn run(&self, runtime: &Runtime) -> anyhow::Result<()> {
         match self {
             Self::Add(args) => add::run(args, runtime),
@@ -141,7 +141,7 @@ mod tests {
             }
         }
         assert_eq!(names, ["scheduler", "executor"]);
-        // Both executors are the same, and the ports those that are opened.
+        // Both executors are configured alike, and the ports are those exposed.
         assert!(file.contains("executor-1: &executor") && file.contains("executor-2: *executor"));
         let container = include_str!("../cluster/Containerfile");
         assert!(container.contains("EXPOSE 50050 50051"));

@@ -1,4 +1,4 @@
-//! Small objects into large ones, old captures out, and what no longer counts deleted.
+//! Compaction of small objects, removal of old captures, and deletion of unused objects.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,30 +13,31 @@ use windlass_base::Failure;
 use crate::add::columns::MODIFIED_TIME;
 use crate::rewrite::rewrite;
 use crate::store::place::plain;
-use crate::store::{self, Batch, CAPTURES, Change, Did, Place, State, objects};
+use crate::store::{self, Batch, CAPTURES, Change, ChangeReason, Place, State, objects};
 
-/// Batches whose largest object is smaller are joined,
+/// Size limit of a batch's largest object for compaction.
 const SMALL: u64 = 128 << 20;
 
-/// until the largest is of this size: one that was nearly so large comes to no more than 512 MB.
+/// Target size of the largest object. With a last batch just below the limit, the result stays
+/// below 512 MB.
 const FULL: u64 = 256 << 20;
 
-/// Objects that no entry of the log names are somebody's who is at work, for so long.
+/// Time for which objects that no log entry names may belong to a running writer.
 const STRANGE_FOR: Duration = Duration::from_hours(24);
 
-/// Objects that are asked about or deleted at once.
+/// Objects that are queried or deleted concurrently.
 const AT_ONCE: usize = 16;
 
-/// What came of joining.
+/// Counts of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Compacted {
+pub struct CompactionCounts {
     /// Batches that were joined.
     pub batches: u64,
-    /// Those that they became.
+    /// Batches that they became.
     pub into: u64,
 }
 
-/// Groups of batches to be joined, in the order of their names, which is that of their age.
+/// Returns groups of batches to join, ordered by name, which is by age.
 fn groups(batches: Vec<Batch>, small: u64, full: u64) -> Vec<Vec<Batch>> {
     let mut groups = Vec::new();
     let mut group: Vec<Batch> = Vec::new();
@@ -56,16 +57,16 @@ fn groups(batches: Vec<Batch>, small: u64, full: u64) -> Vec<Vec<Batch>> {
     groups
 }
 
-/// Joins small batches. Each group is in the archive before the next is begun.
+/// Joins small batches. Each group is committed before the next is begun.
 ///
 /// # Errors
-/// Where the archive cannot be read or written.
+/// Returns an error if the archive cannot be read or written.
 pub async fn compact(
     place: &Place,
     state: &mut State,
     mut on_progress: impl FnMut(u64, u64),
-) -> Result<Compacted, Failure> {
-    let mut compacted = Compacted::default();
+) -> Result<CompactionCounts, Failure> {
+    let mut compacted = CompactionCounts::default();
     let all: u64 = groups(state.seen().cloned().collect(), SMALL, FULL)
         .iter()
         .map(|group| group.len() as u64)
@@ -76,10 +77,10 @@ pub async fn compact(
         let of: Vec<&Batch> = group.iter().collect();
         let keep = |rows: &RecordBatch| Ok(BooleanArray::from(vec![true; rows.num_rows()]));
         let rewritten = rewrite(place, &of, keep).await?;
-        let mut change = Change::new(Did::Compact);
+        let mut change = Change::new(ChangeReason::Compact);
         change.remove = group.iter().map(|batch| batch.id.clone()).collect();
         change.add.extend(rewritten.batch);
-        // Another may have taken some of them away meanwhile.
+        // Another process may have removed some of them since.
         if commit_if_there(place, state, change).await? {
             compacted.batches += group.len() as u64;
             compacted.into += 1;
@@ -88,7 +89,7 @@ pub async fn compact(
     Ok(compacted)
 }
 
-/// Writes a change, unless a batch that it takes away has gone.
+/// Commits a change, unless a batch that it removes is gone.
 async fn commit_if_there(
     place: &Place,
     state: &mut State,
@@ -105,7 +106,7 @@ async fn commit_if_there(
     }
 }
 
-/// When a capture ended; where it does not say, when its file was changed last.
+/// Returns the end time of each capture, or else the modification time of its file.
 fn times(rows: &RecordBatch) -> Result<Vec<Option<i64>>, Failure> {
     let column = |name| {
         let column = rows.column_by_name(name);
@@ -124,14 +125,14 @@ fn times(rows: &RecordBatch) -> Result<Vec<Option<i64>>, Failure> {
     Ok((0..rows.num_rows()).map(at).collect())
 }
 
-/// Drops captures that ended before a time; returns how many.
+/// Drops captures that ended before a time, and returns their number.
 ///
 /// # Errors
-/// Where the archive cannot be read or written.
+/// Returns an error if the archive cannot be read or written.
 pub async fn retain(place: &Place, state: &mut State, before: Timestamp) -> Result<u64, Failure> {
-    // No column holds an earlier time.
+    // The columns hold no earlier time.
     let before = i64::try_from(before.as_nanosecond()).unwrap_or(i64::MIN);
-    // One of which nothing tells its age stays.
+    // A capture of unknown age stays.
     let is_kept = |time: &Option<i64>| Some(time.is_none_or(|time| time >= before));
     let keep = |rows: &RecordBatch| {
         Ok::<_, Failure>(times(rows)?.iter().map(is_kept).collect::<BooleanArray>())
@@ -139,7 +140,7 @@ pub async fn retain(place: &Place, state: &mut State, before: Timestamp) -> Resu
     let mut dropped = 0;
     let ids: Vec<String> = state.seen().map(|batch| batch.id.clone()).collect();
     for id in ids {
-        // It may have gone meanwhile; what it went into is looked at by the next run.
+        // The batch may have been removed since; the next run examines the batch that replaced it.
         let Some(batch) = state.batch(&id).cloned() else { continue };
         let columns = ["end_time", MODIFIED_TIME];
         let rows = objects::read(place, &batch, CAPTURES, Some(&columns)).await?;
@@ -152,7 +153,7 @@ pub async fn retain(place: &Place, state: &mut State, before: Timestamp) -> Resu
             continue;
         }
         let rewritten = rewrite(place, &[&batch], &keep).await?;
-        let mut change = Change::new(Did::Retain);
+        let mut change = Change::new(ChangeReason::Retain);
         change.remove.push(id);
         change.add.extend(rewritten.batch);
         if commit_if_there(place, state, change).await? {
@@ -162,11 +163,11 @@ pub async fn retain(place: &Place, state: &mut State, before: Timestamp) -> Resu
     Ok(dropped)
 }
 
-/// Deletes objects of batches that went longer ago than `grace`, so that who reads them is done,
-/// and what was left behind by who was killed; returns how many objects.
+/// Deletes objects of batches removed longer than `grace` ago, so that their readers are done, and
+/// the remains of killed writers. Returns the number of objects.
 ///
 /// # Errors
-/// Where the archive cannot be read or written.
+/// Returns an error if the archive cannot be read or written.
 pub async fn clean(place: &Place, state: &mut State, grace: Duration) -> Result<u64, Failure> {
     let now = Timestamp::now();
     let is_old = |since: Timestamp, age: Duration| {
@@ -192,7 +193,7 @@ pub async fn clean(place: &Place, state: &mut State, grace: Duration) -> Result<
     let count = doomed.len() as u64;
     let failed = |error| {
         Failure::new(format!("cannot delete objects of the archive {place}"), plain(&error))
-            .advise("They are no longer read; run it again to delete them.")
+            .advise("These files are no longer read; run the command again to delete them.")
     };
     futures::stream::iter(doomed)
         .map(|key| async move {
@@ -207,14 +208,14 @@ pub async fn clean(place: &Place, state: &mut State, grace: Duration) -> Result<
         .map_err(failed)?;
     sweep(place);
     if !old.is_empty() {
-        let change = Change { forget: old, ..Change::new(Did::Clean) };
-        // Whoever was faster changed nothing about what is deleted.
+        let change = Change { forget: old, ..Change::new(ChangeReason::Clean) };
+        // A concurrent change does not affect the deleted objects.
         while !state.commit(place, change.clone()).await? {}
     }
     Ok(count)
 }
 
-/// Deletes what a killed process was writing in a folder when it was.
+/// Deletes the remains of a killed writer in a folder.
 fn sweep(place: &Place) {
     let Some(folder) = place.folder() else { return };
     let folders = store::tables().chain(["log"]);

@@ -1,4 +1,4 @@
-//! Errors on their way to the terminal, and the exit codes, as windlass has them.
+//! Error messages and exit codes, as in windlass.
 
 use std::io;
 
@@ -11,9 +11,9 @@ pub const FAILED: u8 = 1;
 /// The command line was not understood.
 pub const USAGE: u8 = 2;
 
-/// What to say about an error and the exit code that goes with it.
+/// Returns the message of an error, and the exit code.
 ///
-/// A broken pipe says nothing and is no error: who reads only the first lines has what they want.
+/// A broken pipe prints nothing and is no error: a reader of the first lines has what it wants.
 pub fn report(error: &anyhow::Error, color: bool) -> (String, u8) {
     if is_broken_pipe(error) {
         return (String::new(), DONE);
@@ -33,7 +33,7 @@ pub fn report(error: &anyhow::Error, color: bool) -> (String, u8) {
     (message, code)
 }
 
-/// Whether nobody reads any more.
+/// Returns whether the reader has closed the pipe.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause

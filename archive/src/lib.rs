@@ -1,9 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! `store` is what an archive is made of, `add` brings captures into it, `rewrite` and what stands
-//! on it (`compact`, `replace`) keep it small, `sums` are what the usual
-//! questions are answered from, `sql` asks it, `cluster` does the same on many machines. `commands`
-//! has the command line.
+//! `store` has the log and the objects of an archive, and `add` adds captures. `rewrite` and the
+//! modules on it (`compact`, `replace`) keep the archive small. `sums` are precomputed for the
+//! usual questions, `sql` answers queries, and `cluster` works on many machines. `commands` has the
+//! command line.
 #![cfg(target_os = "linux")]
 
 mod add;
@@ -29,7 +29,7 @@ use windlass_base::Failure;
 use cli::Cli;
 use store::Place;
 
-/// The stack of each thread of the query engine, which goes down an expression by recursion.
+/// Stack size of each thread of the query engine, which descends expressions recursively.
 const STACK: usize = 32 << 20;
 
 /// Runs the program; returns its exit code.
@@ -37,7 +37,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
-            // Help is asked for; what cannot be written has nobody to tell.
+            // Help was requested; nobody can be told of a failed write.
             let _ = error.print();
             return if error.use_stderr() { failure::USAGE } else { failure::DONE };
         }
@@ -63,7 +63,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(runtime)
 }
 
-/// A place that is there.
+/// Opens an existing archive.
 fn place(text: &str, doing: &str) -> Result<Place, Failure> {
     Place::existing(text, doing)
 }

@@ -1,17 +1,18 @@
-//! A line on a terminal that says how far something is.
+//! Progress line on a terminal.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
 
-/// What is over by then needs no line.
+/// Delay of the first line: shorter work needs none.
 const PATIENCE: Duration = Duration::from_millis(700);
 
-/// The time between two changes.
+/// Interval of updates.
 const UPDATE: Duration = Duration::from_millis(200);
 
-/// A line on standard error that changes, where that is a terminal. It goes when this does.
+/// Progress line on standard error, if that is a terminal. The line is erased when this value is
+/// dropped.
 #[derive(Debug)]
 pub struct Progress {
     is_on: bool,
@@ -28,7 +29,7 @@ impl Default for Progress {
     }
 }
 
-/// How far it is: what is done of what, the rate, and the time that is left by it.
+/// Formats the progress: the share that is done, the rate, and the estimated remaining time.
 fn line(what: &str, bytes: u64, of_bytes: u64, elapsed: Duration) -> String {
     let rate = Bytes::new(bytes).per(Span::from_seconds(elapsed.as_secs_f64()));
     let left = rate.time_for(Bytes::new(of_bytes.saturating_sub(bytes)));
@@ -37,7 +38,7 @@ fn line(what: &str, bytes: u64, of_bytes: u64, elapsed: Duration) -> String {
 }
 
 impl Progress {
-    /// Says how far it is, where it is time to.
+    /// Updates the line if an update is due.
     pub fn tell(&mut self, what: impl FnOnce() -> String, bytes: u64, of_bytes: u64) {
         if !self.is_on || Instant::now() < self.due {
             return;
@@ -47,7 +48,7 @@ impl Progress {
         write(&line(&what(), bytes, of_bytes, self.began.elapsed()));
     }
 
-    /// The same of what has no bytes.
+    /// Updates the line for work without bytes, if an update is due.
     pub fn say(&mut self, what: impl FnOnce() -> String) {
         if self.is_on && Instant::now() >= self.due {
             self.due = Instant::now() + UPDATE;
@@ -67,7 +68,7 @@ impl Drop for Progress {
 
 fn write(line: &str) {
     let mut stderr = io::stderr().lock();
-    // Where standard error is closed there is nobody to tell.
+    // If standard error is closed, nobody can be told.
     let _ = write!(stderr, "\r\x1b[K{line}");
     let _ = stderr.flush();
 }

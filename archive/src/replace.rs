@@ -1,9 +1,7 @@
-//! Captures that an older version explained, or that could not be read, replaced by what is said
-//! of them now.
+//! Replacement of captures that an older version explained, or that could not be read.
 //!
-//! That comes into the archive unseen, batch by batch. When all of it is there, one entry of the
-//! log shows it and takes the older rows away: a reader sees each capture once, as one version
-//! explained it.
+//! The new rows are committed as hidden batches. When all are there, one log entry shows them and
+//! removes the older rows: a reader sees each capture once, as one version explained it.
 
 use std::collections::HashSet;
 
@@ -14,18 +12,18 @@ use windlass_base::Failure;
 use crate::add::columns::SOURCE;
 use crate::add::is_older;
 use crate::rewrite::{rewrite, text};
-use crate::store::{Batch, CAPTURES, Change, Did, Place, State, objects};
+use crate::store::{Batch, CAPTURES, Change, ChangeReason, Place, State, objects};
 
 const COLUMNS: [&str; 5] = ["capture", "copy_of", "error", "analyser", SOURCE];
 
-/// What the batches that nobody sees yet have.
+/// Sources and contents of the hidden batches.
 #[derive(Debug, Default)]
-struct Fresh {
+struct HiddenContents {
     sources: HashSet<String>,
     captures: HashSet<String>,
 }
 
-impl Fresh {
+impl HiddenContents {
     async fn of(place: &Place, held: &[Batch]) -> Result<Self, Failure> {
         let mut fresh = Self::default();
         for batch in held {
@@ -41,7 +39,7 @@ impl Fresh {
         Ok(fresh)
     }
 
-    /// Whether a row is one that these replace.
+    /// Returns whether the hidden batches replace a row.
     fn replaces(&self, rows: &RecordBatch, row: usize) -> bool {
         let has = |set: &HashSet<String>, column| {
             text(rows, column, row).is_some_and(|value| set.contains(value))
@@ -67,19 +65,19 @@ async fn captures(place: &Place, batch: &Batch) -> Result<Vec<RecordBatch>, Fail
     }
 }
 
-/// Shows the batches that nobody sees yet, in the place of what they replace; returns how many
-/// captures that was.
+/// Shows the hidden batches in place of the rows that they replace, and returns the number of
+/// replaced captures.
 ///
 /// # Errors
-/// Where the archive cannot be read or written.
+/// Returns an error if the archive cannot be read or written.
 pub async fn show_held(place: &Place, state: &mut State) -> Result<u64, Failure> {
     loop {
         let held: Vec<Batch> = state.batches().filter(|batch| batch.held).cloned().collect();
         if held.is_empty() {
             return Ok(0);
         }
-        let fresh = Fresh::of(place, &held).await?;
-        let mut change = Change::new(Did::Replace);
+        let fresh = HiddenContents::of(place, &held).await?;
+        let mut change = Change::new(ChangeReason::Replace);
         let mut replaced = 0;
         for batch in state.seen() {
             let all = captures(place, batch).await?;
@@ -110,9 +108,9 @@ mod tests {
 
     use super::*;
     use crate::add::{Job, Summary, add};
-    use crate::store::objects::Staged;
+    use crate::store::objects::StagedTable;
 
-    /// Makes the captures of an archive those of an older version.
+    /// Marks the captures of an archive as those of an older version.
     async fn age(place: &Place) {
         let mut state = State::read(place).await.unwrap();
         let batches: Vec<Batch> = state.seen().cloned().collect();
@@ -130,10 +128,10 @@ mod tests {
             writer.write(&RecordBatch::try_new(Arc::clone(&schema), columns).unwrap()).unwrap();
         }
         let rows = writer.rows();
-        let mut staged = [Staged { table: CAPTURES, rows, file: writer.finish().unwrap() }];
+        let mut staged = [StagedTable { table: CAPTURES, rows, file: writer.finish().unwrap() }];
         let put = objects::put(place, &aged.id, &mut staged).await.unwrap();
         aged.tables.extend(put.tables);
-        let mut change = Change::new(Did::Add);
+        let mut change = Change::new(ChangeReason::Add);
         change.remove = batches.into_iter().map(|batch| batch.id).collect();
         change.add.push(aged);
         assert!(state.commit(place, change).await.unwrap());
@@ -188,7 +186,7 @@ mod tests {
         runtime.block_on(age(&into));
         let version = windlass_tables::ANALYSER.to_owned();
 
-        // One of them anew: the copy of the other stays, and so does the other.
+        // One of them is added again: the other capture and its copy stay.
         let one = added(&runtime, &from.join("b"), &into);
         assert_eq!((one.counts.explained, one.replaced), (1, 1));
         let old = "0.0.9".to_owned();
@@ -201,7 +199,7 @@ mod tests {
         let expected = [(version.clone(), false), (version.clone(), false), (version, true)];
         assert_eq!(runtime.block_on(versions(&into)), expected);
         assert_eq!(added(&runtime, &from, &into).there, 3);
-        // Nothing is left that nobody sees.
+        // No hidden batch is left.
         let state = runtime.block_on(State::read(&into)).unwrap();
         assert!(state.batches().all(|batch| !batch.held));
     }

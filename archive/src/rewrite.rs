@@ -1,4 +1,4 @@
-//! Batches into one, without the captures that are to go.
+//! Rewriting of batches into one, without dropped captures.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,37 +9,37 @@ use futures::TryStreamExt as _;
 use windlass_base::Failure;
 use windlass_tables::{Table, TableWriter};
 
-use crate::store::objects::{self, Staged};
+use crate::store::objects::{self, StagedTable};
 use crate::store::{Batch, CAPTURES, Place, new_id};
 use crate::sums;
 
-/// What came of it.
+/// Result of a rewrite.
 #[derive(Debug)]
-pub struct Rewritten {
-    /// The batch, where any capture was kept.
+pub struct RewriteOutcome {
+    /// New batch, if any capture was kept.
     pub batch: Option<Batch>,
-    /// Captures that went.
+    /// Number of dropped captures.
     pub dropped: u64,
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Failure {
     Failure::new("cannot write a table to the folder of temporary files", error)
-        .advise("Is its disk full? TMPDIR names another folder.")
+        .advise("Check if its disk is full, or set TMPDIR to another folder.")
 }
 
-/// Writes the rows of batches as a new one. `keep` says of each row of their captures whether it
-/// stays; the connections of those that go, go.
+/// Writes the rows of batches as a new batch. `keep` decides for each row of captures whether it
+/// stays; dependent connections go with their captures.
 ///
 /// # Errors
-/// Where they cannot be read or written.
+/// Returns an error if the batches cannot be read or written.
 pub async fn rewrite(
     place: &Place,
     batches: &[&Batch],
     keep: impl Fn(&RecordBatch) -> Result<BooleanArray, Failure>,
-) -> Result<Rewritten, Failure> {
+) -> Result<RewriteOutcome, Failure> {
     let mut tables = Vec::new();
     let mut dropped = 0;
-    // By batch, the contents whose connections go.
+    // Contents whose connections are dropped, by batch.
     let mut gone: BTreeMap<&str, HashSet<String>> = BTreeMap::new();
     for table in Table::ALL.map(Table::id) {
         let Some(schema) = schema_of(place, batches, table).await? else { continue };
@@ -68,9 +68,9 @@ pub async fn rewrite(
         let rows = writer.rows();
         let file = writer.finish().map_err(|error| failed(&error))?;
         if table == CAPTURES && rows == 0 {
-            return Ok(Rewritten { batch: None, dropped });
+            return Ok(RewriteOutcome { batch: None, dropped });
         }
-        tables.push(Staged { table, file, rows });
+        tables.push(StagedTable { table, file, rows });
     }
     sums::add(&mut tables).await?;
     let mut batch = objects::put(place, &new_id()?, &mut tables).await?;
@@ -79,10 +79,10 @@ pub async fn rewrite(
             batch.fields.push(field.clone());
         }
     }
-    Ok(Rewritten { batch: Some(batch), dropped })
+    Ok(RewriteOutcome { batch: Some(batch), dropped })
 }
 
-/// The columns that the objects of a table have together.
+/// Returns the combined columns of a table's objects.
 async fn schema_of(
     place: &Place,
     batches: &[&Batch],
@@ -95,13 +95,13 @@ async fn schema_of(
     Ok((!schemas.is_empty()).then(|| objects::merged(schemas)))
 }
 
-/// The text of a row, where it has any.
+/// Returns the text of a row's column, if it is not null.
 pub fn text<'a>(rows: &'a RecordBatch, column: &str, row: usize) -> Option<&'a str> {
     let column = rows.column_by_name(column)?.as_string_opt::<i32>()?;
     column.is_valid(row).then(|| column.value(row))
 }
 
-/// The contents that were explained in rows that are not kept.
+/// Returns the contents that were explained in dropped rows.
 fn contents_but<'a>(
     rows: &'a RecordBatch,
     kept: &'a BooleanArray,
@@ -113,7 +113,7 @@ fn contents_but<'a>(
         .map(str::to_owned)
 }
 
-/// Whether each row is of none of these contents.
+/// Marks the rows that belong to none of these contents.
 fn hanging_but(rows: &RecordBatch, gone: &HashSet<String>) -> BooleanArray {
     let is_kept = |row| text(rows, "capture", row).is_none_or(|capture| !gone.contains(capture));
     (0..rows.num_rows()).map(|row| Some(is_kept(row))).collect()

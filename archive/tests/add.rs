@@ -1,4 +1,4 @@
-//! Captures come into an archive once, whole or not at all.
+//! Tests of `add`: each capture is added once, completely or not at all.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -68,7 +68,7 @@ fn every_capture_once_and_what_is_none_is_a_row() {
     let again = add(&captures, &into);
     assert_eq!((of(&again, "known"), of(&again, "explained")), (made.files, 0));
     assert_eq!((of(&again, "copies"), of(&again, "failed"), of(&again, "file_bytes")), (0, 0, 0));
-    // What is moved is known by its content; what is new comes.
+    // A moved capture is known by its content; a new one is added.
     let moved = captures.join("moved.pcap");
     fs::rename(captures.join("ams/2026-11-23/00000.pcap"), &moved).unwrap();
     let third = add(&captures, &into);
@@ -260,7 +260,7 @@ fn small_files_are_joined_and_old_captures_go() {
     assert_eq!((compacted["batches"].as_u64(), compacted["into"].as_u64()), (Some(3), Some(1)));
     assert_eq!(everything(&into), before);
     assert_eq!(files(&into).len(), 1);
-    // Who read the old ones may go on, and nobody after the time of grace.
+    // Readers of the old files may continue until the grace period ends.
     assert!(old.iter().all(|file| Path::new(file).exists()));
     run(["compact", into_text, "--grace", "0h"]);
     assert!(old.iter().all(|file| !Path::new(file).exists()));
@@ -298,5 +298,5 @@ fn what_cannot_be_added_says_why() {
     let output = archive().args(["sql", "select 1", "--from"]).arg(folder.path()).output().unwrap();
     let (_, stderr, code) = told(&output);
     assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("it is no archive"), "{stderr}");
+    assert!(stderr.contains("it is not an archive"), "{stderr}");
 }

@@ -1,4 +1,4 @@
-//! The same on a cluster: the same tables and the same answers, whoever is killed.
+//! Tests of a cluster: the same tables and the same answers, whichever process is killed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -19,21 +19,21 @@ use support::captures::make;
 use support::cluster::{Cluster, SHORT, ended, until};
 use support::{add, archive, count, everything, repository, run, told};
 
-/// How many captures are added: `WINDLASS_CLUSTER_CAPTURES` says how many others.
+/// Returns the number of captures to add, which `WINDLASS_CLUSTER_CAPTURES` overrides.
 fn captures() -> usize {
     let told = std::env::var("WINDLASS_CLUSTER_CAPTURES").ok();
     told.map_or(60, |told| told.parse().unwrap())
 }
 
-/// What a command printed as JSON; it must have succeeded.
+/// Returns the JSON record of a command, which must succeed.
 fn record(output: &Output) -> Value {
     let (stdout, stderr, code) = told(output);
     assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
     serde_json::from_str(&stdout).unwrap()
 }
 
-/// Rows as they are, but for which of the files with one content counts as the first of them: that
-/// is who comes first. It is looked at that one does, and that the others name it.
+/// Normalizes rows, except for which of the files with one content is the original: that depends on
+/// timing. Checks that there is one original, and that the others name it.
 fn whoever_was_first(rows: &[String]) -> Vec<String> {
     let mut contents: BTreeMap<String, Vec<(String, Option<String>)>> = BTreeMap::new();
     let mut others = Vec::new();
@@ -72,7 +72,7 @@ fn assert_same(expected: &[String], rows: &[String]) {
     assert_eq!(expected.len(), rows.len(), "some are there twice");
 }
 
-/// Captures, an archive of them that was made here, and what was said of that.
+/// Creates captures and a local archive of them, and returns the record of that `add`.
 fn corpus(folder: &Path, count: usize) -> (PathBuf, PathBuf, Value) {
     let (captures, local) = (folder.join("captures"), folder.join("local"));
     make(&captures, count);
@@ -82,7 +82,7 @@ fn corpus(folder: &Path, count: usize) -> (PathBuf, PathBuf, Value) {
     (captures, local, record)
 }
 
-/// What is counted of captures, but for the names of those that failed first.
+/// Counts of captures, without the names of the first failures.
 const COUNTS: [&str; 8] =
     ["found", "known", "explained", "damaged", "copies", "failed", "file_bytes", "replaced"];
 
@@ -90,7 +90,7 @@ fn counts(record: &Value) -> BTreeMap<&str, u64> {
     COUNTS.into_iter().map(|name| (name, record[name].as_u64().unwrap())).collect()
 }
 
-/// Whether something is in an archive's log: behind the entry by which executors know it.
+/// Returns whether an archive's log has an entry after the one that identifies the archive.
 fn has_begun(archive: &Path) -> bool {
     archive.join("log/00000000000000000002.json").exists()
 }
@@ -152,7 +152,7 @@ fn two_executors_make_the_same_tables_and_answer_the_same() {
         assert!(here.lines().count() > 0, "{query}");
         assert_alike(query, &here, &there);
     }
-    // What only this process knows is answered here.
+    // Queries about this process alone are answered here.
     for query in ["show tables", "describe connections", "select 1 + 1 as two"] {
         let here = run(["sql", query, "--from", from, "--format", "jsonl"]);
         let (there, stderr, code) = told(&sql(query).output().unwrap());
@@ -169,8 +169,7 @@ fn two_executors_make_the_same_tables_and_answer_the_same() {
     assert!(stderr.contains("is no network") && stderr.lines().count() <= 3, "{stderr}");
 }
 
-/// The same rows. Sums of fractions that were added up in another order differ in their last
-/// digits.
+/// Compares rows. Sums of fractions may differ in the last digits because of the order of addition.
 fn assert_alike(query: &str, here: &str, there: &str) {
     fn alike(one: &Value, other: &Value) -> bool {
         match (one, other) {
@@ -215,7 +214,7 @@ fn an_executor_that_is_killed_half_way_changes_nothing() {
     assert_eq!(cluster.executors[0].ended().signal(), Some(9));
     let there = record(&adding.wait_with_output().unwrap());
     println!("the same with one of two killed: {:.1?}", began.elapsed());
-    // What the killed one has done counts, and what was done again counts once.
+    // The work of the killed executor counts, and repeated work counts once.
     assert_eq!(counts(&there), counts(&here));
     assert_same(&everything(&local), &everything(&at("archive")));
 }

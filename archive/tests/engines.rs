@@ -75,8 +75,8 @@ fn made(folder: &Path) -> PathBuf {
     into
 }
 
-/// What the archive says of itself: the files of each table, its rows, and the canned queries with
-/// their answers.
+/// Returns the archive's description: the files of each table, its rows, and the canned queries
+/// with their answers.
 fn said(archive: &Path) -> Value {
     let named = |table: &str| -> Vec<String> {
         let files = run(["files", archive.to_str().unwrap(), "--table", table]);

@@ -1,4 +1,4 @@
-//! What is depended upon, by the rules of `deny.toml`.
+//! Dependencies, checked against the rules of `deny.toml`.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

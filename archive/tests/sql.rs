@@ -1,4 +1,4 @@
-//! What an archive answers, and how it is written.
+//! Answers of an archive, and their formats.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -132,7 +132,7 @@ fn an_answer_is_a_table_csv_json_or_parquet() {
     run(arguments.iter().map(|it| (*it).to_owned()).chain([file.to_str().unwrap().to_owned()]));
     let bytes = fs::read(&file).unwrap();
     assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
-    // What is no file is not replaced by one.
+    // Only a file is replaced.
     let socket = folder.path().join("socket");
     let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
     for other in [socket.as_path(), folder.path()] {
@@ -141,7 +141,7 @@ fn an_answer_is_a_table_csv_json_or_parquet() {
                 archive().args(arguments).args(["--from", from, "-o"]).arg(other).output();
             let (_, stderr, code) = told(&refused.unwrap());
             assert_eq!(code, 2, "{stderr}");
-            assert!(stderr.contains("it is there and is no file"), "{stderr}");
+            assert!(stderr.contains("it exists and is not a file"), "{stderr}");
         }
     }
     assert!(!fs::metadata(&socket).unwrap().is_file());
@@ -262,9 +262,9 @@ fn a_query_keeps_to_its_memory() {
     // The engine's own parts and what is on its way are not counted against the bound.
     assert!(bounded < free / 2, "{bounded} of {free}");
     assert!(bounded < 400 << 20, "{bounded}");
-    // What did not fit is gone.
+    // The spilled files are gone.
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
-    // What cannot be done in so little says so.
+    // A query that needs more memory fails with an explanation.
     let (_, code, stderr) = with("1MiB");
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("--memory"), "{stderr}");
@@ -276,7 +276,7 @@ fn the_report_answers_as_text_json_and_page() {
     let into = corpus(folder.path());
     let from = into.to_str().unwrap();
     let text = run(["report", "--from", from]);
-    assert!(text.contains("Devices limited by their window, the worst first\n\ndevice"), "{text}");
+    assert!(text.contains("Devices limited by their window, worst first\n\ndevice"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&run(["report", "--from", from, "--json"])).unwrap();
     assert_eq!(json["schema"], "windlass.archive-report/1");

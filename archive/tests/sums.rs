@@ -32,7 +32,7 @@ fn views() -> String {
     SUMS.map(view).concat()
 }
 
-/// Whether two answers are the same, but for the order in which numbers were added up.
+/// Returns whether two answers are equal, apart from rounding due to the order of addition.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

@@ -1,4 +1,4 @@
--- What came of the files: how many were explained, and what they hold.
+-- The files: how many were explained, and their content.
 select
     count(*) as files,
     count(*) filter (where error is null and copy_of is null) as explained,

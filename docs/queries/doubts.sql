@@ -1,4 +1,4 @@
--- How sure the verdicts are, and what weakens them.
+-- Confidence of the verdicts, and the doubts that weaken them.
 with caveats as (
     select confidence, unnest(caveats) as caveat from verdicts
 )

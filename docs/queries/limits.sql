@@ -1,4 +1,4 @@
--- Where the time of all transfers went, by limit and reason: the costliest first.
+-- Time of all transfers by limit and reason, costliest first.
 select
     "limit",
     because,

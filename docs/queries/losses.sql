@@ -1,4 +1,4 @@
--- What was lost between networks: segments that were sent again and not needlessly.
+-- Losses between networks: retransmissions, spurious ones left out.
 select
     sender_prefix,
     receiver_prefix,

@@ -1,4 +1,4 @@
--- Connections that the receiver's window limits, the worst first, with what each would gain.
+-- Connections limited by the receiver's window, worst first, with the gain of a change.
 select
     c.capture,
     c.connection,

@@ -1,5 +1,5 @@
--- What would help most, by side and limit: connections, the data that they carried, and the time
--- that it would save at the rate to expect.
+-- The most useful changes, by side and limit: connections, their data, and the time saved at the
+-- expected rate.
 select
     v."limit",
     v.because,

@@ -1,4 +1,4 @@
--- How long ACKs took from each network, by hour.
+-- ACK latency of each network, by hour.
 select
     c.receiver_prefix as prefix,
     date_trunc('hour', r.start_time) as hour,

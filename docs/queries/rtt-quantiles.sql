@@ -1,5 +1,5 @@
--- The median of what ACKs took on each connection, and the time that 99 of 100 segments did not
--- exceed, from the histograms: each is at most 1/16 too large.
+-- Median and 99th percentile of the ACK latency of each connection, from the histograms: at most
+-- 1/16 too large.
 with buckets as (
     select
         capture,

@@ -1,4 +1,4 @@
--- Each service by its port: connections, data, rate, and what held its transfers back.
+-- Each service by its port: connections, data, rate, and the limits of its transfers.
 select
     service_port,
     count(*) as connections,

@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 
 use libfuzzer_sys::fuzz_target;
 use windlass_base::Failure;
-use windlass_capture::{Archive, Each, Read, Reading, read_each};
-use windlass_wire::capture::Format;
+use windlass_capture::{Archive, CaptureReceiver, ReadCapture, ReadSettings, read_each};
+use windlass_wire::capture::CaptureFormat;
 use windlass_wire::{ConnectionFilter, Observer, Packet, Segment};
 
 /// A file without a name, which each run writes anew.
@@ -33,12 +33,12 @@ impl Observer for Count {
 
 /// Takes each capture, and counts them.
 #[derive(Default)]
-struct Take {
+struct CaptureCollector {
     count: Count,
     captures: u64,
 }
 
-impl Each for Take {
+impl CaptureReceiver for CaptureCollector {
     type Observer = Count;
 
     fn archive(&mut self, _: &Archive) -> Result<(), Failure> {
@@ -53,10 +53,10 @@ impl Each for Take {
         self.count = Count::default();
     }
 
-    fn read(&mut self, read: Read) -> Result<(), Failure> {
+    fn read(&mut self, read: ReadCapture) -> Result<(), Failure> {
         let Count(packets) = std::mem::take(&mut self.count);
         // A text has segments alone.
-        let is_text = read.info().format == Some(Format::Text);
+        let is_text = read.info().format == Some(CaptureFormat::Text);
         assert!(is_text || packets == read.info().packets);
         self.captures += 1;
         Ok(())
@@ -90,8 +90,8 @@ fuzz_target!(|data: &[u8]| {
     let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let filter = ConnectionFilter::default();
     let range = windlass_wire::PacketRange::default();
-    let reading = Reading { file: &path, filter, range, follow: false, doing: "read" };
-    let mut take = Take::default();
+    let reading = ReadSettings { file: &path, filter, range, follow: false, doing: "read" };
+    let mut take = CaptureCollector::default();
     if let Ok(Some(archive)) = read_each(&reading, &Arc::default(), |_, _| {}, &mut take) {
         assert_eq!(archive.captures, take.captures);
         assert!(archive.captures <= archive.members);

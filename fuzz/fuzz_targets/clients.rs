@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use windlass_spool::store::{Durability, Error, Settings};
 use windlass_spool::{
-    CommandSettings, Device, Event, PrinterSettings, Rules, Speaks, Spooler, SpoolerSettings,
+    CommandSettings, Device, Event, PortProtocol, PrinterSettings, Rules, Spooler, SpoolerSettings,
     Stream, serve_over,
 };
 
@@ -13,7 +13,7 @@ use windlass_spool::{
 mod said;
 #[path = "../../crates/windlass-spool/tests/support/stopped.rs"]
 mod stopped;
-use said::Said;
+use said::ScriptedClient;
 use stopped::stopped;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -23,12 +23,12 @@ fuzz_target!(|bytes: &[u8]| {
     while let Some(([kind, piece, high, low], after)) = rest.split_first_chunk::<4>() {
         let length = usize::from(u16::from_be_bytes([*high, *low])).min(after.len());
         let protocol = match kind % 5 {
-            0..2 => Speaks::Ipp,
-            2..4 => Speaks::Lpr,
-            _ => Speaks::Raw(0),
+            0..2 => PortProtocol::Ipp,
+            2..4 => PortProtocol::Lpr,
+            _ => PortProtocol::Raw(0),
         };
         let (said, behind) = after.split_at(length);
-        let (client, told) = Said::new(said, usize::from(*piece) * 16 + 1);
+        let (client, told) = ScriptedClient::new(said, usize::from(*piece) * 16 + 1);
         serve_over(Box::new(client), protocol, &spooler);
         let told = told.lock().expect("nobody panicked").len();
         assert!(told <= 8 << 20, "{told} bytes");

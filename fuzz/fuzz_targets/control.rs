@@ -15,8 +15,10 @@ fuzz_target!(|bytes: &[u8]| {
         requests.take(piece);
         replies.take(piece);
         words.take(piece);
-        if let Ok(Some(Request { ask: windlass_drive::control::Ask::Transfer(transfer), .. })) =
-            requests.message()
+        if let Ok(Some(Request {
+            ask: windlass_drive::control::RequestedService::Transfer(transfer),
+            ..
+        })) = requests.message()
         {
             let _ = transfer.check();
         }

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use arbitrary::Arbitrary;
 use libfuzzer_sys::fuzz_target;
-use windlass_wire::filter::{About, Instruction, IpNet, Link, Program, Wanted};
+use windlass_wire::filter::{Instruction, IpNet, Link, PacketFilter, PacketMetadata, Program};
 
 #[derive(Arbitrary, Debug)]
 struct Input {
@@ -58,7 +58,7 @@ fn program(instructions: &[(Code, u8, u8, Value)]) -> Vec<Instruction> {
 
 fuzz_target!(|input: Input| {
     let Input { instructions, second, packet, protocol, kind, interface, .. } = &input;
-    let about = About { protocol: *protocol, kind: *kind, interface: *interface };
+    let about = PacketMetadata { protocol: *protocol, kind: *kind, interface: *interface };
     let checked = [instructions, second].map(|one| Program::check(program(one)));
     if let [Ok(first), Ok(second)] = &checked {
         let Ok(both) = first.and_then(second) else { return };
@@ -73,7 +73,7 @@ fuzz_target!(|input: Input| {
     }
     let net = |(address, prefix): (IpAddr, u8)| Some(IpNet::new(address, prefix).ok()?.trunc());
     let nets = input.nets.into_iter().filter_map(net).collect();
-    let wanted = Wanted { hosts: input.hosts, nets, ports: input.ports, tcp: input.tcp };
+    let wanted = PacketFilter { hosts: input.hosts, nets, ports: input.ports, tcp: input.tcp };
     for link in [Link::Ethernet, Link::Ip, Link::Cooked] {
         if let Ok(program) = wanted.compile(link, 99) {
             assert!(Program::check(program.instructions().to_vec()).is_ok());

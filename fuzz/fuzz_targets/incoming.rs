@@ -18,7 +18,7 @@ fuzz_target!(|packet: &[u8]| {
         assert_eq!(echo::request(&answer), None);
     }
     let (first, second) = packet.split_at(packet.len() / 2);
-    if let Some(mut joined) = build::Joined::begin(first) {
+    if let Some(mut joined) = build::CoalescedPackets::begin(first) {
         let follows = joined.add(second);
         let length = joined.head_length();
         assert!(length < first.len() && (!follows || length < second.len()));

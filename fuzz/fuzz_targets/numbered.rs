@@ -8,15 +8,15 @@ use libfuzzer_sys::fuzz_target;
 use windlass_drive::control::{PREAMBLE, Preamble};
 use windlass_drive::udp::arrivals::Arrivals;
 use windlass_wire::iperf2::datagrams::{Report, first};
-use windlass_wire::numbered::Format;
+use windlass_wire::numbered::DatagramFormat;
 
 fuzz_target!(|bytes: &[u8]| {
     let formats = [
-        Format::Windlass { tag: 0 },
-        Format::Iperf3 { wide: false },
-        Format::Iperf3 { wide: true },
-        Format::Iperf { wide: false },
-        Format::Iperf { wide: true },
+        DatagramFormat::Windlass { tag: 0 },
+        DatagramFormat::Iperf3 { wide: false },
+        DatagramFormat::Iperf3 { wide: true },
+        DatagramFormat::Iperf { wide: false },
+        DatagramFormat::Iperf { wide: true },
     ];
     for format in formats {
         let mut arrivals = Arrivals::new(format.wraps_at());

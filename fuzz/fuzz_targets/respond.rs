@@ -6,12 +6,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use windlass_spool_core::respond::{Context, Goal, Receive, RequestStep, respond};
+use windlass_spool_core::respond::{Context, ExpectedDocument, Goal, RequestStep, respond};
 use windlass_spool_core::{
-    Device, Entry, Filed, JobTable, MAX_RECORD, Moment, Next, Outcome, PrinterSettings, Requester,
-    Rights, Rules,
+    Device, Entry, FiledDocument, JobTable, MAX_RECORD, Moment, NextStep, Outcome, PrinterSettings,
+    Requester, Rights, Rules,
 };
-use windlass_wire::ipp::{Decoder, Limits, Message, TooLong};
+use windlass_wire::ipp::{Decoder, Limits, Message, ValueTooLong};
 
 #[path = "../../crates/windlass-spool-core/tests/support/at_once.rs"]
 mod at_once;
@@ -60,7 +60,12 @@ impl Default for Responder {
 
 impl Responder {
     /// The octets of the answer to a request that a document follows.
-    fn ask(&mut self, request: &Message, path: &str, is_admin: bool) -> Result<Vec<u8>, TooLong> {
+    fn ask(
+        &mut self,
+        request: &Message,
+        path: &str,
+        is_admin: bool,
+    ) -> Result<Vec<u8>, ValueTooLong> {
         let rights = if is_admin { Rights::ALL } else { Rights::USER };
         let rights = Rights { believed: true, ..rights };
         let requester = Requester::unknown(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), rights);
@@ -97,7 +102,7 @@ impl Responder {
         let failed = || Outcome::Failed("no paper".to_owned());
         let outcome = if is_delivered { Outcome::Delivered } else { failed() };
         self.table.finished(place, outcome, self.now);
-        if let Next::Job(work) = self.table.next(place, self.now) {
+        if let NextStep::Job(work) = self.table.next(place, self.now) {
             // One of its own, or of a class that it is in.
             assert_eq!(self.table.printers()[place].current, Some(work.id));
         }

@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use windlass_base::Span;
-use windlass_host::connections::table::{Look, Table};
+use windlass_host::connections::table::{Snapshot, Table};
 use windlass_sys::sock_diag::{Socket, each};
 
 /// The least that a message of a socket has: its header, and what stands before the attributes.
@@ -24,12 +24,12 @@ fuzz_target!(|input: &[u8]| {
     let (one, two) = answers.split_at(answers.len() * usize::from(*cut) / 256);
     let (one, two) = (sockets(one), sockets(two));
     let mut table = Table::new(Span::from_millis(10_000));
-    let look = |at: i64, sockets: &[Socket], gone: &[Socket]| Look {
+    let look = |at: i64, sockets: &[Socket], gone: &[Socket]| Snapshot {
         at: Span::from_millis(at),
         is_whole: true,
         sockets: sockets.to_vec(),
         gone: gone.iter().map(|socket| (Span::from_millis(at), *socket)).collect(),
-        ..Look::default()
+        ..Snapshot::default()
     };
     for look in [look(0, &one, &[]), look(1_000, &two, &[]), look(1_700, &[], &two)] {
         for connection in table.look(&look, true).connections {

@@ -16,11 +16,11 @@ use crate::error;
 /// The width of lines that nobody sees.
 const WIDTH: usize = 100;
 
-/// What a command prints.
+/// Buffer for the output of a command.
 #[derive(Clone, Default)]
-struct Printed(Rc<RefCell<Vec<u8>>>);
+struct OutputBuffer(Rc<RefCell<Vec<u8>>>);
 
-impl Write for Printed {
+impl Write for OutputBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.borrow_mut().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -37,7 +37,7 @@ fn record(arguments: Vec<String>) -> Result<String, String> {
     let parsed = cli::command().color(clap::ColorChoice::Never).try_get_matches_from(arguments);
     let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
     let parsed = parsed.map_err(|wrong| wrong.to_string())?;
-    let printed = Printed::default();
+    let printed = OutputBuffer::default();
     let mut output = Output::new(Box::new(printed.clone()), Format::Json, WIDTH, false);
     let done = parsed.command.run(&mut output);
     let done = done.and_then(|()| Ok(output.flush()?));

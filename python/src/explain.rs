@@ -11,16 +11,16 @@ use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::json;
-use windlass_explain::file::{self, Manner, Piece};
-use windlass_explain::{All, Ended, Tell, explain_each};
+use windlass_explain::file::{self, ExplainSettings, Piece};
+use windlass_explain::{CaptureSet, ExplainError, PieceReceiver, explain_each};
 use windlass_tables::{CaptureRow, PathPattern, Table as Kind, Tables};
 use windlass_wire::ConnectionFilter;
 
 use crate::error;
-use crate::source::{self, Held, Source};
+use crate::source::{self, Source, TemporaryFile};
 use crate::stream::Table;
 
-/// How often it is looked whether Ctrl-C was pressed.
+/// Interval of checks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Tables on their way to Python.
@@ -70,7 +70,8 @@ fn heeding<T: Send>(
                     stop.store(interrupted.is_err(), Ordering::Relaxed);
                 }
             }
-            let done = working.join().map_err(|_| error("windlass failed, which is a fault of it"));
+            let done =
+                working.join().map_err(|_| error("windlass failed: this is a bug of windlass"));
             interrupted.and(done)
         })
     })
@@ -81,8 +82,8 @@ fn is_interrupted(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// What one capture comes to, and its tables.
-struct One {
+/// Record and tables of one capture.
+struct ExplainedCapture {
     record: String,
     tables: Vec<(String, Table)>,
 }
@@ -92,13 +93,13 @@ fn one(
     name: &str,
     filter: ConnectionFilter,
     stop: &Arc<AtomicBool>,
-) -> Result<One, String> {
+) -> Result<ExplainedCapture, String> {
     let mut tables = Tables::new(None);
     let mut batches = Batches::new(None);
     let mut captures: Vec<serde_json::Value> = Vec::new();
     let mut connections: Vec<serde_json::Value> = Vec::new();
     let mut wrong = None;
-    let manner = Manner { filter, pattern: None };
+    let manner = ExplainSettings { filter, pattern: None };
     let own = path.to_string_lossy().into_owned();
     let is_told = file::explain(
         path,
@@ -141,7 +142,7 @@ fn one(
     }
     batches.batches.extend(tables.rest().map_err(|error| error.to_string())?);
     let record = serde_json::to_string(&captures).map_err(|error| error.to_string())?;
-    Ok(One { record, tables: batches.tables() })
+    Ok(ExplainedCapture { record, tables: batches.tables() })
 }
 
 fn capture(row: &CaptureRow, connections: Vec<serde_json::Value>) -> serde_json::Value {
@@ -154,7 +155,7 @@ fn capture(row: &CaptureRow, connections: Vec<serde_json::Value>) -> serde_json:
 }
 
 fn filter(host: Option<&str>, port: Option<u16>) -> PyResult<ConnectionFilter> {
-    let wrong = |host: &str| error(format!("{host:?} is no address"));
+    let wrong = |host: &str| error(format!("{host:?} is not an IP address"));
     let host = host.map(|host| host.parse().map_err(|_| wrong(host))).transpose()?;
     Ok(ConnectionFilter { host, port })
 }
@@ -175,14 +176,14 @@ pub(crate) fn explain(
     let (_held, path) = match (path, data) {
         (Some(path), _) => (None, path),
         (None, Some(data)) => {
-            let held = Held::of(data.as_bytes()).map_err(cannot)?;
+            let held = TemporaryFile::of(data.as_bytes()).map_err(cannot)?;
             let path = held.path.clone();
             (Some(held), path)
         }
-        (None, None) => return Err(error("there is neither a path nor bytes")),
+        (None, None) => return Err(error("give a path or bytes")),
     };
     let done = heeding(py, |stop| one(&path, &name, filter, stop))?;
-    let One { record, tables } = done.map_err(error)?;
+    let ExplainedCapture { record, tables } = done.map_err(error)?;
     Ok((record, tables))
 }
 
@@ -205,9 +206,9 @@ pub(crate) fn explain_many(
         captures.into_iter().map(|(name, held)| Source { name, held }).collect();
     let done = heeding(py, |stop| {
         let mut batches = Batches::new(pattern.as_ref());
-        let manner = Manner { filter, pattern: pattern.as_ref() };
-        let all = All { count: sources.len(), pattern: pattern.as_ref(), at_once: jobs };
-        let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut Tell<'_>| {
+        let manner = ExplainSettings { filter, pattern: pattern.as_ref() };
+        let all = CaptureSet { count: sources.len(), pattern: pattern.as_ref(), at_once: jobs };
+        let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut PieceReceiver<'_>| {
             sources[place].explain(manner, stop, read, tell)
         };
         let write = |kind: Kind, batch: &RecordBatch| {
@@ -216,8 +217,8 @@ pub(crate) fn explain_many(
         };
         let done = explain_each(all, stop, explain, |_| {}, write);
         done.map(|_| batches.tables()).map_err(|ended| match ended {
-            Ended::Stopped => "it was stopped".to_owned(),
-            Ended::Failed(_, wrong) => wrong.to_string(),
+            ExplainError::Stopped => "it was stopped".to_owned(),
+            ExplainError::Failed(_, wrong) => wrong.to_string(),
         })
     })?;
     done.map_err(|wrong| error(format!("cannot explain the captures: {wrong}")))

@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use windlass_explain::Tell;
-use windlass_explain::file::{self, Manner, Piece};
-use windlass_tables::{CaptureRow, PathPattern, Taken};
+use windlass_explain::PieceReceiver;
+use windlass_explain::file::{self, ExplainSettings, Piece};
+use windlass_tables::{CaptureRow, FileNameFields, PathPattern};
 
-/// What is read of an open file at once.
+/// Bytes read from an open file at once.
 const PART: usize = 1 << 20;
 
 /// A capture, and what rows call it.
@@ -25,12 +25,12 @@ pub(crate) struct Source {
 }
 
 /// A file without a name, and a path to it.
-pub(crate) struct Held {
+pub(crate) struct TemporaryFile {
     file: File,
     pub(crate) path: PathBuf,
 }
 
-impl Held {
+impl TemporaryFile {
     fn new() -> io::Result<Self> {
         let file = tempfile::tempfile()?;
         let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
@@ -56,13 +56,13 @@ pub(crate) fn renamed(file: &str, path: &str, name: &str) -> String {
 }
 
 /// Fetches what is not here into a file without a name; nothing where `stop` was set meanwhile.
-fn fetch(held: &Py<PyAny>, stop: &AtomicBool) -> PyResult<Option<Held>> {
+fn fetch(held: &Py<PyAny>, stop: &AtomicBool) -> PyResult<Option<TemporaryFile>> {
     Python::attach(|py| {
         let mut given = held.bind(py).clone();
         if given.is_callable() {
             given = given.call0()?;
         }
-        let mut file = Held::new()?;
+        let mut file = TemporaryFile::new()?;
         if !given.hasattr("read")? {
             file.take(py, &given.extract()?)?;
             return Ok(Some(file));
@@ -85,8 +85,8 @@ fn fetch(held: &Py<PyAny>, stop: &AtomicBool) -> PyResult<Option<Held>> {
     })
 }
 
-/// What a name tells: an archive is as a folder of its members.
-fn taken(pattern: &PathPattern, name: &str, file: &str) -> Option<Taken> {
+/// Returns the fields of a name: an archive counts as a folder of its members.
+fn taken(pattern: &PathPattern, name: &str, file: &str) -> Option<FileNameFields> {
     let member = file.strip_prefix(name).and_then(|inside| inside.strip_prefix("::"));
     let inside = member.map(|member| Path::new(name).join(member.trim_start_matches('/')));
     inside.and_then(|path| pattern.take(&path)).or_else(|| pattern.take(Path::new(name)))
@@ -97,10 +97,10 @@ impl Source {
     /// reason.
     pub(crate) fn explain(
         &self,
-        manner: Manner<'_>,
+        manner: ExplainSettings<'_>,
         stop: &Arc<AtomicBool>,
         on_progress: &mut dyn FnMut(u64),
-        tell: &mut Tell<'_>,
+        tell: &mut PieceReceiver<'_>,
     ) -> bool {
         let Some(held) = &self.held else {
             return file::explain(&self.name, manner, stop, on_progress, tell);
@@ -120,7 +120,7 @@ impl Source {
             }
         };
         let path = fetched.path.to_string_lossy();
-        let plain = Manner { pattern: None, ..manner };
+        let plain = ExplainSettings { pattern: None, ..manner };
         file::explain(&fetched.path, plain, stop, on_progress, |piece| {
             tell(match piece {
                 Piece::Row(mut row) => {

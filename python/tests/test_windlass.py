@@ -60,7 +60,7 @@ def test_errors_are_the_program_s_words(tmp_path):
     for capture in (text, b"\0" * 100, tmp_path / "none.pcap", tmp_path):
         with pytest.raises(windlass.Error, match="^cannot explain "):
             windlass.explain(capture)
-    with pytest.raises(windlass.Error, match="is no address"):
+    with pytest.raises(windlass.Error, match="is not an IP address"):
         windlass.explain(ONE, host="printer")
     with pytest.raises(windlass.Error, match="cannot apply the law"):
         windlass.law("window", window="64k")

@@ -5,9 +5,9 @@
 >>> found.connections[0].verdict.limit                    # doctest: +SKIP
 'receiver-window'
 
-`explain` takes a capture, `explain_many` very many of them as tables for pandas, Polars and DuckDB,
-`simulate` runs the scenarios of `windlass lab`, and `law` computes what the laws of TCP say. Values
-are those of `windlass … --json`, called as there: units stand in the names.
+`explain` explains a capture. `explain_many` explains many captures into tables for pandas, Polars
+and DuckDB. `simulate` runs the scenarios of `windlass lab`, and `law` computes the laws of TCP.
+Values and their names are those of `windlass … --json`; names include units.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = [
 __version__: str = _windlass.VERSION
 
 Path = Union[str, "_os.PathLike[str]"]
-#: Bytes, or what gives bytes or a file that is open for reading when it is called.
+#: Bytes, or a function that returns bytes or a file open for reading.
 Source = Union[bytes, bytearray, Callable[[], Union[bytes, bytearray, BinaryIO]]]
 
 
 class Record(Dict[str, Any]):
-    """A part of a record of windlass: a dict whose fields are attributes as well."""
+    """A part of a record of windlass: a dict with its fields as attributes."""
 
     __slots__ = ()
 
@@ -53,8 +53,8 @@ def _record(text: str) -> Record:
 class Tables:
     """The tables of captures: `captures`, `connections`, `intervals`, `verdicts` and `rtt`.
 
-    Each is an object of the Arrow PyCapsule interface: `pyarrow.table(t)`, `polars.DataFrame(t)` and
-    DuckDB take it as it is. docs/tables.md tells their columns.
+    Each table implements the Arrow PyCapsule interface: `pyarrow.table(t)`, `polars.DataFrame(t)`
+    and DuckDB take it. docs/tables.md describes the columns.
     """
 
     captures: Table
@@ -84,25 +84,25 @@ class Tables:
 
 
 class Capture(Record):
-    """A capture: what it says of itself (`capture`), its `totals`, its `connections`, the largest
-    first, and its `sha256`."""
+    """A capture: its facts (`capture`), its `totals`, its `connections`, largest first, and its
+    `sha256`."""
 
     __slots__ = ()
 
 
 class Explanation:
-    """What a capture tells, or an archive of captures."""
+    """The explanation of a capture, or of an archive of captures."""
 
     def __init__(self, captures: List[Capture], tables: Tables) -> None:
-        #: The capture; of an archive each of its captures.
+        #: The capture; for an archive, each of its captures.
         self.captures = captures
-        #: The same as tables.
+        #: The captures as tables.
         self.tables = tables
 
     @property
     def connections(self) -> List[Record]:
-        """Every connection that carried data, the largest of each capture first, as
-        `windlass explain --all --json` tells it."""
+        """Every connection that carried data, the largest of each capture first, as in
+        `windlass explain --all --json`."""
         return [one for capture in self.captures for one in capture["connections"]]
 
     def __repr__(self) -> str:
@@ -117,12 +117,12 @@ def explain(
     port: Optional[int] = None,
     name: str = "capture",
 ) -> Explanation:
-    """Explains a capture: a path, or bytes of one, which are called `name`.
+    """Explains a capture: a path, or its bytes, which are reported as `name`.
 
-    pcap, pcapng, snoop and what tcpdump prints are read, plain, packed with gzip or zstd, and in a
-    tar or zip. `host` and `port` choose connections with that on one side.
+    It reads pcap, pcapng, snoop and tcpdump text, plain or compressed (gzip, zstd), and in a tar or
+    zip. `host` and `port` select connections with this address or port on one side.
 
-    Raises `windlass.Error` with the program's words where it is no capture.
+    Raises `windlass.Error` with the program's message if it is not a capture.
     """
     if isinstance(capture, (bytes, bytearray, memoryview)):
         text, tables = _windlass.explain(None, bytes(capture), name, host, port)
@@ -141,12 +141,13 @@ def explain_many(
     port: Optional[int] = None,
     jobs: int = 0,
 ) -> Tables:
-    """Explains many captures into tables, on all processors unless `jobs` says how many.
+    """Explains many captures into tables, on all processors or on `jobs` processors.
 
-    Each is a path, or a pair: the name by which rows call it, and its bytes, or a function that
-    gives them or opens a file when its turn comes, so that only so many are held as there are jobs.
-    A capture that cannot be explained, or whose function fails, is a row of `captures` with `error`.
-    `path_pattern`, as '{site}/{date}/*', takes the names apart into columns of `captures`.
+    Each capture is a path, or a pair: its name in the rows, and its bytes or a function that returns
+    bytes or opens a file. The function is called when the capture is read, so that memory holds only
+    as many captures as there are jobs. A capture that cannot be explained, or whose function fails,
+    is a row of `captures` with `error`. `path_pattern`, such as '{site}/{date}/*', makes columns of
+    `captures` from the names.
     """
     listed: List[Tuple[str, Optional[object]]] = [
         one if isinstance(one, tuple) else (_os.fspath(one), None) for one in captures
@@ -155,18 +156,18 @@ def explain_many(
 
 
 def simulate(scenario: Path, *arguments: str) -> Record:
-    """Runs a scenario of emulated devices in virtual time: the name of one of `windlass lab`, or
-    the path of a TOML file. More arguments are those of `windlass lab`.
+    """Runs a scenario of emulated devices in virtual time: a name of `windlass lab`, or the path
+    of a TOML file. More arguments are those of `windlass lab`.
 
-    Gives the record of `windlass lab SCENARIO --json`.
+    Returns the record of `windlass lab SCENARIO --json`.
     """
     if "--real" in arguments:
-        raise Error("cannot simulate in real time: --real is for the program")
+        raise Error("cannot simulate in real time: --real works only on the command line")
     return _record(_windlass.run(["lab", _os.fspath(scenario), *arguments, "--json"]))
 
 
 def law(name: str, **quantities: Union[str, int, float]) -> Record:
-    """What a law says of quantities, which are called as the options of `windlass law NAME`:
-    `law("window", window="64k", time="36ms")`. Numbers are taken in the option's own unit."""
+    """Computes a law. Quantities have the names of the options of `windlass law NAME`:
+    `law("window", window="64k", time="36ms")`. Numbers are in the option's own unit."""
     arguments = [f"--{key.replace('_', '-')}={value}" for key, value in quantities.items()]
     return _record(_windlass.run(["law", name, *arguments, "--json"]))

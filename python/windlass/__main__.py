@@ -1,4 +1,4 @@
-"""The program `windlass`, as this package brings it."""
+"""The program `windlass` of this package."""
 
 import signal
 import sys

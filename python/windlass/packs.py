@@ -1,12 +1,12 @@
-"""Captures by the thousand, shared out among the workers of Spark, Ray, Dask and their like.
+"""Thousands of captures, distributed to the workers of Spark, Ray, Dask and similar engines.
 
 >>> from windlass import packs
 >>> work = packs.packed("s3://captures/2026")     # doctest: +SKIP
 >>> tables = packs.explain(work[0])               # doctest: +SKIP
 
-`packed` makes packs of about equal size, each a list of names, `explain` is what a worker does with
-one, and `batches` has its tables as record batches of one `schema`, for engines whose tasks give one
-kind of row. It takes pyarrow, which all of them have. docs/clusters.md has a recipe for each.
+`packed` makes packs of about equal size, each a list of names. `explain` runs on a worker and explains
+a pack. `batches` returns its tables as record batches of one `schema`, for engines whose tasks return
+one kind of row. The module needs pyarrow. docs/clusters.md has a recipe for each engine.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _PART = 8 << 20
 
 
 def packed(captures: Path, *, pack_bytes: int = 256 << 20) -> List[List[str]]:
-    """The names of all files below a folder or an address as s3://BUCKET/PREFIX, in packs of so many
-    bytes, the largest first; a larger capture is a pack of its own.
+    """Returns the names of all files below a folder or an address such as s3://BUCKET/PREFIX, in packs
+    of this many bytes, largest first; a larger capture is a pack of its own.
 
-    Files that may have the same content are in one pack, where `explain` tells copies. Names that
-    begin with a dot are passed over. The same files make the same packs.
+    Files that may have the same content are in one pack, where `explain` finds copies. Names that
+    begin with a dot are skipped. The same files make the same packs.
     """
     filesystem, root, before = _place(_os.fspath(captures))
     about = filesystem.get_file_info(_fs.FileSelector(root, recursive=True))
@@ -62,13 +62,13 @@ def packed(captures: Path, *, pack_bytes: int = 256 << 20) -> List[List[str]]:
 
 
 def explain(pack: Sequence[str], *, path_pattern: Optional[str] = None) -> Tables:
-    """Explains the captures of a pack, on one processor, as a task of a cluster has it.
+    """Explains the captures of a pack on one processor, as a task of a cluster.
 
-    What cannot be read or fetched is a row of `captures` with `error`. The same pack makes the same
-    rows, so a task may be tried again. Files are mapped into memory; what is in a bucket is fetched
-    into a file without a name in TMPDIR, one at a time.
+    A capture that cannot be read or fetched is a row of `captures` with `error`. The same pack makes
+    the same rows, so a task may be retried. Files are mapped into memory; objects of a bucket are
+    fetched into an unnamed file in TMPDIR, one at a time.
 
-    Raises `windlass.Error` where none of them is there: a machine that has not the folder, or not
+    Raises `windlass.Error` if no capture can be reached: a machine without the folder, or without
     the keys of the bucket, makes no rows.
     """
     sources = [(name, _Opens(name)) if "://" in name else name for name in pack]
@@ -76,14 +76,14 @@ def explain(pack: Sequence[str], *, path_pattern: Optional[str] = None) -> Table
     told = _pyarrow.table(tables.captures).select(["error", "file_bytes"]).to_pylist()
     if told and all(one["error"] and one["file_bytes"] is None for one in told):
         what = f"cannot explain {pack[0]}" + (f" and {len(pack) - 1} more" if pack[1:] else "")
-        raise Error(f"{what} on {_platform.node()}: {told[0]['error']}. None of them can be reached from there")
+        raise Error(f"{what} on {_platform.node()}: {told[0]['error']}. None of the captures can be reached from this machine")
     return tables
 
 
 def folders(out: Path) -> Dict[str, str]:
-    """Makes a folder for each table, below a folder or an address, and gives their names.
+    """Creates a folder for each table, below a folder or an address, and returns their names.
 
-    Raises `windlass.Error` where one is there: its rows would be there twice.
+    Raises `windlass.Error` if one exists: its rows would be duplicated.
     """
     filesystem, root, before = _place(_os.fspath(out))
     tables = {table: f"{root}/{table}" for table in explain_many([]).keys()}
@@ -96,16 +96,16 @@ def folders(out: Path) -> Dict[str, str]:
 
 
 def schema(*, path_pattern: Optional[str] = None, unit: str = "ns") -> Any:
-    """The schema of `batches`, for which no capture is read: a column for each table, a struct of
-    the table's columns. `unit` is that of times: Spark's have "us"."""
+    """Returns the schema of `batches`, without reading a capture: a column for each table, a struct of
+    the table's columns. `unit` is the unit of times: Spark needs "us"."""
     tables = explain_many([], path_pattern=path_pattern)
     kinds = {name: _struct(_pyarrow.schema(tables[name]), unit) for name in tables.keys()}
     return _pyarrow.schema(kinds)
 
 
 def batches(tables: Tables, *, unit: str = "ns") -> Iterator[Any]:
-    """The rows of all tables as pyarrow's record batches: each row is in the column of its table,
-    and null in the others."""
+    """Returns the rows of all tables as record batches of pyarrow: each row is in the column of its
+    table, and null in the others."""
     kinds = {name: _struct(_pyarrow.schema(tables[name]), unit) for name in tables.keys()}
     whole = _pyarrow.schema(kinds)
     for name, own in kinds.items():
@@ -120,7 +120,7 @@ def batches(tables: Tables, *, unit: str = "ns") -> Iterator[Any]:
 
 
 def _struct(columns: Any, unit: str) -> Any:
-    """Columns as a struct, with times of this unit."""
+    """Returns columns as a struct, with times in this unit."""
     def kind(of: Any) -> Any:
         return _pyarrow.timestamp(unit, of.tz) if _pyarrow.types.is_timestamp(of) else of
 
@@ -134,7 +134,7 @@ def _store(address: str) -> Tuple[Any, str]:
 
 
 def _place(name: str) -> Tuple[Any, str, str]:
-    """Where a name is: the file system, the path in it, and what stands before paths in names."""
+    """Returns the file system of a name, the path in it, and the prefix of paths in names."""
     if "://" not in name:
         return _fs.LocalFileSystem(), _os.path.abspath(name), ""
     scheme, rest = name.split("://", 1)
@@ -156,7 +156,7 @@ def _head(filesystem: Any, path: str) -> bytes:
 
 
 class _Opens:
-    """Opens an object when its turn comes."""
+    """Opens an object when it is read."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -1,7 +1,7 @@
-//! A bucket of S3 in memory that is only read, at a port for each client, with a rate for each.
+//! Read-only S3 bucket in memory, with a port and a rate for each client.
 //!
-//! It lists (`ListObjectsV2`), tells sizes (`HeadObject`) and gives objects or ranges of them
-//! (`GetObject`), which is what `add` asks for. It checks no signature.
+//! The server supports the requests of `add`: it lists objects (`ListObjectsV2`), returns sizes
+//! (`HeadObject`), and returns objects or ranges of them (`GetObject`). It checks no signatures.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -11,30 +11,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the bucket is called.
+/// Name of the bucket.
 pub(crate) const NAME: &str = "captures";
 
-/// When each object was last changed.
+/// Modification time of each object.
 const CHANGED: &str = "2026-11-01T00:00:00.000Z";
 
-/// The same, as a header has it.
+/// Modification time in the format of a header.
 const CHANGED_HEADER: &str = "Sun, 01 Nov 2026 00:00:00 GMT";
 
-/// As much is written at once.
+/// Size of a write.
 const PIECE: usize = 64 << 10;
 
-/// The objects by their keys.
+/// Objects of the bucket by their keys.
 #[derive(Clone, Default)]
 pub(crate) struct Bucket(Arc<BTreeMap<String, Vec<u8>>>);
 
-/// What a way carries: when it is free again.
-struct Way {
+/// Rate limiter of a link, with the time at which the link is free again.
+struct ThrottledLink {
     rate: u64,
     free: Mutex<Instant>,
 }
 
-impl Way {
-    /// Waits until so many bytes have passed.
+impl ThrottledLink {
+    /// Waits until this many bytes have passed.
     fn pass(&self, bytes: usize) {
         if self.rate == u64::MAX {
             return;
@@ -50,34 +50,35 @@ impl Way {
 }
 
 impl Bucket {
-    /// Puts an object.
+    /// Stores an object.
     pub(crate) fn put(&mut self, key: String, bytes: Vec<u8>) {
         Arc::make_mut(&mut self.0).insert(key, bytes);
     }
 
-    /// All bytes.
+    /// Returns the total size.
     pub(crate) fn bytes(&self) -> u64 {
         self.0.values().map(|bytes| bytes.len() as u64).sum()
     }
 
-    /// Serves it at this rate until the process ends; gives the URL.
+    /// Serves the bucket at this rate until the process ends, and returns the URL.
     pub(crate) fn serve(&self, rate: u64) -> std::io::Result<String> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}", listener.local_addr()?);
-        let way = Arc::new(Way { rate, free: Mutex::new(Instant::now()) });
+        let way = Arc::new(ThrottledLink { rate, free: Mutex::new(Instant::now()) });
         let bucket = self.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (bucket, way) = (bucket.clone(), Arc::clone(&way));
-                // Who goes away has what they want.
+                // A client that disconnects has what it wants.
                 thread::spawn(move || bucket.client(&stream, &way));
             }
         });
         Ok(url)
     }
 
-    fn client(&self, stream: &TcpStream, way: &Way) -> Option<()> {
-        // The end of an answer would wait for a delayed ACK, and that is what would be measured.
+    fn client(&self, stream: &TcpStream, way: &ThrottledLink) -> Option<()> {
+        // Without TCP_NODELAY, the end of an answer would wait for a delayed ACK, and spoil the
+        // measurement.
         stream.set_nodelay(true).ok()?;
         let mut lines = BufReader::new(stream).lines();
         loop {
@@ -130,7 +131,7 @@ impl Bucket {
         }
     }
 
-    /// All keys below a prefix: so few that one answer has them, up to a thousand.
+    /// Lists all keys below a prefix. One answer holds up to a thousand.
     fn listed(&self, query: &str) -> String {
         let prefix = query.split('&').find_map(|pair| pair.strip_prefix("prefix="));
         let prefix = prefix.unwrap_or_default().replace("%2F", "/");
@@ -149,7 +150,7 @@ impl Bucket {
     }
 }
 
-/// The part that a `Range` asks for, where it is `bytes=a-b`.
+/// Parses a `Range` of the form `bytes=a-b`.
 fn part(range: &str, length: usize) -> Option<Range<usize>> {
     let (from, to) = range.strip_prefix("bytes=")?.split_once('-')?;
     let from: usize = from.parse().ok()?;
@@ -157,7 +158,13 @@ fn part(range: &str, length: usize) -> Option<Range<usize>> {
     (from < to.min(length)).then(|| from..to.min(length))
 }
 
-fn answer(mut to: &TcpStream, status: &str, about: &str, body: &[u8], way: &Way) -> Option<()> {
+fn answer(
+    mut to: &TcpStream,
+    status: &str,
+    about: &str,
+    body: &[u8],
+    way: &ThrottledLink,
+) -> Option<()> {
     let length = body.len();
     let head = format!("HTTP/1.1 {status}\r\n{about}Content-Length: {length}\r\n\r\n");
     to.write_all(head.as_bytes()).ok()?;

@@ -1,4 +1,4 @@
-//! A year of made up connections.
+//! A year of synthetic connections.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use arrow::array::{
     TimestampNanosecondArray, new_null_array,
 };
 use arrow::datatypes::SchemaRef;
-use windlass_archive::store::objects::{self, Staged};
-use windlass_archive::store::{Change, Did, Place, State, new_id};
+use windlass_archive::store::objects::{self, StagedTable};
+use windlass_archive::store::{Change, ChangeReason, Place, State, new_id};
 use windlass_archive::sums;
 use windlass_tables::{Table, TableWriter, UTC};
 
-/// Connections of a batch of the archive.
+/// Connections per batch of the archive.
 const BATCH: u64 = 1_000_000;
 
-/// Rows that are made at once.
+/// Rows that are generated at once.
 const ROWS: u64 = 50_000;
 
-/// Connections of a capture.
+/// Connections per capture.
 const CAPTURE: u64 = 100;
 
 const SITES: u64 = 50;
@@ -34,7 +34,7 @@ const BEGIN: u64 = 1_767_225_600;
 const LIMITS: [&str; 6] =
     ["receiver-window", "application", "loss", "congestion-window", "path-capacity", "send-buffer"];
 
-/// Chance that is always the same: splitmix64.
+/// Deterministic random numbers: splitmix64.
 fn chance(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,8 +42,8 @@ fn chance(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A connection.
-struct One {
+/// Synthetic connection.
+struct Connection {
     number: u64,
     site: u64,
     device: u64,
@@ -55,12 +55,12 @@ struct One {
     share: f64,
 }
 
-impl One {
+impl Connection {
     fn new(number: u64, of: u64) -> Self {
         let luck = chance(number);
         let (site, device) = (luck % SITES, (luck >> 8) % DEVICES);
         let own = chance(site << 32 | device);
-        // A device has its limit, and now and then another one.
+        // A device has its own limit, and sometimes another one.
         let limit = if (luck >> 20).is_multiple_of(16) { luck >> 24 } else { own };
         let nanos = u128::from(number) * u128::from(YEAR) * 1_000_000_000 / u128::from(of);
         let bytes = 20_000 + (luck >> 32) % 20_000_000;
@@ -106,7 +106,7 @@ fn times(of: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(TimestampNanosecondArray::from_iter_values(of).with_timezone(UTC))
 }
 
-/// Rows of a table: the columns that are named, and nulls.
+/// Builds the rows of a table from the given columns, with nulls in all others.
 fn rows(schema: &SchemaRef, columns: &[(&str, ArrayRef)]) -> Result<RecordBatch> {
     let count = columns[0].1.len();
     let all = schema.fields().iter().map(|field| {
@@ -125,14 +125,14 @@ fn rows(schema: &SchemaRef, columns: &[(&str, ArrayRef)]) -> Result<RecordBatch>
     Ok(RecordBatch::try_new(Arc::new(schema), all)?)
 }
 
-fn connections(schema: &SchemaRef, of: &[One]) -> Result<RecordBatch> {
-    let server = |one: &One| format!("10.{}.0.5", one.site);
-    let device = |one: &One| format!("10.{}.1.{}", one.site, one.device + 10);
+fn connections(schema: &SchemaRef, of: &[Connection]) -> Result<RecordBatch> {
+    let server = |one: &Connection| format!("10.{}.0.5", one.site);
+    let device = |one: &Connection| format!("10.{}.1.{}", one.site, one.device + 10);
     rows(
         schema,
         &[
-            ("capture", text(of.iter().map(One::capture))),
-            ("connection", numbers(of.iter().map(One::connection))),
+            ("capture", text(of.iter().map(Connection::capture))),
+            ("connection", numbers(of.iter().map(Connection::connection))),
             (
                 "sender",
                 text(
@@ -156,14 +156,17 @@ fn connections(schema: &SchemaRef, of: &[One]) -> Result<RecordBatch> {
     )
 }
 
-/// Two stretches of each: its own limit, and that of the application.
-fn intervals(schema: &SchemaRef, of: &[One]) -> Result<RecordBatch> {
-    let of: Vec<(&One, bool)> = of.iter().flat_map(|one| [(one, true), (one, false)]).collect();
-    let seconds = |(one, first): &(&One, bool)| {
+/// Builds two intervals for each connection: one with its own limit, and one limited by the
+/// application.
+fn intervals(schema: &SchemaRef, of: &[Connection]) -> Result<RecordBatch> {
+    let of: Vec<(&Connection, bool)> =
+        of.iter().flat_map(|one| [(one, true), (one, false)]).collect();
+    let seconds = |(one, first): &(&Connection, bool)| {
         one.seconds * if *first { one.share } else { 1.0 - one.share }
     };
-    let limit =
-        |(one, first): &(&One, bool)| LIMITS[if *first { one.limit } else { one.other }].to_owned();
+    let limit = |(one, first): &(&Connection, bool)| {
+        LIMITS[if *first { one.limit } else { one.other }].to_owned()
+    };
     rows(
         schema,
         &[
@@ -176,12 +179,12 @@ fn intervals(schema: &SchemaRef, of: &[One]) -> Result<RecordBatch> {
     )
 }
 
-fn verdicts(schema: &SchemaRef, of: &[One]) -> Result<RecordBatch> {
+fn verdicts(schema: &SchemaRef, of: &[Connection]) -> Result<RecordBatch> {
     rows(
         schema,
         &[
-            ("capture", text(of.iter().map(One::capture))),
-            ("connection", numbers(of.iter().map(One::connection))),
+            ("capture", text(of.iter().map(Connection::capture))),
+            ("connection", numbers(of.iter().map(Connection::connection))),
             ("limit", text(of.iter().map(|one| LIMITS[one.limit].to_owned()))),
             ("share", floats(of.iter().map(|one| one.share))),
             (
@@ -195,15 +198,15 @@ fn verdicts(schema: &SchemaRef, of: &[One]) -> Result<RecordBatch> {
     )
 }
 
-/// The same as the table has it.
+/// Converts numbers to the type of the table's column.
 fn numbers_or_floats(schema: &SchemaRef, of: impl Iterator<Item = f64>) -> ArrayRef {
     let name = "remedy_expected_bytes_per_second";
     let kind = schema.field_with_name(name).unwrap().data_type().clone();
     arrow::compute::cast(&floats(of), &kind).unwrap()
 }
 
-fn captures(schema: &SchemaRef, of: &[One]) -> Result<RecordBatch> {
-    let firsts: Vec<&One> = of.iter().step_by(usize::try_from(CAPTURE)?).collect();
+fn captures(schema: &SchemaRef, of: &[Connection]) -> Result<RecordBatch> {
+    let firsts: Vec<&Connection> = of.iter().step_by(usize::try_from(CAPTURE)?).collect();
     rows(
         schema,
         &[
@@ -219,14 +222,14 @@ fn captures(schema: &SchemaRef, of: &[One]) -> Result<RecordBatch> {
     )
 }
 
-/// Makes a table of the rows that come from so many connections on.
+/// Builds a table of the connections in a range.
 fn staged(
     table: Table,
     from: u64,
     to: u64,
     of: u64,
-    make: impl Fn(&SchemaRef, &[One]) -> Result<RecordBatch>,
-) -> Result<Staged> {
+    make: impl Fn(&SchemaRef, &[Connection]) -> Result<RecordBatch>,
+) -> Result<StagedTable> {
     let schema = table.schema(None);
     let fields = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     let nullable = Arc::new(arrow::datatypes::Schema::new(fields.collect::<Vec<_>>()));
@@ -234,14 +237,14 @@ fn staged(
     let mut at = from;
     while at < to {
         let end = to.min(at + ROWS);
-        let some: Vec<One> = (at..end).map(|number| One::new(number, of)).collect();
+        let some: Vec<Connection> = (at..end).map(|number| Connection::new(number, of)).collect();
         writer.write(&make(&schema, &some)?)?;
         at = end;
     }
-    Ok(Staged { table: table.id(), rows: writer.rows(), file: writer.finish()? })
+    Ok(StagedTable { table: table.id(), rows: writer.rows(), file: writer.finish()? })
 }
 
-/// Writes an archive of so many connections.
+/// Writes an archive with this many connections.
 pub fn write(archive: &Path, of: u64) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .thread_stack_size(32 << 20)
@@ -262,7 +265,9 @@ pub fn write(archive: &Path, of: u64) -> Result<()> {
             ];
             sums::add(&mut tables).await?;
             let batch = objects::put(&place, &new_id()?, &mut tables).await?;
-            state.commit(&place, Change { add: vec![batch], ..Change::new(Did::Add) }).await?;
+            state
+                .commit(&place, Change { add: vec![batch], ..Change::new(ChangeReason::Add) })
+                .await?;
             from = to;
         }
         Ok(())

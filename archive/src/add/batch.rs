@@ -1,4 +1,4 @@
-//! Captures on their way into an archive, until they are there whole.
+//! Batches of captures before they are committed to an archive.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -10,40 +10,40 @@ use arrow::array::{Array as _, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use windlass_base::Failure;
-use windlass_explain::file::Explained;
+use windlass_explain::file::ExplainedConnection;
 use windlass_tables::{CaptureRow, PathPattern, Table, TableWriter, Tables};
 
 use super::columns;
-use super::known::Known;
+use super::known::KnownCaptures;
 use super::source::Source;
-use crate::store::objects::{self, Staged};
-use crate::store::{CAPTURES, Change, Did, Place, State, new_id};
+use crate::store::objects::{self, StagedTable};
+use crate::store::{CAPTURES, Change, ChangeReason, Place, State, new_id};
 use crate::sums;
 
-/// A batch is large enough when its captures have so many bytes,
+/// Minimum bytes of captures in a full batch.
 const ENOUGH_BYTES: u64 = 1 << 30;
 
-/// or its tables have so many rows,
+/// Minimum rows of a table in a full batch.
 const ENOUGH_ROWS: u64 = 1 << 20;
 
-/// or when it was begun so long ago: no more than that is lost by who is killed.
+/// Maximum age of a batch: a kill loses no more than this.
 const ENOUGH_TIME: Duration = Duration::from_secs(30);
 
-/// A row of `captures`, and where it came from.
+/// Row of `captures`, and its source.
 #[derive(Clone, Debug)]
 struct Row {
     row: CaptureRow,
     source: Source,
 }
 
-/// What came of captures.
+/// Counts of captures by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Captures that were explained, whole or to where they are damaged.
+    /// Captures that were explained, completely or up to the damage.
     pub explained: u64,
-    /// Of these, damaged ones.
+    /// Damaged captures among them.
     pub damaged: u64,
-    /// Files with a content that is there.
+    /// Files whose content is already in the archive.
     pub copies: u64,
     /// Files that could not be explained.
     pub failed: u64,
@@ -66,7 +66,7 @@ impl Counts {
         counts
     }
 
-    /// The sum with others.
+    /// Adds other counts.
     pub fn add(&mut self, other: Self) {
         self.explained += other.explained;
         self.damaged += other.damaged;
@@ -75,42 +75,41 @@ impl Counts {
     }
 }
 
-/// A table that is written to a file without a name.
-struct Staging {
+/// Table that is being written to an unnamed file.
+struct StagingTable {
     table: Table,
     writer: TableWriter<File>,
 }
 
-/// Captures that are not in the archive yet.
-pub struct Building<'a> {
+/// Batch of captures that is not in the archive yet.
+pub struct BatchBuilder<'a> {
     pattern: Option<&'a PathPattern>,
     tables: Tables,
-    staged: Vec<Staging>,
-    /// The rows of sources that are told to their end, and of the one that is not.
+    staged: Vec<StagingTable>,
+    /// Rows of finished sources, and of the unfinished one.
     rows: Vec<Row>,
     open: Vec<Row>,
-    /// Contents whose connections are in the tables, and those of the source that is not at its
-    /// end.
+    /// Contents whose connections are in the tables, of finished sources and of the unfinished one.
     told: HashSet<Arc<str>>,
     open_told: HashSet<Arc<str>>,
-    /// Contents of which only a part was told.
+    /// Contents that were explained only in part.
     broken: HashSet<Arc<str>>,
     bytes: u64,
     began: Instant,
 }
 
-impl std::fmt::Debug for Building<'_> {
+impl std::fmt::Debug for BatchBuilder<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Building").field("rows", &self.rows.len()).finish_non_exhaustive()
+        f.debug_struct("BatchBuilder").field("rows", &self.rows.len()).finish_non_exhaustive()
     }
 }
 
-/// The tables that hang on captures.
+/// Returns the tables that depend on captures.
 fn hanging() -> impl Iterator<Item = Table> {
     Table::ALL.into_iter().filter(|table| *table != Table::Captures)
 }
 
-/// What captures have by a pattern of their names.
+/// Returns the names of the fields that a path pattern gives captures.
 fn field_names(pattern: Option<&PathPattern>) -> Vec<String> {
     let fields = pattern.into_iter().flat_map(PathPattern::fields);
     fields.map(|field| field.name().to_owned()).collect()
@@ -118,18 +117,18 @@ fn field_names(pattern: Option<&PathPattern>) -> Vec<String> {
 
 fn staging(error: &dyn std::fmt::Display) -> Failure {
     Failure::new("cannot write a table to the folder of temporary files", error)
-        .advise("Is its disk full? TMPDIR names another folder.")
+        .advise("Check if its disk is full, or set TMPDIR to another folder.")
 }
 
-impl<'a> Building<'a> {
-    /// None yet.
+impl<'a> BatchBuilder<'a> {
+    /// Starts an empty batch.
     ///
     /// # Errors
-    /// Where there is no room for them.
+    /// Returns an error if temporary files cannot be created.
     pub fn new(pattern: Option<&'a PathPattern>) -> Result<Self, Failure> {
         let staged = hanging().map(|table| {
             let writer = TableWriter::new(tempfile::tempfile()?, table, None)?;
-            Ok(Staging { table, writer })
+            Ok(StagingTable { table, writer })
         });
         Ok(Self {
             pattern,
@@ -145,23 +144,23 @@ impl<'a> Building<'a> {
         })
     }
 
-    /// Whether this content has its connections here.
+    /// Returns whether this batch has the connections of a content.
     pub fn has(&self, capture: &str) -> bool {
         self.told.contains(capture) || self.open_told.contains(capture)
     }
 
-    /// The file that has this content, where it is one of these.
+    /// Returns the file with this content, if it is in this batch.
     fn first(&self, capture: &str) -> Option<&str> {
         let rows = self.rows.iter().chain(&self.open).map(|row| &row.row);
         let mut first = rows.filter(|row| row.copy_of.is_none() && row.error.is_none());
         first.find(|row| row.capture.as_deref() == Some(capture)).map(|row| row.file.as_str())
     }
 
-    /// Takes connections of a content that is nowhere else.
+    /// Adds connections of a content that is nowhere else.
     ///
     /// # Errors
-    /// Where they cannot be written.
-    pub fn connections(&mut self, rows: Vec<Explained>) -> Result<(), Failure> {
+    /// Returns an error if the connections cannot be written.
+    pub fn connections(&mut self, rows: Vec<ExplainedConnection>) -> Result<(), Failure> {
         for (row, seconds) in rows {
             if !self.open_told.contains(&row.capture) {
                 self.open_told.insert(Arc::clone(&row.capture));
@@ -181,8 +180,8 @@ impl<'a> Building<'a> {
         Ok(())
     }
 
-    /// Takes a capture, behind its connections.
-    pub fn capture(&mut self, mut row: CaptureRow, source: &Source, known: &Known) {
+    /// Adds a capture, after its connections.
+    pub fn capture(&mut self, mut row: CaptureRow, source: &Source, known: &KnownCaptures) {
         if row.error.is_none()
             && let Some(capture) = row.capture.as_deref()
         {
@@ -190,7 +189,7 @@ impl<'a> Building<'a> {
             row.copy_of = first.map(str::to_owned);
         }
         match &row.capture {
-            // What was told of it before it failed is a part of it.
+            // The connections before the failure are only a part of the content.
             Some(capture) if row.error.is_some() => {
                 self.broken.extend(self.open_told.get(capture).cloned());
             }
@@ -202,14 +201,14 @@ impl<'a> Building<'a> {
         self.open.push(Row { row, source: source.clone() });
     }
 
-    /// A source is told to its end.
+    /// Ends a source.
     pub fn end(&mut self, source: &Source) {
         self.rows.append(&mut self.open);
         self.told.extend(self.open_told.drain());
         self.bytes += source.bytes;
     }
 
-    /// Whether it should go into the archive, where so many captures are enough.
+    /// Returns whether the batch is full, given this maximum number of captures.
     pub fn is_enough(&self, captures: usize) -> bool {
         self.bytes >= ENOUGH_BYTES
             || self.rows.len() >= captures
@@ -217,29 +216,29 @@ impl<'a> Building<'a> {
             || self.began.elapsed() >= ENOUGH_TIME && !self.rows.is_empty()
     }
 
-    /// Puts it into the archive: of the source that is not told to its end nothing, and nothing
-    /// that another has put there meanwhile.
+    /// Commits the batch to the archive, without the unfinished source, and without anything that
+    /// another process has committed since.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Returns an error if the archive cannot be written.
     pub async fn commit(
         mut self,
         place: &Place,
         state: &mut State,
-        known: &mut Known,
+        known: &mut KnownCaptures,
     ) -> Result<Counts, Failure> {
         let rest = self.tables.rest().map_err(|error| staging(&error))?;
         self.stage(rest)?;
         let mut rows = std::mem::take(&mut self.rows);
-        // Connections of a source that was broken off.
+        // Connections of an interrupted source.
         let mut dropped: HashSet<Arc<str>> =
             self.open_told.drain().filter(|capture| !self.told.contains(capture)).collect();
         dropped.extend(self.broken.drain());
         let mut tables = Vec::new();
-        for Staging { table, writer } in std::mem::take(&mut self.staged) {
+        for StagingTable { table, writer } in std::mem::take(&mut self.staged) {
             let rows = writer.rows();
             let file = writer.finish().map_err(|error| staging(&error))?;
-            tables.push(Staged { table: table.id(), file, rows });
+            tables.push(StagedTable { table: table.id(), file, rows });
         }
         let mut is_clean = dropped.is_empty();
         let mut is_summed = false;
@@ -274,7 +273,7 @@ impl<'a> Building<'a> {
             };
             batch.fields = field_names(self.pattern);
             batch.held = rows.iter().any(replaces);
-            let change = Change { add: vec![batch], ..Change::new(Did::Add) };
+            let change = Change { add: vec![batch], ..Change::new(ChangeReason::Add) };
             if state.commit(place, change).await? {
                 known.refresh(place, state).await?;
                 let mut counts = Counts::of(&rows);
@@ -284,9 +283,9 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// The table of the captures themselves.
-    fn captures(&self, rows: &[Row]) -> Result<Staged, Failure> {
-        let write = || -> Result<Staged, Box<dyn std::error::Error>> {
+    /// Writes the table of captures.
+    fn captures(&self, rows: &[Row]) -> Result<StagedTable, Failure> {
+        let write = || -> Result<StagedTable, Box<dyn std::error::Error>> {
             let mut tables = Tables::new(self.pattern);
             for Row { row, .. } in rows {
                 tables.capture(row);
@@ -301,18 +300,18 @@ impl<'a> Building<'a> {
                 writer.write(&columns::with_sources(&batch, &schema, &sources)?)?;
                 from = to;
             }
-            Ok(Staged { table: CAPTURES, rows: writer.rows(), file: writer.finish()? })
+            Ok(StagedTable { table: CAPTURES, rows: writer.rows(), file: writer.finish()? })
         };
         write().map_err(|error| staging(&error))
     }
 }
 
-/// Holds rows against what is in the archive: those of a source that is there go, those of a
-/// content that is there are copies. The contents whose connections go are returned. Those that
-/// could not be read and still cannot are counted.
+/// Compares rows with the archive. Rows whose source is there are removed, and rows whose content
+/// is there become copies. Returns the contents whose connections are dropped. Files that still
+/// cannot be read are counted.
 fn settle(
     rows: &mut Vec<Row>,
-    known: &Known,
+    known: &KnownCaptures,
     told: &HashSet<Arc<str>>,
     still_failed: &mut u64,
 ) -> Vec<Arc<str>> {
@@ -326,7 +325,7 @@ fn settle(
             return !known.has(source);
         };
         let Some(first) = known.first(&capture) else {
-            // A copy of one that was dropped meanwhile has its connections nowhere: the next run
+            // A copy of a content that was dropped since has its connections nowhere: the next run
             // adds it.
             return row.copy_of.is_none() || told.contains(&capture);
         };
@@ -342,11 +341,11 @@ fn settle(
     dropped
 }
 
-/// The rows of a staged table but those of some captures.
+/// Returns a staged table without the rows of some captures.
 fn without(
-    staged: &Staged,
+    staged: &StagedTable,
     dropped: &HashSet<Arc<str>>,
-) -> Result<Staged, Box<dyn std::error::Error>> {
+) -> Result<StagedTable, Box<dyn std::error::Error>> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(staged.file.try_clone()?)?;
     let schema = Arc::clone(builder.schema());
     let mut writer = TableWriter::with_schema(tempfile::tempfile()?, staged.table, schema)?;
@@ -358,5 +357,5 @@ fn without(
         let kept: BooleanArray = (0..batch.num_rows()).map(|row| Some(is_kept(row))).collect();
         writer.write(&filter_record_batch(&batch, &kept)?)?;
     }
-    Ok(Staged { table: staged.table, rows: writer.rows(), file: writer.finish()? })
+    Ok(StagedTable { table: staged.table, rows: writer.rows(), file: writer.finish()? })
 }

@@ -1,4 +1,4 @@
-//! What an archive's captures have behind the columns of `windlass-tables`: where each came from.
+//! Columns of an archive's captures beyond those of `windlass-tables`: the source of each capture.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use windlass_tables::{PathPattern, Table, UTC};
 use super::source::Source;
 use crate::store::objects::merged;
 
-/// The file or object in which the capture is: itself, or an archive of captures.
+/// File or object of the capture: itself, or an archive of captures.
 pub const SOURCE: &str = "source";
 
-/// The size of that.
+/// Size of the source.
 pub const SOURCE_BYTES: &str = "source_bytes";
 
-/// When that was changed last.
+/// Modification time of the source.
 pub const MODIFIED_TIME: &str = "modified_time";
 
-/// The schema of an archive's captures whose names have these fields.
+/// Returns the schema of an archive's captures whose names have these fields.
 ///
 /// # Errors
-/// Where one can be no field.
+/// Returns an error if one of the names is not a valid field.
 pub fn of_fields<'a>(fields: impl IntoIterator<Item = &'a str>) -> Result<SchemaRef, String> {
     let mut schemas = vec![captures(None)];
     for field in fields {
@@ -30,7 +30,7 @@ pub fn of_fields<'a>(fields: impl IntoIterator<Item = &'a str>) -> Result<Schema
     Ok(merged(schemas))
 }
 
-/// The schema of captures on their way into an archive.
+/// Returns the schema of captures on their way into an archive.
 pub fn captures(pattern: Option<&PathPattern>) -> SchemaRef {
     let base = Table::Captures.schema(pattern);
     let time = DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into()));
@@ -42,10 +42,10 @@ pub fn captures(pattern: Option<&PathPattern>) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// The same rows with their sources, one for each.
+/// Adds the columns of the sources, one for each row.
 ///
 /// # Errors
-/// Where there are not as many.
+/// Returns an error if the numbers of rows and sources differ.
 pub fn with_sources(
     rows: &RecordBatch,
     schema: &SchemaRef,

@@ -1,4 +1,4 @@
-//! What an archive has already: by content, and by what a file's entry in its folder says.
+//! Captures that an archive already has, by content and by file metadata.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use super::columns;
 use super::source::Source;
 use crate::store::{Batch, CAPTURES, Place, State, objects};
 
-/// Batches whose captures are read at once.
+/// Batches whose captures are read concurrently.
 const AT_ONCE: usize = 8;
 
-/// What is read of `captures`.
+/// Columns of `captures` that are read.
 const COLUMNS: [&str; 8] = [
     "capture",
     "file",
@@ -28,10 +28,10 @@ const COLUMNS: [&str; 8] = [
     columns::MODIFIED_TIME,
 ];
 
-/// What tells a file from another without a look into it.
+/// Size and modification time, which identify a file without reading it.
 type Stamp = (u64, Option<i64>);
 
-/// Whether that is a version before this one. What a newer one has explained stays.
+/// Returns whether a version is older than this one. Captures explained by a newer version stay.
 pub fn is_older(analyser: &str) -> bool {
     let parts = |version: &str| -> Vec<u64> {
         version.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
@@ -39,29 +39,29 @@ pub fn is_older(analyser: &str) -> bool {
     parts(analyser) < parts(ANALYSER)
 }
 
-/// The captures of an archive.
+/// Captures of an archive.
 #[derive(Debug, Default)]
-pub struct Known {
-    /// The batches of which this is.
+pub struct KnownCaptures {
+    /// Batches that were read.
     batches: HashSet<String>,
-    /// Sources that this version, or a newer one, has explained.
+    /// Sources explained by this version or a newer one.
     sources: HashMap<String, HashSet<Stamp>>,
-    /// The file of each content that it has explained.
+    /// File of each explained content.
     captures: HashMap<Arc<str>, String>,
-    /// Sources that could not be read: they are tried again.
+    /// Sources that could not be read, and will be tried again.
     unread: HashSet<String>,
-    /// Sources and contents that an older version has explained.
+    /// Sources and contents explained by an older version.
     older_sources: HashSet<String>,
     older_captures: HashSet<String>,
 }
 
-impl Known {
-    /// Takes what a state has.
+impl KnownCaptures {
+    /// Reads the captures of batches that are new in a state.
     ///
     /// # Errors
-    /// Where they cannot be read.
+    /// Returns an error if the captures cannot be read.
     pub async fn refresh(&mut self, place: &Place, state: &State) -> Result<(), Failure> {
-        // What a batch had that went may be nowhere now.
+        // Captures of a removed batch may be nowhere now.
         if self.batches.iter().any(|id| state.batch(id).is_none()) {
             *self = Self::default();
         }
@@ -133,7 +133,7 @@ impl Known {
         }
     }
 
-    /// Whether a source need not be read: one of this name, size and time was.
+    /// Returns whether a source need not be read, because one with this name, size and time was.
     pub fn has(&self, source: &Source) -> bool {
         source.is_exact
             && source.modified.is_some()
@@ -143,28 +143,28 @@ impl Known {
                 .is_some_and(|stamps| stamps.contains(&(source.bytes, source.modified)))
     }
 
-    /// Whether one of this name, size and time was told.
+    /// Returns whether a source with this name, size and time was explained.
     pub fn has_stamp(&self, source: &str, bytes: u64, modified: Option<i64>) -> bool {
         self.sources.get(source).is_some_and(|stamps| stamps.contains(&(bytes, modified)))
     }
 
-    /// The file that has this content.
+    /// Returns the file with this content.
     pub fn first(&self, capture: &str) -> Option<&str> {
         self.captures.get(capture).map(String::as_str)
     }
 
-    /// Whether a source could not be read before.
+    /// Returns whether a source could not be read before.
     pub fn is_unread(&self, source: &Source) -> bool {
         self.had_unread(&source.name)
     }
 
-    /// The same of what is called so.
+    /// Returns whether a source with this name could not be read before.
     pub fn had_unread(&self, source: &str) -> bool {
         self.unread.contains(source)
     }
 
-    /// Whether what is said of this source or content takes the place of rows that are there: an
-    /// older version wrote them, or the source could not be read.
+    /// Returns whether new rows of this source or content replace existing ones: an older version
+    /// wrote those, or the source could not be read.
     pub fn is_replaced_by(&self, source: &str, capture: Option<&str>) -> bool {
         self.older_sources.contains(source)
             || self.unread.contains(source)

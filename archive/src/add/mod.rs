@@ -1,4 +1,4 @@
-//! Captures into an archive, each once.
+//! Adding captures to an archive, each once.
 
 mod batch;
 pub mod columns;
@@ -12,127 +12,127 @@ use std::time::{Duration, SystemTime};
 
 use tokio::runtime::Handle;
 use windlass_base::Failure;
-use windlass_explain::file::{self, Manner, Piece};
-use windlass_explain::{Outcome, Told, in_order, workers};
-use windlass_tables::{CaptureRow, PathPattern, Taken};
+use windlass_explain::file::{self, ExplainSettings, Piece};
+use windlass_explain::{ItemOutput, Outcome, in_order, workers};
+use windlass_tables::{CaptureRow, FileNameFields, PathPattern};
 
 use crate::replace;
 use crate::store::{Place, State};
-use batch::Building;
+use batch::BatchBuilder;
 pub use batch::Counts;
-pub use known::{Known, is_older};
+pub use known::{KnownCaptures, is_older};
 use source::Source;
 
-/// What is to be added.
+/// Parameters of an `add`.
 #[derive(Debug)]
 pub struct Job<'a> {
-    /// Files, folders and addresses.
+    /// Files, folders and addresses to add.
     pub paths: &'a [String],
-    /// The archive.
+    /// Archive to add to.
     pub into: &'a Place,
-    /// How the files are named.
+    /// Pattern of the files' names.
     pub pattern: Option<&'a PathPattern>,
-    /// Files that were changed longer ago are passed over.
+    /// Maximum age of the files; older ones are skipped.
     pub newer_than: Option<Duration>,
-    /// How many are explained at once: one more than there are processors, where it is zero.
+    /// Number of files explained concurrently; 0 for one more than the processors.
     pub at_once: usize,
-    /// How many captures go into the archive at once, at most.
+    /// Maximum number of captures in a commit.
     pub batch: usize,
-    /// Whether files are read whose name, size and time are known.
+    /// True if files are read again whose name, size and time are known.
     pub reread: bool,
 }
 
-/// How far it is.
+/// Progress of an `add`.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
-    /// Sources that are told.
+pub struct AddProgress {
+    /// Finished sources.
     pub files: usize,
-    /// All of them.
+    /// All sources.
     pub of_files: usize,
-    /// Bytes that were read.
+    /// Bytes read.
     pub bytes: u64,
-    /// All of them.
+    /// Bytes of all sources.
     pub of_bytes: u64,
 }
 
-/// What came of it.
+/// Result of an `add`.
 #[derive(Clone, Debug, Default)]
 pub struct Summary {
     /// Files that were found.
     pub found: u64,
-    /// Those that were in the archive, and not read.
+    /// Files that were in the archive already and were not read.
     pub there: u64,
-    /// What came of the others.
+    /// Counts of the other files.
     pub counts: Counts,
-    /// Their bytes.
+    /// Bytes of the other files.
     pub bytes: u64,
     /// Files whose names do not match the pattern.
     pub unmatched: u64,
     /// Captures of an older version that were replaced.
     pub replaced: u64,
-    /// Whether it was stopped before all were added.
+    /// True if the `add` was stopped before its end.
     pub stopped: bool,
-    /// The first of those that could not be explained.
+    /// First files that could not be explained.
     pub problems: Vec<Problem>,
 }
 
-/// A file that could not be explained.
+/// File that could not be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Its name.
+    /// Name of the file.
     pub file: String,
-    /// What was wrong.
+    /// Reason.
     pub wrong: String,
 }
 
-/// The most files that are named which could not be explained.
+/// Maximum number of listed files that could not be explained.
 pub const MAX_PROBLEMS: usize = 10;
 
-/// What is known of an archive.
+/// Log and captures of an archive.
 #[derive(Debug, Default)]
 pub struct Knowledge {
-    /// What its log says.
+    /// State of the log.
     pub state: State,
-    /// Its captures.
-    pub known: Known,
+    /// Captures of the archive.
+    pub known: KnownCaptures,
 }
 
 impl Knowledge {
-    /// Takes what came since.
+    /// Reads changes since the last call.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Returns an error if the archive cannot be read.
     pub async fn refresh(&mut self, place: &Place) -> Result<(), Failure> {
         self.state.refresh(place).await?;
         self.known.refresh(place, &self.state).await
     }
 }
 
-/// The archive while captures come into it.
-struct Adding<'a> {
+/// Running `add`.
+struct AddSession<'a> {
     job: &'a Job<'a>,
     runtime: &'a Handle,
     state: State,
-    known: Known,
-    building: Building<'a>,
-    /// Whether the connections that come now are of a content that is there.
+    known: KnownCaptures,
+    building: BatchBuilder<'a>,
+    /// True if the current connections belong to a content that is already there.
     is_copy: bool,
     summary: Summary,
 }
 
-impl Adding<'_> {
-    fn take(&mut self, source: &Source, told: Told<Piece>) -> Result<(), Failure> {
+impl AddSession<'_> {
+    fn take(&mut self, source: &Source, told: ItemOutput<Piece>) -> Result<(), Failure> {
         match told {
-            Told::Piece(Piece::Capture(capture)) => {
+            ItemOutput::Piece(Piece::Capture(capture)) => {
                 self.is_copy = self.known.first(&capture).is_some() || self.building.has(&capture);
             }
-            Told::Piece(Piece::Connections(rows)) => {
+            ItemOutput::Piece(Piece::Connections(rows)) => {
                 if !self.is_copy {
                     self.building.connections(rows)?;
                 }
             }
-            Told::Piece(Piece::Row(row)) => self.file(source, *row),
-            Told::End => {
+            ItemOutput::Piece(Piece::Row(row)) => self.file(source, *row),
+            ItemOutput::End => {
                 self.building.end(source);
                 self.summary.bytes += source.bytes;
                 if self.building.is_enough(self.job.batch) {
@@ -155,9 +155,9 @@ impl Adding<'_> {
         self.building.capture(row, source, &self.known);
     }
 
-    /// Puts what there is into the archive.
+    /// Commits the current batch to the archive.
     fn commit(&mut self) -> Result<(), Failure> {
-        let next = Building::new(self.job.pattern)?;
+        let next = BatchBuilder::new(self.job.pattern)?;
         let building = std::mem::replace(&mut self.building, next);
         let commit = building.commit(self.job.into, &mut self.state, &mut self.known);
         self.summary.counts.add(self.runtime.block_on(commit)?);
@@ -165,7 +165,7 @@ impl Adding<'_> {
     }
 }
 
-/// Explains a source, and tells it under its own name.
+/// Explains a source, and reports it under its own name.
 fn explain(
     source: &Source,
     pattern: Option<&PathPattern>,
@@ -189,7 +189,7 @@ fn explain(
         }
     };
     let path = opened.path().to_string_lossy().into_owned();
-    let manner = Manner { pattern: None, ..Manner::default() };
+    let manner = ExplainSettings { pattern: None, ..ExplainSettings::default() };
     file::explain(opened.path(), manner, stop, on_progress, |piece| {
         tell(match piece {
             Piece::Row(mut row) => {
@@ -204,8 +204,8 @@ fn explain(
     })
 }
 
-/// What the name of a capture tells: an archive of captures is as a folder of them.
-pub fn taken(pattern: &PathPattern, source: &str, file: &str) -> Option<Taken> {
+/// Returns the fields in the name of a capture. An archive of captures counts as a folder.
+pub fn taken(pattern: &PathPattern, source: &str, file: &str) -> Option<FileNameFields> {
     let whole = || pattern.take(Path::new(source));
     match file.strip_prefix(source).and_then(|inside| inside.strip_prefix("::")) {
         Some(member) => {
@@ -216,10 +216,10 @@ pub fn taken(pattern: &PathPattern, source: &str, file: &str) -> Option<Taken> {
     }
 }
 
-/// Finds what is to be added.
+/// Finds the sources to add.
 ///
 /// # Errors
-/// Where something is not there to be read.
+/// Returns an error if a path does not exist or cannot be read.
 pub fn find(job: &Job<'_>, runtime: &Handle) -> Result<Vec<Source>, Failure> {
     let mut found = runtime.block_on(source::find(job.paths, job.into))?;
     if let Some(age) = job.newer_than {
@@ -229,15 +229,15 @@ pub fn find(job: &Job<'_>, runtime: &Handle) -> Result<Vec<Source>, Failure> {
     Ok(found)
 }
 
-/// Adds what is not there. What was told whole is kept where `stop` is set or something fails.
+/// Adds missing captures. Finished captures are kept if `stop` is set or something fails.
 ///
 /// # Errors
-/// Where something is not there to be read, or the archive cannot be written.
+/// Returns an error if a path does not exist, or the archive cannot be written.
 pub fn add(
     job: &Job<'_>,
     stop: &Arc<AtomicBool>,
     runtime: &Handle,
-    mut on_progress: impl FnMut(Progress),
+    mut on_progress: impl FnMut(AddProgress),
 ) -> Result<Summary, Failure> {
     let mut knowledge = Knowledge::default();
     runtime.block_on(knowledge.refresh(job.into))?;
@@ -251,41 +251,41 @@ pub fn add(
     Ok(summary)
 }
 
-/// Explains those of the sources that are not there, and puts them into the archive. Those that
-/// replace what an older version explained stay unseen.
+/// Explains the sources that the archive lacks, and commits them. Captures that replace those of an
+/// older version stay hidden until later.
 ///
 /// # Errors
-/// Where the archive cannot be read or written.
+/// Returns an error if the archive cannot be read or written.
 pub fn explain_all(
     job: &Job<'_>,
     found: Vec<Source>,
     knowledge: Knowledge,
     stop: &Arc<AtomicBool>,
     runtime: &Handle,
-    on_progress: &mut impl FnMut(Progress),
+    on_progress: &mut impl FnMut(AddProgress),
 ) -> Result<(Summary, Knowledge), Failure> {
     let Knowledge { state, known } = knowledge;
     let mut summary = Summary { found: found.len() as u64, ..Summary::default() };
     let sources: Vec<Source> =
         found.into_iter().filter(|source| job.reread || !known.has(source)).collect();
     summary.there = summary.found - sources.len() as u64;
-    let building = Building::new(job.pattern)?;
-    let mut adding = Adding { job, runtime, state, known, building, is_copy: false, summary };
+    let building = BatchBuilder::new(job.pattern)?;
+    let mut adding = AddSession { job, runtime, state, known, building, is_copy: false, summary };
     let outcome = each(&mut adding, &sources, stop, on_progress);
-    // What was told before something failed is kept, too.
+    // Captures finished before a failure are kept, too.
     let kept = adding.commit();
     let stopped = outcome? == Outcome::Stopped;
     kept?;
-    let Adding { state, known, mut summary, .. } = adding;
+    let AddSession { state, known, mut summary, .. } = adding;
     summary.stopped = stopped;
     Ok((summary, Knowledge { state, known }))
 }
 
 fn each(
-    adding: &mut Adding<'_>,
+    adding: &mut AddSession<'_>,
     sources: &[Source],
     stop: &Arc<AtomicBool>,
-    on_progress: &mut impl FnMut(Progress),
+    on_progress: &mut impl FnMut(AddProgress),
 ) -> Result<Outcome, Failure> {
     let (job, runtime) = (adding.job, adding.runtime);
     let at_once = workers(job.at_once);
@@ -302,15 +302,15 @@ fn each(
         explain(source, job.pattern, stop, runtime, on_progress, tell)
     };
     let mut tell = || {
-        on_progress(Progress {
+        on_progress(AddProgress {
             files: usize::try_from(told.load(Ordering::Relaxed)).unwrap_or(usize::MAX),
             of_files: sources.len(),
             bytes: read.load(Ordering::Relaxed).min(of_bytes),
             of_bytes,
         });
     };
-    let mut take = |place: usize, piece: Told<Piece>| -> Result<(), Failure> {
-        let is_end = matches!(piece, Told::End);
+    let mut take = |place: usize, piece: ItemOutput<Piece>| -> Result<(), Failure> {
+        let is_end = matches!(piece, ItemOutput::End);
         adding.take(&sources[place], piece)?;
         if is_end {
             told.fetch_add(1, Ordering::Relaxed);

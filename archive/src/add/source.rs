@@ -1,4 +1,4 @@
-//! Captures before they are read: files, files below folders, and objects.
+//! Sources of captures: files, files below folders, and objects.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -19,39 +19,41 @@ use windlass_base::Failure;
 
 use crate::store::place::{self, Buckets, Place, plain};
 
-/// What is fetched of an object at once: a request that fails is small enough to be made again.
+/// Bytes fetched in one request, few enough to repeat a failed request.
 const PART: u64 = 8 << 20;
 
-/// Where it is.
+/// Location of a source.
 #[derive(Clone, Debug)]
-enum Where {
+enum SourceLocation {
     File(PathBuf),
     Object(Place, Key),
 }
 
-/// What can be a capture or an archive of captures, as it was found.
+/// Possible capture or archive of captures, as found by a search.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its absolute path, or its address.
+    /// Absolute path, or address.
     pub name: String,
-    /// How large it was.
+    /// Size in bytes.
     pub bytes: u64,
-    /// When it was changed last, in nanoseconds since 1970; nothing where the system does not say.
+    /// Modification time in nanoseconds since 1970; `None` if the system does not know.
     pub modified: Option<i64>,
-    /// Whether the name is all of its name: one that is no UTF-8 tells it from no other.
+    /// True if `name` is exact. A path that is not UTF-8 has an inexact name, which may not be
+    /// unique.
     pub is_exact: bool,
-    place: Where,
+    place: SourceLocation,
 }
 
-/// A source that can be explained: a file of its own, or one that has no name and goes with this.
+/// Source that is open for reading: a file of its own, or an unnamed file that is deleted with this
+/// value.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedSource {
     path: PathBuf,
     _file: Option<File>,
 }
 
-impl Opened {
-    /// Where the file is.
+impl OpenedSource {
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -59,7 +61,7 @@ impl Opened {
 
 fn cannot(name: &dyn std::fmt::Display, wrong: impl std::fmt::Display) -> Failure {
     Failure::usage(format!("cannot add {name}"), wrong)
-        .advise("Name captures, folders of captures, or s3://BUCKET/PREFIX.")
+        .advise("Give captures, folders of captures, or s3://BUCKET/PREFIX.")
 }
 
 impl Source {
@@ -71,22 +73,22 @@ impl Source {
             bytes: about.len(),
             modified,
             is_exact: path.to_str().is_some(),
-            place: Where::File(path.to_owned()),
+            place: SourceLocation::File(path.to_owned()),
         }
     }
 
-    /// What another process knows it by: the bytes of its path, or its address.
+    /// Returns the handle for other processes: the bytes of the path, or the address.
     pub fn handle(&self) -> Vec<u8> {
         match &self.place {
-            Where::File(path) => path.as_os_str().as_bytes().to_vec(),
-            Where::Object(..) => self.name.clone().into_bytes(),
+            SourceLocation::File(path) => path.as_os_str().as_bytes().to_vec(),
+            SourceLocation::Object(..) => self.name.clone().into_bytes(),
         }
     }
 
-    /// What has this handle, as another process found it.
+    /// Returns the source with this handle, as another process found it.
     ///
     /// # Errors
-    /// Where it can be none.
+    /// Returns an error if the handle is not valid.
     pub fn of_handle(
         handle: &[u8],
         bytes: u64,
@@ -98,32 +100,38 @@ impl Source {
             && place::is_remote(address)
         {
             let (place, key) = buckets.object(address, "cannot read")?;
-            let place = Where::Object(place, key);
+            let place = SourceLocation::Object(place, key);
             return Ok(Self { name: address.to_owned(), bytes, modified, is_exact: true, place });
         }
         let path = PathBuf::from(OsStr::from_bytes(handle));
         let name = path.to_string_lossy().into_owned();
-        Ok(Self { name, bytes, modified, is_exact: text.is_ok(), place: Where::File(path) })
+        Ok(Self {
+            name,
+            bytes,
+            modified,
+            is_exact: text.is_ok(),
+            place: SourceLocation::File(path),
+        })
     }
 
-    /// Whether it is here as it was found: a file by its size and the second of its change, an
-    /// object by being there.
+    /// Returns whether the source is still as it was found: a file with the same size and
+    /// modification second, or an object that exists.
     ///
     /// # Errors
-    /// Where it cannot be said.
+    /// Returns an error if that cannot be determined.
     pub async fn is_here(&self) -> Result<bool, String> {
         match &self.place {
-            Where::File(path) => match fs::metadata(path) {
+            SourceLocation::File(path) => match fs::metadata(path) {
                 Ok(about) => {
                     let seconds = self.modified.map(|nanos| nanos.div_euclid(1_000_000_000));
                     let is_same_time = seconds.is_none_or(|seconds| seconds == about.mtime());
                     Ok(about.is_file() && about.len() == self.bytes && is_same_time)
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-                // What may not be read is a row, as everywhere.
+                // An unreadable file becomes a row, as everywhere.
                 Err(_) => Ok(true),
             },
-            Where::Object(place, key) => {
+            SourceLocation::Object(place, key) => {
                 match place.patiently(async || place.store().head(key).await).await {
                     Ok(object) => Ok(object.size == self.bytes),
                     Err(object_store::Error::NotFound { .. }) => Ok(false),
@@ -133,26 +141,32 @@ impl Source {
         }
     }
 
-    /// Whether it is an object of a bucket.
+    /// Returns whether the source is an object of a bucket.
     pub const fn is_remote(&self) -> bool {
-        matches!(self.place, Where::Object(..))
+        matches!(self.place, SourceLocation::Object(..))
     }
 
-    /// Whether it was changed since; also where the system does not say.
+    /// Returns whether the source was modified since; true if the time is unknown.
     pub fn is_newer_than(&self, oldest: SystemTime) -> bool {
         let since = oldest.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         self.modified.is_none_or(|at| i128::from(at) >= since.as_nanos().cast_signed())
     }
 
-    /// Makes it a file: an object is fetched, into one that has no name. Nothing where `stop` was
-    /// set meanwhile.
+    /// Opens the source as a file. An object is fetched into an unnamed file. Returns `None` if
+    /// `stop` was set.
     ///
     /// # Errors
-    /// Where it cannot be fetched.
-    pub fn open(&self, stop: &AtomicBool, runtime: &Handle) -> Result<Option<Opened>, String> {
+    /// Returns an error if the object cannot be fetched.
+    pub fn open(
+        &self,
+        stop: &AtomicBool,
+        runtime: &Handle,
+    ) -> Result<Option<OpenedSource>, String> {
         let (place, key) = match &self.place {
-            Where::File(path) => return Ok(Some(Opened { path: path.clone(), _file: None })),
-            Where::Object(place, key) => (place, key),
+            SourceLocation::File(path) => {
+                return Ok(Some(OpenedSource { path: path.clone(), _file: None }));
+            }
+            SourceLocation::Object(place, key) => (place, key),
         };
         let mut file = tempfile::tempfile().map_err(|error| error.to_string())?;
         let mut at = 0;
@@ -162,32 +176,32 @@ impl Source {
             }
             let end = self.bytes.min(at + PART);
             let part = runtime.block_on(part(place, key, at..end))?;
-            file.write_all(&part).map_err(|error| format!("no room to fetch it into: {error}"))?;
+            file.write_all(&part)
+                .map_err(|error| format!("cannot fetch it into a temporary file: {error}"))?;
             at = end;
         }
         let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        Ok(Some(Opened { path, _file: Some(file) }))
+        Ok(Some(OpenedSource { path, _file: Some(file) }))
     }
 }
 
-/// A part of an object.
+/// Fetches a part of an object.
 async fn part(place: &Place, key: &Key, range: std::ops::Range<u64>) -> Result<Bytes, String> {
     let get = async || place.store().get_range(key, range.clone()).await;
     let part = place.patiently(get).await.map_err(|error| plain(&error))?;
     if part.len() as u64 != range.end - range.start {
-        return Err("it changed while it was read".to_owned());
+        return Err("the file changed while it was read".to_owned());
     }
     Ok(part)
 }
 
-/// Finds what these name: a file is one, a folder has those that are below it and do not begin
-/// with a dot, an address those that begin with it. They are sorted by their names, and each is
-/// there once.
+/// Finds the sources that paths name: a file; the files below a folder, except names that begin
+/// with a dot; or the objects below an address. The sources are sorted by name, each once.
 ///
-/// `into` is the archive, which is passed over.
+/// The archive `into` is skipped.
 ///
 /// # Errors
-/// Where one is not there or cannot be listed.
+/// Returns an error if a path does not exist or cannot be listed.
 pub async fn find(paths: &[String], into: &Place) -> Result<Vec<Source>, Failure> {
     let mut found = Vec::new();
     for path in paths {
@@ -205,7 +219,7 @@ pub async fn find(paths: &[String], into: &Place) -> Result<Vec<Source>, Failure
 fn local(path: &str, into: Option<&Path>, found: &mut Vec<Source>) -> Result<(), Failure> {
     let failed = |error: std::io::Error| cannot(&path, error);
     if path == "-" {
-        let wrong = "standard input has no name by which it would be known";
+        let wrong = "standard input has no name, which an archive needs";
         return Err(cannot(&"standard input", wrong));
     }
     let about = fs::metadata(path).map_err(failed)?;
@@ -220,8 +234,8 @@ fn local(path: &str, into: Option<&Path>, found: &mut Vec<Source>) -> Result<(),
     Ok(())
 }
 
-/// The files below a folder. Links to files are followed, links to folders are not: they could
-/// lead back.
+/// Finds the files below a folder. Links to files are followed. Links to folders are not: they
+/// could lead back.
 fn below(folder: &Path, into: Option<&Path>, found: &mut Vec<Source>) -> Result<(), Failure> {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -239,7 +253,7 @@ fn below(folder: &Path, into: Option<&Path>, found: &mut Vec<Source>) -> Result<
                 folders.push(path);
                 continue;
             }
-            // A link to nothing is nothing, and so is a file that went meanwhile.
+            // A dangling link is skipped, and so is a file that was deleted since.
             let Ok(about) = fs::metadata(&path) else { continue };
             if about.is_file() {
                 found.push(Source::file(&path, &about));
@@ -256,7 +270,7 @@ async fn remote(address: &str, into: &Place, found: &mut Vec<Source>) -> Result<
     let failed = |error: object_store::Error| cannot(&address, plain(&error));
     let mut add = |object: object_store::ObjectMeta| {
         let name = format!("{}/{}", bucket.trim_end_matches('/'), object.location);
-        // What the archive itself is made of.
+        // The archive's own objects.
         let inside = format!("{into}/");
         let is_hidden = object.location.filename().is_none_or(|name| name.starts_with('.'));
         if is_hidden || name.starts_with(&inside) {
@@ -267,17 +281,17 @@ async fn remote(address: &str, into: &Place, found: &mut Vec<Source>) -> Result<
             bytes: object.size,
             modified: object.last_modified.timestamp_nanos_opt(),
             is_exact: true,
-            place: Where::Object(from.clone(), object.location),
+            place: SourceLocation::Object(from.clone(), object.location),
         });
     };
     let list = async || from.store().list(Some(from.root())).try_collect::<Vec<_>>().await;
     let objects = from.patiently(list).await.map_err(failed)?;
     if objects.is_empty() {
-        // It may be the name of one.
+        // The address may name a single object.
         match from.patiently(async || from.store().head(from.root()).await).await {
             Ok(object) => add(object),
             Err(object_store::Error::NotFound { .. }) => {
-                return Err(cannot(&address, "nothing begins with that"));
+                return Err(cannot(&address, "no object has this prefix"));
             }
             Err(error) => return Err(failed(error)),
         }

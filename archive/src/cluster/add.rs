@@ -1,4 +1,4 @@
-//! `add --cluster`: finds what is to be added, hands it out, and counts by the log what came.
+//! `add --cluster`: finds the sources, distributes them, and counts the results by the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,38 +14,37 @@ use super::codec::PhysicalCodec;
 use super::map::AddExec;
 use super::pack::{Pack, jobs};
 use super::query::Cluster;
-use super::submit::{Job as Submitted, Scheduler};
+use super::submit::{JobState, Scheduler};
 use super::task::Order;
-use super::told::Told;
+use super::told::AddTally;
 use crate::add::source::Source;
-use crate::add::{Job, Knowledge, Progress, Summary, find};
+use crate::add::{AddProgress, Job, Knowledge, Summary, find};
 use crate::replace::show_held;
-use crate::store::{Change, Did, Place, State, log, new_id};
+use crate::store::{Change, ChangeReason, Place, State, log, new_id};
 
-/// How often it is asked what a job is at,
+/// Interval of queries for the state of a job.
 const ASK: Duration = Duration::from_millis(100);
 
-/// and how far it is: what came into the archive is read for that.
+/// Interval of progress updates, which read the archive.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long a scheduler may not know a job that it has taken.
+/// Maximum time until a scheduler knows a job that it has accepted.
 const UNKNOWN: Duration = Duration::from_secs(60);
 
-/// How long tasks of a job that was ended may take to put into the archive what they have done.
+/// Maximum time for the tasks of a cancelled job to commit what they have done.
 const PARTING: Duration = Duration::from_secs(5);
 
-/// Adds what is not there, by the executors of a cluster. `pattern` is the job's, as it was
-/// written.
+/// Adds missing captures with the executors of a cluster. `pattern` is the job's pattern as text.
 ///
 /// # Errors
-/// Where something is not there to be read, the archive cannot be written, or the cluster fails.
+/// Returns an error if a path does not exist, the archive cannot be written, or the cluster fails.
 pub fn add(
     cluster: &Cluster,
     job: &Job<'_>,
     pattern: Option<&str>,
     stop: &Arc<AtomicBool>,
     runtime: &Handle,
-    mut on_progress: impl FnMut(Progress),
+    mut on_progress: impl FnMut(AddProgress),
 ) -> Result<Summary, Failure> {
     let mut scheduler = runtime.block_on(cluster.scheduler())?;
     let mut before = Knowledge::default();
@@ -57,8 +56,8 @@ pub fn add(
     summary.there = summary.found - sources.len() as u64;
     let Knowledge { mut state, known } = before;
     let order = runtime.block_on(order(job, pattern, &mut state))?;
-    let mut adding = Adding {
-        told: Told::new(&sources, &known, &state, job.pattern),
+    let mut adding = ClusterAdd {
+        told: AddTally::new(&sources, &known, &state, job.pattern),
         of: (sources.len(), sources.iter().map(|source| source.bytes).sum()),
         into: job.into,
         state,
@@ -71,7 +70,7 @@ pub fn add(
         done
     };
     summary.stopped = !runtime.block_on(work)?;
-    let Adding { mut told, mut state, .. } = adding;
+    let ClusterAdd { mut told, mut state, .. } = adding;
     if !summary.stopped {
         runtime.block_on(account(&mut told, &sources, &known, job.reread))?;
         summary.replaced = runtime.block_on(show_held(job.into, &mut state))?;
@@ -83,13 +82,13 @@ pub fn add(
     Ok(summary)
 }
 
-/// What executors do, and with which archive. A new one gets its first entry: by that they know
-/// it.
+/// Returns the order for the executors. A new archive gets its first log entry, which identifies
+/// the archive.
 async fn order(job: &Job<'_>, pattern: Option<&str>, state: &mut State) -> Result<Order, Failure> {
     let into = job.into;
-    // Where another adds to the same new archive, its entry is as good.
+    // If another process adds to the same new archive, its entry serves as well.
     while state.number() == 0 {
-        state.commit(into, Change::new(Did::Add)).await?;
+        state.commit(into, Change::new(ChangeReason::Add)).await?;
     }
     let number = state.number();
     let writer = log::writer(into, number).await?.ok_or_else(|| {
@@ -105,18 +104,18 @@ async fn order(job: &Job<'_>, pattern: Option<&str>, state: &mut State) -> Resul
     })
 }
 
-/// The archive while executors add to it.
-struct Adding<'a> {
-    told: Told<'a>,
-    /// Sources that are to be added, and their bytes.
+/// Running `add` on a cluster.
+struct ClusterAdd<'a> {
+    told: AddTally<'a>,
+    /// Number and bytes of the sources to add.
     of: (usize, u64),
     into: &'a Place,
     state: State,
     session: String,
 }
 
-impl Adding<'_> {
-    /// Has all jobs done, one after the other; whether none was stopped.
+impl ClusterAdd<'_> {
+    /// Runs all jobs, one after the other. Returns whether none was stopped.
     async fn each(
         &mut self,
         scheduler: &mut Scheduler,
@@ -124,7 +123,7 @@ impl Adding<'_> {
         sources: &[Source],
         job: &Job<'_>,
         stop: &AtomicBool,
-        on_progress: &mut impl FnMut(Progress),
+        on_progress: &mut impl FnMut(AddProgress),
     ) -> Result<bool, Failure> {
         for packs in jobs(sources.to_vec(), job.batch) {
             if stop.load(Ordering::Relaxed) {
@@ -141,13 +140,13 @@ impl Adding<'_> {
         Ok(true)
     }
 
-    /// Waits until a job is done; whether it was not stopped.
+    /// Waits until a job is done. Returns whether it was not stopped.
     async fn wait(
         &mut self,
         scheduler: &mut Scheduler,
         job: &str,
         stop: &AtomicBool,
-        on_progress: &mut impl FnMut(Progress),
+        on_progress: &mut impl FnMut(AddProgress),
     ) -> Result<bool, Failure> {
         let began = Instant::now();
         let mut looked = began;
@@ -155,21 +154,21 @@ impl Adding<'_> {
         loop {
             if stop.load(Ordering::Relaxed) {
                 scheduler.cancel(job).await?;
-                // Tasks that are at work put into the archive what they have done.
+                // Running tasks commit what they have done.
                 self.settle(on_progress).await?;
                 return Ok(false);
             }
             match scheduler.status(job).await? {
-                Submitted::Done => return Ok(true),
-                Submitted::Failed(wrong) => {
+                JobState::Done => return Ok(true),
+                JobState::Failed(wrong) => {
                     return Err(Failure::new("the cluster cannot add all", wrong)
-                        .advise("What came into the archive is kept; run it again to go on."));
+                        .advise("Added captures are kept; run the command again to continue."));
                 }
-                Submitted::Running => is_known = true,
-                Submitted::Unknown if is_known || began.elapsed() > UNKNOWN => {
-                    return Err(scheduler.lost("it does not know the job"));
+                JobState::Running => is_known = true,
+                JobState::Unknown if is_known || began.elapsed() > UNKNOWN => {
+                    return Err(scheduler.lost("the scheduler does not know the job"));
                 }
-                Submitted::Unknown => {}
+                JobState::Unknown => {}
             }
             if looked.elapsed() > LOOK {
                 self.look(on_progress).await?;
@@ -179,8 +178,8 @@ impl Adding<'_> {
         }
     }
 
-    /// Waits until nothing more comes of tasks that were ended, at most for so long.
-    async fn settle(&mut self, on_progress: &mut impl FnMut(Progress)) -> Result<(), Failure> {
+    /// Waits until cancelled tasks commit nothing more, for a limited time.
+    async fn settle(&mut self, on_progress: &mut impl FnMut(AddProgress)) -> Result<(), Failure> {
         let end = Instant::now() + PARTING;
         let mut quiet = 0;
         while quiet < 10 && Instant::now() < end {
@@ -192,13 +191,13 @@ impl Adding<'_> {
         Ok(())
     }
 
-    /// Takes what came into the archive.
-    async fn look(&mut self, on_progress: &mut impl FnMut(Progress)) -> Result<(), Failure> {
+    /// Reads new entries of the archive's log.
+    async fn look(&mut self, on_progress: &mut impl FnMut(AddProgress)) -> Result<(), Failure> {
         self.state.refresh(self.into).await?;
         self.told.refresh(self.into, &self.state).await?;
         let (files, bytes) = self.told.so_far();
         let (of_files, of_bytes) = self.of;
-        on_progress(Progress { files, of_files, bytes, of_bytes });
+        on_progress(AddProgress { files, of_files, bytes, of_bytes });
         Ok(())
     }
 }
@@ -211,15 +210,15 @@ fn plan(order: &Order, packs: &[Pack]) -> Result<Vec<u8>, Failure> {
         node.try_encode(&mut bytes)?;
         Ok(bytes)
     };
-    encoded().map_err(|error| Failure::new("cannot hand in the job", error.strip_backtrace()))
+    encoded().map_err(|error| Failure::new("cannot submit the job", error.strip_backtrace()))
 }
 
-/// Holds what came against what was wanted: where a source is here as it was found, and all tasks
-/// are done, there is something of it in the archive, or executors did not see it.
+/// Compares the results with the sources after all tasks are done. A source that is still here as
+/// it was found must have rows in the archive; otherwise the executors did not see it.
 async fn account(
-    told: &mut Told<'_>,
+    told: &mut AddTally<'_>,
     sources: &[Source],
-    before: &crate::add::Known,
+    before: &crate::add::KnownCaptures,
     reread: bool,
 ) -> Result<(), Failure> {
     let mut unseen: Vec<&Source> = Vec::new();
@@ -235,12 +234,10 @@ async fn account(
     }
     let Some(first) = unseen.first() else { return Ok(()) };
     let wrong = format!(
-        "of {} nothing came, such as {}: executors do not see them as they are here",
-        windlass_base::figures::Counted(unseen.len() as u64, "file"),
+        "{} were not added, such as {}: executors see them differently",
+        windlass_base::figures::ItemCount(unseen.len() as u64, "file"),
         first.name
     );
-    Err(Failure::new("the cluster cannot add all", wrong).advise(
-        "Every executor must see the captures by the same paths; what came into the archive is \
-         kept.",
-    ))
+    Err(Failure::new("the cluster cannot add all", wrong)
+        .advise("Every executor must see the captures by the same paths. Added captures are kept."))
 }

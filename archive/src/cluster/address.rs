@@ -1,4 +1,4 @@
-//! Where a scheduler is, and where a process listens.
+//! Addresses of schedulers, and listening addresses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -9,10 +9,10 @@ use windlass_base::Failure;
 
 use super::tls::Tls;
 
-/// The port of a scheduler that was named without one, as Ballista has it.
+/// Default port of a scheduler, as in Ballista.
 const PORT: u16 = 50_050;
 
-/// `HOST[:PORT]`.
+/// Address of a scheduler: `HOST[:PORT]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     host: String,
@@ -20,17 +20,17 @@ pub struct Address {
 }
 
 impl Address {
-    /// The host, as a URL has it.
+    /// Returns the host as in a URL.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port.
+    /// Returns the port.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// As a URL.
+    /// Returns the address as a URL.
     pub fn url(&self, is_encrypted: bool) -> String {
         let scheme = if is_encrypted { "https" } else { "http" };
         format!("{scheme}://{self}")
@@ -47,7 +47,7 @@ impl FromStr for Address {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let allowed = || "it is written as HOST or HOST:PORT, [::1]:50050 for IPv6".to_owned();
+        let allowed = || "it must be HOST or HOST:PORT, or [::1]:50050 for IPv6".to_owned();
         let (host, port) = if text.starts_with('[') {
             let (host, rest) = text.split_once(']').ok_or_else(allowed)?;
             let port = match rest.strip_prefix(':') {
@@ -77,60 +77,59 @@ impl FromStr for Address {
     }
 }
 
-/// Where a process listens: `ADDRESS[:PORT]`, a port of the system's choice without one.
+/// Parses a listening address: `ADDRESS[:PORT]`. Without a port, the system chooses one.
 ///
 /// # Errors
-/// What is allowed, where it is none.
+/// Returns the expected format if the text is not an address.
 pub fn listening(text: &str) -> Result<SocketAddr, String> {
     let bare = || text.parse::<IpAddr>().ok().map(|address| SocketAddr::new(address, 0));
     text.parse().ok().or_else(bare).ok_or_else(|| {
-        "it is written as 127.0.0.1:50050, 0.0.0.0:50050 or [::1]:50050; port 0 is one of the \
-         system's choice"
+        "it must be 127.0.0.1:50050, 0.0.0.0:50050 or [::1]:50050; port 0 is any free port"
             .to_owned()
     })
 }
 
-/// Loopback, and this port.
+/// Returns the loopback address with this port.
 pub const fn loopback(port: u16) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port)
 }
 
-/// Where a scheduler listens that was not told.
+/// Returns the default listening address of a scheduler.
 pub const fn scheduler() -> SocketAddr {
     loopback(PORT)
 }
 
-/// That an address cannot be listened at.
+/// Returns the error of an address that cannot be listened on.
 pub fn unheard(listen: SocketAddr, wrong: impl fmt::Display) -> Failure {
     Failure::new(format!("cannot listen at {listen}"), wrong)
-        .advise("Is it an address of this machine, and the port free?")
+        .advise("Check that it is an address of this machine, and that the port is free.")
 }
 
-/// Listens; gives the address, too, whose port the system may have chosen.
+/// Listens on an address, and also returns the address, whose port the system may have chosen.
 ///
 /// # Errors
-/// Where that cannot be.
+/// Returns an error if the address cannot be listened on.
 pub async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let listener = TcpListener::bind(at).await.map_err(|error| unheard(at, error))?;
     let address = listener.local_addr().map_err(|error| unheard(at, error))?;
     Ok((listener, address))
 }
 
-/// Refuses to listen to others without knowing who they are, unless that is meant.
+/// Refuses to listen beyond loopback without authentication, unless that is explicit.
 ///
 /// # Errors
-/// Where it is refused.
+/// Returns an error if listening is refused.
 pub fn guard(listen: SocketAddr, tls: Option<&Tls>, is_open: bool) -> Result<(), Failure> {
     if listen.ip().is_loopback() || tls.is_some() || is_open {
         return Ok(());
     }
     Err(Failure::usage(
         format!("cannot listen at {listen}"),
-        "whoever reaches it could read and write files here",
+        "anyone who can reach it could read and write files here",
     )
     .advise(
-        "Add --tls-cert, --tls-key and --tls-ca, with which both sides show who they are; or \
-         --no-tls, where nobody else is on that network.",
+        "Add --tls-cert, --tls-key and --tls-ca to authenticate both sides, or --no-tls on a \
+         trusted network.",
     ))
 }
 

@@ -1,6 +1,7 @@
-//! Plans of ours on their way between processes: `AddExec`, and the tables of an archive.
+//! Serialization of windlass-archive's own plans between processes: `AddExec`, and the tables of an
+//! archive.
 //!
-//! Everything else is Ballista's own. Functions go by their names, by which every process has them.
+//! Everything else is Ballista's own. Functions are sent by name, because every process has them.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use super::map::AddExec;
 use super::task::Worker;
 use crate::sql::{ArchiveTable, Part};
 
-/// What stands in front of plans of ours.
+/// Prefix of windlass-archive's own plans.
 const MARK: &[u8] = b"windlass-archive/1\n";
 
 fn written(value: &impl Serialize, into: &mut Vec<u8>) -> Result<()> {
@@ -33,7 +34,7 @@ fn read<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T> {
     serde_json::from_slice(text).map_err(|error| DataFusionError::External(error.into()))
 }
 
-/// Plans that are done.
+/// Codec of physical plans.
 #[derive(Debug, Default)]
 pub struct PhysicalCodec {
     of_ballista: BallistaPhysicalExtensionCodec,
@@ -41,7 +42,7 @@ pub struct PhysicalCodec {
 }
 
 impl PhysicalCodec {
-    /// One for who does them.
+    /// Returns the codec of an executor, which runs the plans.
     pub fn of(worker: Arc<Worker>) -> Self {
         Self { worker: Some(worker), ..Self::default() }
     }
@@ -77,14 +78,14 @@ impl PhysicalExtensionCodec for PhysicalCodec {
     }
 }
 
-/// A table as other processes find it: the objects that one state of the archive has of it.
+/// Table for other processes: the objects that one state of the archive has of it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Table {
     store: String,
     parts: Vec<Part>,
 }
 
-/// Plans of queries.
+/// Codec of logical plans, for queries.
 #[derive(Debug, Default)]
 pub struct LogicalCodec {
     of_ballista: BallistaLogicalExtensionCodec,

@@ -36,13 +36,13 @@ use super::tls::{Tls, TlsArgs};
 use super::{MOST_MESSAGE, root};
 use crate::sql::{functions, until_signal};
 
-/// How long a scheduler may take to come up.
+/// Maximum time until a scheduler is up.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long an executor that was asked to end may take to end its tasks and say so.
+/// Maximum time for an executor to end its tasks and report that.
 const PARTING: Duration = Duration::from_secs(5);
 
-/// Whose tasks are done, and with what.
+/// Scheduler and limits of an executor.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -50,39 +50,39 @@ Examples:
   windlass-archive executor --scheduler 10.0.0.1 --listen 10.0.0.2 \\
       --tls-cert me.pem --tls-key me.key --tls-ca ca.pem")]
 pub struct ExecutorArgs {
-    /// The scheduler whose tasks it does; one that is not up yet is waited for, a minute
+    /// Scheduler to work for; the executor waits up to a minute for it to start
     #[arg(long, value_name = "HOST[:PORT]")]
     scheduler: Address,
 
-    /// Where clients and other executors fetch what it has computed; port 0 is one of the system's
-    /// choice
+    /// Address and port at which clients and other executors fetch results; port 0 is any free
+    /// port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listening)]
     #[arg(default_value_t = loopback(0))]
     listen: SocketAddr,
 
-    /// The name or address by which others reach it, where that is not the address from which it
-    /// reaches the scheduler
+    /// Name or address by which others reach this executor [default: the address from which it
+    /// reaches the scheduler]
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
 
     #[command(flatten)]
     tls: TlsArgs,
 
-    /// Listen to other machines without TLS: whoever reaches it could read what it has computed
+    /// Listen to other machines without TLS: anyone who can reach it could read results
     #[arg(long, conflicts_with_all = ["tls_cert", "tls_key", "tls_ca"])]
     no_tls: bool,
 
-    /// Do so many tasks at once: as many as there are processors, unless told
+    /// Number of tasks at once [default: number of processors]
     #[arg(long, value_name = "N")]
     concurrent_tasks: Option<NonZeroU16>,
 
-    /// The memory that queries may take, shared by the tasks: 1 GiB for each, unless told. What
-    /// does not fit goes to the working folder
+    /// Memory limit of queries, shared by the tasks [default: 1 GiB for each]. More data goes to
+    /// the working folder
     #[arg(long, value_name = "SIZE", value_parser = windlass_base::values::bytes)]
     memory: Option<Bytes>,
 
-    /// The folder in which it makes a working folder of its own, which goes when it ends: that of
-    /// temporary files, unless told
+    /// Parent of the working folder, which is deleted at the end [default: the folder of temporary
+    /// files]
     #[arg(long, value_name = "DIR")]
     work_dir: Option<PathBuf>,
 }
@@ -106,15 +106,15 @@ impl ExecutorArgs {
         made.map_err(|error| {
             let folder = self.work_dir.clone().unwrap_or_else(std::env::temp_dir);
             Failure::new(format!("cannot make a working folder in {}", folder.display()), error)
-                .advise("--work-dir names a folder that can be written.")
+                .advise("Give a writable folder with --work-dir.")
         })
     }
 }
 
-/// Does tasks until Ctrl-C or SIGTERM.
+/// Runs tasks until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// Where it cannot listen or reach the scheduler.
+/// Returns an error if the executor cannot listen or reach the scheduler.
 pub fn run(args: &ExecutorArgs, runtime: &Runtime) -> anyhow::Result<()> {
     let tls = args.tls.read()?;
     guard(args.listen, tls.as_ref(), args.no_tls)?;
@@ -127,8 +127,7 @@ pub fn run(args: &ExecutorArgs, runtime: &Runtime) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes the working folder. Queries that were not done may write into it until this process
-/// ends.
+/// Removes the working folder. Unfinished queries may write into it until this process ends.
 fn removed(work: TempDir) -> io::Result<()> {
     let path = work.keep();
     let end = Instant::now() + PARTING;
@@ -164,16 +163,16 @@ async fn serve(
         bind_host: bracketed(address.ip()),
         external_host: Some(host),
         port: address.port(),
-        // What a scheduler asks of an executor goes to the same port.
+        // Requests of a scheduler to an executor go to the same port.
         grpc_port: address.port(),
         override_arrow_flight_service: Some(flight(listener, tls, Arc::clone(stops))),
         ..config
     };
     let mut out = io::stdout().lock();
-    // Who started it waits for this line; a pipe that nobody reads is none of its business.
+    // The parent process waits for this line; a closed pipe is no error.
     let _ = writeln!(out, "executor at {name}, tasks at once: {tasks}").and_then(|()| out.flush());
     drop(out);
-    // The library listens for the same signals, and says to the scheduler that it ends.
+    // The library handles the same signals, and tells the scheduler that the executor ends.
     let mut process = tokio::spawn(start_executor_process(Arc::new(config)));
     let ended = match until_signal(&mut process).await {
         Some(ended) => ended,
@@ -181,7 +180,8 @@ async fn serve(
             stops.all();
             match tokio::time::timeout(PARTING, process).await {
                 Ok(ended) => ended,
-                // Others do what it had: the scheduler hears no more of it.
+                // The scheduler hears no more of this executor, and other executors repeat its
+                // tasks.
                 Err(_) => return Ok(()),
             }
         }
@@ -190,7 +190,7 @@ async fn serve(
     match ended {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(Failure::new(doing(), root(&error))),
-        Err(_) => Err(Failure::new(doing(), "it broke off")),
+        Err(_) => Err(Failure::new(doing(), "the executor failed")),
     }
 }
 
@@ -201,7 +201,7 @@ fn bracketed(ip: IpAddr) -> String {
     }
 }
 
-/// The address by which others reach what listens at this one.
+/// Returns the address by which others reach a listening address.
 async fn own_address(scheduler: &Address, listen: SocketAddr) -> Result<String, Failure> {
     if !listen.ip().is_unspecified() {
         return Ok(bracketed(listen.ip()));
@@ -211,7 +211,7 @@ async fn own_address(scheduler: &Address, listen: SocketAddr) -> Result<String, 
     let own = stream.and_then(|stream| stream.local_addr());
     own.map(|own| bracketed(own.ip().to_canonical())).map_err(|error| {
         Failure::new(format!("cannot reach the scheduler at {text}"), error)
-            .advise("--advertise says by which address others reach this executor.")
+            .advise("Give the address by which others reach this executor with --advertise.")
     })
 }
 
@@ -224,7 +224,7 @@ fn config(
 ) -> Result<ExecutorProcessConfig, Failure> {
     let Some(folder) = work.to_str().map(str::to_owned) else {
         let doing = format!("cannot work in {}", work.display());
-        return Err(Failure::usage(doing, "its name is no UTF-8").advise("Name another folder."));
+        return Err(Failure::usage(doing, "its name is not UTF-8").advise("Give another folder."));
     };
     let mut known = BallistaFunctionRegistry::default();
     let scalar = functions::scalar().map(Arc::new);
@@ -270,7 +270,7 @@ fn config(
     })
 }
 
-/// What serves this listener: results, and the scheduler's wish to end a job.
+/// Returns the server of this listener, for results and for a scheduler's request to end a job.
 fn flight(
     listener: TcpListener,
     tls: Option<Tls>,

@@ -1,4 +1,4 @@
-//! A scheduler that does not answer a query of which rows may be there twice (`losses` says why).
+//! Scheduler that fails queries whose rows may be duplicated (`losses` explains why).
 
 use std::pin::Pin;
 
@@ -21,23 +21,23 @@ use tonic::{Request, Response, Status};
 
 use super::losses::Losses;
 
-/// What is said of a query that may be asked again.
-pub const LOST: &str = "an executor was lost while it was computed";
+/// Error of a query that can be repeated.
+pub const LOST: &str = "an executor was lost during the query";
 
-/// A scheduler, and the executors that it has lost.
-pub struct Guarded {
+/// Scheduler that counts its lost executors.
+pub struct GuardedScheduler {
     of: SchedulerServer<LogicalPlanNode, PhysicalPlanNode>,
     losses: Losses,
 }
 
-impl Guarded {
-    /// The same scheduler, guarded.
+impl GuardedScheduler {
+    /// Wraps a scheduler.
     pub fn new(of: SchedulerServer<LogicalPlanNode, PhysicalPlanNode>, losses: Losses) -> Self {
         Self { of, losses }
     }
 }
 
-/// What became of a job, where an executor was lost meanwhile.
+/// Turns the success of a job into a failure, because an executor was lost meanwhile.
 fn failed(mut result: GetJobStatusResult) -> GetJobStatusResult {
     if let Some(JobStatus { status: Some(status), .. }) = &mut result.status
         && let job_status::Status::Successful(SuccessfulJob {
@@ -55,7 +55,7 @@ fn failed(mut result: GetJobStatusResult) -> GetJobStatusResult {
 }
 
 #[tonic::async_trait]
-impl SchedulerGrpc for Guarded {
+impl SchedulerGrpc for GuardedScheduler {
     type ExecuteQueryPushStream =
         Pin<Box<dyn Stream<Item = Result<GetJobStatusResult, Status>> + Send>>;
 
@@ -77,8 +77,8 @@ impl SchedulerGrpc for Guarded {
         &self,
         request: Request<ExecuteQueryParams>,
     ) -> Result<Response<ExecuteQueryResult>, Status> {
-        // Whoever asks how far a query is hears nothing of what was lost. A plan of ours has one
-        // stage, which may be done twice.
+        // A poll for the state of a query does not learn of losses. A plan of windlass-archive has
+        // one stage, which may run twice.
         match request.get_ref().query {
             Some(Query::PhysicalPlan(_)) => SchedulerGrpc::execute_query(&self.of, request).await,
             _ => Err(Status::unimplemented("queries are asked with ExecuteQueryPush")),

@@ -1,8 +1,8 @@
-//! How often a scheduler has lost an executor.
+//! Count of a scheduler's lost executors.
 //!
-//! Where one is lost, Ballista (55.0.0) does again what it had, and what hangs on that. In a query
-//! of several stages it may then read twice what an executor that is still there has computed once,
-//! so that rows are there twice. Such a query is not answered (`guard`); who asked asks again.
+//! After a loss, Ballista (55.0.0) repeats the executor's tasks and those that depend on them. A
+//! query of several stages may then read some results of the other executors twice, which
+//! duplicates rows. Such a query fails (`guard`), and the client repeats it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,33 +16,33 @@ use ballista_scheduler::cluster::{BoundTask, ClusterState, ClusterStateEventStre
 use ballista_scheduler::config::TaskDistributionPolicy;
 use ballista_scheduler::state::task_manager::JobInfoCache;
 
-/// A count of them.
+/// Counter of lost executors.
 #[derive(Clone, Debug, Default)]
 pub struct Losses(Arc<AtomicU64>);
 
 impl Losses {
-    /// So far.
+    /// Returns the count so far.
     pub fn count(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
 }
 
-/// What is known of executors, and a count of those that were lost: it is counted before anything
-/// is done about it.
-pub struct Counted {
+/// State of the cluster that counts lost executors. The count is increased before anything is done
+/// about a loss.
+pub struct CountedState {
     of: Arc<dyn ClusterState>,
     losses: Losses,
 }
 
-impl Counted {
-    /// The same, counted.
+impl CountedState {
+    /// Wraps the state of a cluster.
     pub fn new(of: Arc<dyn ClusterState>, losses: Losses) -> Self {
         Self { of, losses }
     }
 }
 
 #[tonic::async_trait]
-impl ClusterState for Counted {
+impl ClusterState for CountedState {
     async fn init(&self) -> Result<()> {
         self.of.init().await
     }

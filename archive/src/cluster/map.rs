@@ -1,7 +1,7 @@
-//! The map as a plan: packs in, receipts out.
+//! Map step as a plan: packs in, receipts out.
 //!
-//! It stands over rows in memory, a partition for each task: that is what the scheduler cuts to
-//! the partition of a task. A plan of ours without anything below would be done whole by each.
+//! Its input is rows in memory, with a partition for each task: the scheduler reduces those to the
+//! partition of a task. Without an input, each task would run the whole plan.
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,14 +28,14 @@ use datafusion::physical_plan::{
 use futures::TryStreamExt as _;
 
 use super::pack::{self, Pack};
-use super::task::{Order, Receipt, Worker, Wrong};
+use super::task::{Order, Receipt, TaskError, Worker};
 
-/// Adds packs to an archive.
+/// Plan that adds packs to an archive.
 #[derive(Debug)]
 pub struct AddExec {
     order: Order,
     input: Arc<dyn ExecutionPlan>,
-    /// Who does it: nobody where it is only planned.
+    /// Worker of an executor; `None` where the plan is only built.
     worker: Option<Arc<Worker>>,
     properties: Arc<PlanProperties>,
 }
@@ -49,7 +49,7 @@ fn schema() -> SchemaRef {
 }
 
 impl AddExec {
-    /// One over what has the packs.
+    /// Creates a plan over an input with the packs.
     pub fn new(order: Order, input: Arc<dyn ExecutionPlan>, worker: Option<Arc<Worker>>) -> Self {
         let count = input.output_partitioning().partition_count();
         let properties = PlanProperties::new(
@@ -61,21 +61,21 @@ impl AddExec {
         Self { order, input, worker, properties: Arc::new(properties) }
     }
 
-    /// One over these packs.
+    /// Creates a plan over these packs.
     ///
     /// # Errors
-    /// Where they can be no rows.
+    /// Returns an error if the packs cannot be encoded as rows.
     pub fn over(order: Order, packs: &[Pack]) -> Result<Self> {
         let partitions = packs.iter().map(|pack| Ok(vec![pack.rows()?]));
         let partitions = partitions.collect::<Result<Vec<Vec<RecordBatch>>>>()?;
         let Some(rows) = partitions.first().and_then(|partition| partition.first()) else {
-            return internal_err!("nothing is to be added");
+            return internal_err!("there is nothing to add");
         };
         let source = MemorySourceConfig::try_new(&partitions, rows.schema(), None)?;
         Ok(Self::new(order, DataSourceExec::from_data_source(source), None))
     }
 
-    /// What is done.
+    /// Returns the order for the executors.
     pub const fn order(&self) -> &Order {
         &self.order
     }
@@ -136,7 +136,7 @@ impl ExecutionPlan for AddExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         let Some(worker) = self.worker.clone() else {
-            return exec_err!("only executors of windlass-archive add captures");
+            return exec_err!("only executors of windlass-archive can add captures");
         };
         let order = self.order.clone();
         let stop = worker.stops().flag(&job_of(context.task_id().as_deref()));
@@ -152,46 +152,46 @@ impl ExecutionPlan for AddExec {
     }
 }
 
-/// The job of a task that is called so: `TID <job>/<stage>.<attempt>/<task>.<attempt>`.
+/// Returns the job of a task with this name: `TID <job>/<stage>.<attempt>/<task>.<attempt>`.
 fn job_of(task: Option<&str>) -> String {
     let name = task.unwrap_or_default();
     let name = name.strip_prefix("TID ").unwrap_or(name);
     name.split('/').next().unwrap_or(name).to_owned()
 }
 
-/// Sets a flag when nobody waits any more.
-struct Waiting(Arc<AtomicBool>);
+/// Guard that sets a flag when nobody waits any longer.
+struct StopOnDrop(Arc<AtomicBool>);
 
-impl Drop for Waiting {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Does a pack in a thread of its own, which reads files and waits for nothing else.
+/// Processes a pack in a thread of its own, which reads files and waits for nothing else.
 async fn done(
     worker: Arc<Worker>,
     order: Order,
     rows: Vec<RecordBatch>,
     stop: Arc<AtomicBool>,
 ) -> Result<Receipt> {
-    let waiting = Waiting(Arc::clone(&stop));
+    let waiting = StopOnDrop(Arc::clone(&stop));
     let (tell, told) = tokio::sync::oneshot::channel();
     let work = move || {
         let done = pack::sources(&rows)
-            .map_err(|failure| Wrong::Always(failure.in_one_line().to_string()))
+            .map_err(|failure| TaskError::Always(failure.in_one_line().to_string()))
             .and_then(|sources| worker.work(&order, sources, &stop));
-        // Nobody listens to a task that was given up.
+        // Nobody listens to an abandoned task.
         let _ = tell.send(done);
     };
-    // It asks the engine for sums of what it adds.
+    // The thread needs a large stack: it asks the query engine for sums of what it adds.
     let thread = thread::Builder::new().name("windlass-add".to_owned());
     thread.stack_size(crate::STACK).spawn(work)?;
     let done = told.await;
     drop(waiting);
     match done {
         Ok(done) => done.map_err(DataFusionError::from),
-        Err(_) => exec_err!("a task broke off"),
+        Err(_) => exec_err!("a task failed"),
     }
 }
 

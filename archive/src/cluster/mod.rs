@@ -1,8 +1,7 @@
-//! The same on many machines: a scheduler and executors of Ballista, with what they need to know
-//! of archives.
+//! Work on many machines: a scheduler and executors of Ballista, extended for archives.
 //!
-//! `add` and `query` are what a client does, by `submit`; `scheduler` and `executor` are the
-//! processes. An executor runs a `map` over `pack`s of sources, each by a `task`.
+//! `add` and `query` are the client's side, by `submit`; `scheduler` and `executor` are the
+//! processes. An executor runs a `map` over `pack`s of sources, each as a `task`.
 
 pub mod add;
 mod address;
@@ -29,15 +28,14 @@ use windlass_base::Failure;
 
 pub use query::Cluster;
 
-/// The most that one message may hold: a plan with the names of captures, or with the files of a
-/// table.
+/// Maximum size of a message: a plan with the names of captures, or with the files of a table.
 const MOST_MESSAGE: u32 = 64 << 20;
 
-/// The cluster that does the work.
+/// Arguments that select a cluster.
 #[derive(Args, Clone, Debug)]
 pub struct ClusterArgs {
-    /// Let the executors of a cluster do the work: the address of its scheduler. They must see
-    /// what is read and what is written by the same paths
+    /// Let the executors of a cluster do the work, by the address of its scheduler. Executors must
+    /// see captures and archive by the same paths
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Cluster")]
     cluster: Option<Address>,
 
@@ -46,10 +44,10 @@ pub struct ClusterArgs {
 }
 
 impl ClusterArgs {
-    /// The cluster, where one was named.
+    /// Returns the cluster, if one was named.
     ///
     /// # Errors
-    /// Where its certificates cannot be read.
+    /// Returns an error if the certificates cannot be read.
     pub fn cluster(&self) -> Result<Option<Cluster>, Failure> {
         let tls = self.tls.read()?;
         match (&self.cluster, &tls) {
@@ -57,14 +55,14 @@ impl ClusterArgs {
             (None, None) => Ok(None),
             (None, Some(_)) => Err(Failure::usage(
                 "cannot use certificates here",
-                "no cluster was named to which they would be shown",
+                "certificates are only used with a cluster",
             )
             .advise("Add --cluster HOST.")),
         }
     }
 }
 
-/// What is wrong, in one line, to its root: the library's errors say it there.
+/// Returns the root cause of an error in one line: the library's errors have their message there.
 fn root(error: &dyn std::error::Error) -> String {
     let mut at = error;
     while let Some(source) = at.source() {

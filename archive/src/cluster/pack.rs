@@ -1,4 +1,4 @@
-//! Sources on their way to executors: so many as one task takes, by their bytes.
+//! Packs of sources for executors: one task's worth each, by bytes.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use windlass_base::Failure;
 use crate::add::source::Source;
 use crate::store::place::Buckets;
 
-/// Work is cut into so many tasks where it is large enough, so that executors end together and
-/// none has much to do again.
+/// Number of tasks for a large job, so that the executors finish together and a lost executor has
+/// little to repeat.
 const TASKS: usize = 200;
 
-/// A task has as many bytes as this at least,
+/// Minimum bytes of a task.
 const FEW_BYTES: u64 = 16 << 20;
 
-/// and no more than this, but for one source that is larger. It is what comes into an archive at
-/// once.
+/// Maximum bytes of a task, except for a single larger source. A task is committed to the archive
+/// at once.
 const MANY_BYTES: u64 = 1 << 30;
 
-/// A task has as many sources as this at least.
+/// Minimum sources of a task.
 const FEW_SOURCES: usize = 8;
 
-/// The names in one job have so many bytes: a job is one message.
+/// Maximum bytes of the names in a job, which is one message.
 const JOB_BYTES: usize = 8 << 20;
 
-/// What a source is known by.
+/// Returns the columns that identify a source.
 fn schema() -> SchemaRef {
     Arc::new(Schema::new(vec![
         Field::new("source", DataType::Binary, false),
@@ -36,7 +36,7 @@ fn schema() -> SchemaRef {
     ]))
 }
 
-/// Sources that one task takes.
+/// Sources of one task.
 #[derive(Debug)]
 pub struct Pack {
     sources: Vec<Source>,
@@ -51,10 +51,10 @@ impl Pack {
         self.sources.iter().map(|source| source.handle().len() + 32).sum()
     }
 
-    /// As rows.
+    /// Returns the pack as rows.
     ///
     /// # Errors
-    /// Where they can be none.
+    /// Returns an error if the sources cannot be encoded as rows.
     pub fn rows(&self) -> Result<RecordBatch, ArrowError> {
         let handles: Vec<Vec<u8>> = self.sources.iter().map(Source::handle).collect();
         let handles: BinaryArray = handles.iter().map(|handle| Some(handle.as_slice())).collect();
@@ -71,17 +71,17 @@ impl Pack {
     }
 }
 
-/// The sources of rows.
+/// Reads the sources from rows.
 ///
 /// # Errors
-/// Where they are none.
+/// Returns an error if the rows are not sources.
 pub fn sources(rows: &[RecordBatch]) -> Result<Vec<Source>, Failure> {
     let mut buckets = Buckets::default();
     let mut sources = Vec::new();
     for batch in rows {
         if batch.schema().fields() != schema().fields() {
-            let wrong = "its columns are others; is a scheduler or executor of another version?";
-            return Err(Failure::new("cannot read what is to be added", wrong));
+            let wrong = "its columns differ; check the versions of scheduler and executors";
+            return Err(Failure::new("cannot read the captures to add", wrong));
         }
         let handles = batch.column(0).as_binary::<i32>();
         let bytes = batch.column(1).as_primitive::<Int64Type>();
@@ -95,8 +95,8 @@ pub fn sources(rows: &[RecordBatch]) -> Result<Vec<Source>, Failure> {
     Ok(sources)
 }
 
-/// Cuts sources into tasks of at most so many, and these into jobs: the largest tasks first, so
-/// that none of them begins last.
+/// Splits sources into tasks of at most `most` sources, and these into jobs. The largest tasks come
+/// first, so that none of them starts last.
 pub fn jobs(sources: Vec<Source>, most: usize) -> Vec<Vec<Pack>> {
     let all: u64 = sources.iter().map(|source| source.bytes).sum();
     let enough_bytes = (all / TASKS as u64).clamp(FEW_BYTES, MANY_BYTES);

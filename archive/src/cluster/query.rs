@@ -26,17 +26,17 @@ use super::tls::Tls;
 use super::{MOST_MESSAGE, task};
 use crate::sql::ArchiveTable;
 
-/// How often a query is asked while executors are lost.
+/// Maximum attempts of a query while executors are lost.
 const TRIES: u32 = 5;
 
-/// Into how many parts tables and what comes of them are cut, for executors to share.
+/// Number of partitions of tables and results, for executors to share.
 const PARTS: usize = 16;
 
-/// A cluster.
+/// Client of a cluster.
 pub struct Cluster {
     address: Address,
     tls: Option<Tls>,
-    /// The query that is at work.
+    /// Query that is running.
     at_work: Mutex<Option<Arc<dyn ExecutionPlan>>>,
 }
 
@@ -46,11 +46,11 @@ impl std::fmt::Debug for Cluster {
     }
 }
 
-/// Whether executors can compute this: it reads tables of the archive, and nothing that only this
-/// process has.
+/// Returns whether executors can compute a plan: it reads tables of the archive, and nothing that
+/// only this process has.
 ///
 /// # Errors
-/// Where it cannot be said.
+/// Returns an error if the plan cannot be examined.
 pub fn is_for_executors(plan: &LogicalPlan) -> Result<bool> {
     if matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_) | LogicalPlan::Ddl(_)) {
         return Ok(false);
@@ -75,20 +75,20 @@ pub fn is_for_executors(plan: &LogicalPlan) -> Result<bool> {
 }
 
 impl Cluster {
-    /// The cluster of the scheduler there.
+    /// Returns the cluster of a scheduler.
     pub fn new(address: Address, tls: Option<Tls>) -> Self {
         Self { address, tls, at_work: Mutex::default() }
     }
 
-    /// Its scheduler.
+    /// Connects to the scheduler.
     ///
     /// # Errors
-    /// Where it does not answer.
+    /// Returns an error if the scheduler does not answer.
     pub async fn scheduler(&self) -> Result<Scheduler, Failure> {
         Scheduler::connect(&self.address, self.tls.as_ref()).await
     }
 
-    /// A session whose queries executors compute, with the settings of one in process.
+    /// Returns a session whose queries run on executors, with the settings of a local session.
     fn state(&self, local: &SessionContext) -> Result<SessionState> {
         let most = usize::try_from(MOST_MESSAGE).unwrap_or(usize::MAX);
         let state = local.state();
@@ -97,7 +97,8 @@ impl Cluster {
             .clone()
             .upgrade_for_ballista()
             .with_target_partitions(PARTS)
-            // In 55.0.0 it plans stages of some queries without end, as of the archive's report.
+            // In 55.0.0 the adaptive planner does not end for some queries, such as those of the
+            // archive's report.
             .with_ballista_adaptive_query_planner(false)
             .with_ballista_grpc_client_max_message_size(most)
             .with_ballista_job_name("sql")
@@ -107,14 +108,14 @@ impl Cluster {
             config = config.with_ballista_override_create_grpc_client_endpoint(tls.endpoints());
         }
         let state = SessionStateBuilder::new_from_existing(state).with_config(config).build();
-        // The library names each place without TLS; what makes connections puts that right.
+        // The library names each endpoint without TLS; the endpoint override corrects that.
         state.upgrade_for_ballista(self.address.url(false))
     }
 
-    /// Has a query computed: again, where an executor was lost meanwhile.
+    /// Runs a query, and repeats it if an executor was lost.
     ///
     /// # Errors
-    /// Where it is refused, or fails.
+    /// Returns an error if the query is refused or fails.
     pub async fn run(
         &self,
         local: &SessionContext,
@@ -128,7 +129,7 @@ impl Cluster {
             *self.at_work.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&plan));
             let mut rows = execute_stream(plan, context.task_ctx())?;
             let schema = rows.schema();
-            // All of it is computed before the first row comes.
+            // The whole query is computed before the first row comes.
             let first = rows.next().await;
             if let Some(Err(error)) = &first
                 && tries < TRIES
@@ -142,7 +143,7 @@ impl Cluster {
         }
     }
 
-    /// Ends the query that is at work.
+    /// Cancels the running query.
     pub async fn cancel(&self) {
         let plan = self.at_work.lock().unwrap_or_else(PoisonError::into_inner).take();
         let job = plan.and_then(|plan| {
@@ -150,21 +151,22 @@ impl Cluster {
             query.job_id()
         });
         let Some(job) = job else { return };
-        // Where the scheduler is gone, so is the job.
+        // If the scheduler is gone, so is the job.
         if let Ok(mut scheduler) = self.scheduler().await {
             let _ = scheduler.cancel(job.as_str()).await;
         }
     }
 }
 
-/// Whether an executor was lost: the scheduler says so, or another could not fetch what it had.
+/// Returns whether an executor was lost: the scheduler reports it, or another executor could not
+/// fetch its results.
 fn is_lost(error: &DataFusionError) -> bool {
     let text = error.to_string();
     text.contains(LOST) || text.contains("failed 1 times, most recent failure reason")
 }
 
-/// What is said of an error of an executor, and whether it is that a file was not found there;
-/// nothing where the error is none of an executor.
+/// Returns the message of an executor's error, and whether a file was not found there; `None` for
+/// other errors.
 pub fn plain(error: &DataFusionError) -> Option<(String, bool)> {
     let text = error.to_string();
     let (_, rest) = text.split_once("Job ")?;
@@ -175,7 +177,7 @@ pub fn plain(error: &DataFusionError) -> Option<(String, bool)> {
     Some((said.split_whitespace().collect::<Vec<_>>().join(" "), is_missing))
 }
 
-/// The text in what the library writes of an error: `Task failed …: Error(Kind("…"))`.
+/// Extracts the inner text of the library's error: `Task failed …: Error(Kind("…"))`.
 fn innermost(error: &str) -> Option<String> {
     let (_, rest) = error.split_once("(\"")?;
     let mut text = String::new();

@@ -1,7 +1,7 @@
-//! Queries that stand for a value, each under a name of its own.
+//! Scalar subqueries, each under a unique column name.
 //!
-//! Ballista has them joined to what they stand in, and the engine takes it for an error where both
-//! sides have a column of one name, as in `sum(x) / (select sum(x) from t)`.
+//! Ballista joins a scalar subquery to its outer query. The engine fails if both sides have a
+//! column with the same name, as in `sum(x) / (select sum(x) from t)`.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use datafusion::common::tree_node::{Transformed, TreeNode as _};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Subquery};
 
-/// The same plan, whose columns are called as before.
+/// Renames the columns of scalar subqueries. The columns of the plan itself keep their names.
 ///
 /// # Errors
-/// Where it is none.
+/// Returns an error if the plan is not valid.
 pub fn named_apart(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut count = 0;
     let named = plan.transform_down_with_subqueries(|node| {
@@ -52,7 +52,7 @@ mod tests {
     fn columns_are_called_as_before_and_values_by_their_own() {
         let run = tokio::runtime::Builder::new_current_thread().build().unwrap();
         run.block_on(async {
-            // As Ballista has it.
+            // As in Ballista.
             let config = SessionConfig::new().set_bool(
                 "datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery",
                 false,

@@ -23,26 +23,26 @@ use windlass_base::Failure;
 
 use super::address::{self, guard, listen, listening, unheard};
 use super::codec::{LogicalCodec, PhysicalCodec};
-use super::guard::Guarded;
-use super::losses::{Counted, Losses};
+use super::guard::GuardedScheduler;
+use super::losses::{CountedState, Losses};
 use super::tls::{Tls, TlsArgs};
 use super::{MOST_MESSAGE, root};
 use crate::sql::{functions, until_signal};
 
-/// How many times in its timeout it is looked whether an executor is silent.
+/// Number of checks for a silent executor within its timeout.
 const LOOKS: u64 = 4;
 
-/// How often a task is tried whose executor had no room, or was stopped.
+/// Maximum attempts of a task whose executor had no room, or was stopped.
 const TRIES: usize = 8;
 
-/// Where it listens, and how patient it is.
+/// Address and timeout of a scheduler.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
   windlass-archive scheduler
   windlass-archive scheduler --listen 10.0.0.1 --tls-cert me.pem --tls-key me.key --tls-ca ca.pem")]
 pub struct SchedulerArgs {
-    /// Where clients and executors reach it; port 0 is one of the system's choice
+    /// Address and port at which clients and executors reach it; port 0 is any free port
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listening)]
     #[arg(default_value_t = address::scheduler())]
     listen: SocketAddr,
@@ -50,19 +50,19 @@ pub struct SchedulerArgs {
     #[command(flatten)]
     tls: TlsArgs,
 
-    /// Listen to other machines without TLS: whoever reaches it could read and write files as the
-    /// executors may
+    /// Listen to other machines without TLS: anyone who can reach it could read and write files
+    /// with the executors' rights
     #[arg(long, conflicts_with_all = ["tls_cert", "tls_key", "tls_ca"])]
     no_tls: bool,
 
-    /// The seconds without a word after which an executor is taken for lost, and its tasks are
-    /// given to others. A busy one is heard every 5 s
+    /// Time without a message after which an executor counts as lost, and its tasks go to others.
+    /// A busy executor sends a message every 5 s
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     #[arg(value_parser = clap::value_parser!(u64).range(10..=3600))]
     executor_timeout: u64,
 }
 
-/// What is known in each session: functions of ours beside those of the engine.
+/// Creates a session with windlass-archive's functions besides those of the engine.
 fn session(config: SessionConfig) -> datafusion::common::Result<SessionState> {
     let mut state = default_session_builder(config)?;
     for function in functions::scalar() {
@@ -74,15 +74,15 @@ fn session(config: SessionConfig) -> datafusion::common::Result<SessionState> {
     Ok(state)
 }
 
-/// Gives out tasks until Ctrl-C or SIGTERM.
+/// Distributes tasks until Ctrl-C or SIGTERM.
 ///
 /// # Errors
-/// Where it cannot listen.
+/// Returns an error if the scheduler cannot listen.
 pub fn run(args: &SchedulerArgs, runtime: &Runtime) -> anyhow::Result<()> {
     let tls = args.tls.read()?;
     guard(args.listen, tls.as_ref(), args.no_tls)?;
-    // Asked to end, it ends: a job that was not done is told so to nobody but its client, which
-    // sees that it is gone.
+    // The scheduler ends at once. Only the client of an unfinished job learns of that, because the
+    // scheduler is gone.
     let served = runtime.block_on(until_signal(serve(args, tls)));
     Ok(served.transpose().map(|_| ())?)
 }
@@ -102,7 +102,7 @@ async fn serve(args: &SchedulerArgs, tls: Option<Tls>) -> Result<(), Failure> {
         .max_encoding_message_size(most);
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let mut out = io::stdout().lock();
-    // Who started it waits for this line; a pipe that nobody reads is none of its business.
+    // The parent process waits for this line; a closed pipe is no error.
     let _ = writeln!(out, "scheduler at {address}").and_then(|()| out.flush());
     drop(out);
     let served = server.add_service(service).serve_with_incoming(incoming).await;
@@ -113,7 +113,7 @@ async fn scheduler(
     args: &SchedulerArgs,
     address: SocketAddr,
     tls: Option<&Tls>,
-) -> Result<Guarded, Failure> {
+) -> Result<GuardedScheduler, Failure> {
     let host = match address.ip() {
         std::net::IpAddr::V6(ip) => format!("[{ip}]"),
         std::net::IpAddr::V4(ip) => ip.to_string(),
@@ -127,7 +127,7 @@ async fn scheduler(
         expire_dead_executor_interval_seconds: (args.executor_timeout / LOOKS).max(1),
         no_executors_grace_period_seconds: args.executor_timeout,
         task_max_failures: TRIES,
-        // What a stage has read of another is not computed anew behind it: see `losses`.
+        // A stage that has read another one's results is not recomputed after a loss: see `losses`.
         stage_max_failures: 1,
         grpc_server_max_decoding_message_size: MOST_MESSAGE,
         grpc_server_max_encoding_message_size: MOST_MESSAGE,
@@ -146,9 +146,9 @@ async fn scheduler(
     config.validate().map_err(failed)?;
     let cluster = BallistaCluster::new_from_config(&config).await.map_err(failed)?;
     let losses = Losses::default();
-    let counted = Counted::new(cluster.cluster_state(), losses.clone());
+    let counted = CountedState::new(cluster.cluster_state(), losses.clone());
     let cluster = BallistaCluster::new(Arc::new(counted), cluster.job_state());
     let scheduler =
         create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(config));
-    Ok(Guarded::new(scheduler.await.map_err(failed)?, losses))
+    Ok(GuardedScheduler::new(scheduler.await.map_err(failed)?, losses))
 }

@@ -1,4 +1,4 @@
-//! What ends tasks before they are done: a job that is cancelled, and an executor that ends.
+//! Cancellation of tasks: by a cancelled job, and by an executor that ends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,7 +11,7 @@ use ballista_core::serde::protobuf::{
 };
 use tonic::{Request, Response, Status};
 
-/// The flags of the tasks that are at work.
+/// Stop flags of the running tasks.
 #[derive(Debug, Default)]
 pub struct Stops(Mutex<Flags>);
 
@@ -26,7 +26,7 @@ impl Stops {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The flag of a task of this job.
+    /// Returns the stop flag of a task of this job.
     pub fn flag(&self, job: &str) -> Arc<AtomicBool> {
         let mut flags = self.flags();
         flags.tasks.retain(|(_, flag)| flag.strong_count() > 0);
@@ -43,19 +43,20 @@ impl Stops {
         }
     }
 
-    /// Ends the tasks of a job.
+    /// Stops the tasks of a job.
     pub fn job(&self, job: &str) {
         self.set(|of| of == job);
     }
 
-    /// Ends all, those that come among them.
+    /// Stops all tasks, including those that start later.
     pub fn all(&self) {
         self.flags().is_over = true;
         self.set(|_| true);
     }
 }
 
-/// What a scheduler may ask of an executor that fetches its tasks itself: to end some.
+/// Service for a scheduler's requests to an executor that fetches its tasks itself: cancellation
+/// only.
 #[derive(Debug)]
 pub struct Orders(pub Arc<Stops>);
 
@@ -83,7 +84,8 @@ impl ExecutorGrpc for Orders {
         &self,
         _: Request<StopExecutorParams>,
     ) -> Result<Response<StopExecutorResult>, Status> {
-        // It asks those of which it has not heard: this one is there, and will be heard.
+        // The scheduler sends this to executors that it has not heard of. This one is alive, and
+        // will be heard.
         fetched()
     }
 

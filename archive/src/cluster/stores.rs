@@ -1,4 +1,4 @@
-//! Where executors find the objects of archives: by their URLs, with their own rights.
+//! Object stores of an executor: by URL, with the executor's own credentials.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::store::Place;
 
-/// Stores that were asked for.
+/// Stores that were used so far.
 #[derive(Debug, Default)]
 pub struct Stores(Mutex<HashMap<String, Arc<dyn ObjectStore>>>);
 

@@ -1,4 +1,4 @@
-//! A scheduler as its clients see it.
+//! Client of a scheduler.
 
 use std::time::{Duration, Instant};
 
@@ -19,34 +19,34 @@ use super::address::Address;
 use super::tls::{Tls, endpoint};
 use super::{MOST_MESSAGE, root, task};
 
-/// How often a scheduler that is not up is tried.
+/// Interval of attempts to reach a scheduler that is not up.
 const AGAIN: Duration = Duration::from_millis(250);
 
-/// A scheduler that answers.
+/// Connection to a scheduler that answers.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     client: SchedulerGrpcClient<Channel>,
     address: Address,
 }
 
-/// What a job is at.
+/// State of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Job {
-    /// The scheduler does not know it: not yet, or no more.
+pub enum JobState {
+    /// The scheduler does not know the job, not yet or no longer.
     Unknown,
-    /// It waits, or is at work.
+    /// The job waits or runs.
     Running,
-    /// All of it was done.
+    /// The job is done.
     Done,
-    /// It failed, for this reason.
+    /// The job failed, for this reason.
     Failed(String),
 }
 
 impl Scheduler {
-    /// The scheduler there.
+    /// Connects to a scheduler.
     ///
     /// # Errors
-    /// Where none answers, or it does not take these certificates.
+    /// Returns an error if no scheduler answers, or it refuses these certificates.
     pub async fn connect(address: &Address, tls: Option<&Tls>) -> Result<Self, Failure> {
         let url = address.url(tls.is_some());
         let place = endpoint(url, tls).map_err(|error| unreached(address, tls, root(&error)))?;
@@ -57,7 +57,7 @@ impl Scheduler {
             .max_decoding_message_size(most)
             .max_encoding_message_size(most);
         let mut scheduler = Self { client, address: address.clone() };
-        // A server that refuses a certificate says so only when it is asked something.
+        // A server refuses a certificate only with the first request.
         let job_id = "none".to_owned();
         match scheduler.client.get_job_status(GetJobStatusParams { job_id }).await {
             Err(status) if is_lost(&status) => Err(unreached(address, tls, wrong_of(&status))),
@@ -65,10 +65,10 @@ impl Scheduler {
         }
     }
 
-    /// Waits until a scheduler is there.
+    /// Waits until a scheduler is up.
     ///
     /// # Errors
-    /// Where none comes in time, or one that does not take these certificates.
+    /// Returns an error if none is up in time, or it refuses these certificates.
     pub async fn await_up(
         address: &Address,
         tls: Option<&Tls>,
@@ -76,7 +76,8 @@ impl Scheduler {
     ) -> Result<(), Failure> {
         let end = Instant::now() + patience;
         loop {
-            // Who listens is asked; who does not may not be up, or not be known by name yet.
+            // A listening scheduler is asked; any other may not be up yet, or its name may not
+            // resolve yet.
             let listens = tokio::net::TcpStream::connect(address.to_string()).await;
             match listens {
                 Ok(_) => return Self::connect(address, tls).await.map(|_| ()),
@@ -88,10 +89,10 @@ impl Scheduler {
         }
     }
 
-    /// Hands in a plan; gives the job.
+    /// Submits a plan, and returns its job.
     ///
     /// # Errors
-    /// Where the scheduler does not take it.
+    /// Returns an error if the scheduler refuses the plan.
     pub async fn submit(
         &mut self,
         plan: Vec<u8>,
@@ -111,7 +112,7 @@ impl Scheduler {
         version::insert_version_header(request.metadata_mut());
         let refused = |wrong: &dyn std::fmt::Display| {
             Failure::new(format!("the scheduler at {} refused the job", self.address), wrong)
-                .advise("Scheduler, executors and clients must be the same windlass-archive.")
+                .advise("Scheduler, executors and clients must have the same version.")
         };
         let answer = self.client.execute_query(request).await;
         let answer = answer.map_err(|status| refused(&wrong_of(&status)))?;
@@ -126,59 +127,59 @@ impl Scheduler {
             Some(execute_query_result::Result::Failure(failure)) => {
                 Err(refused(&format!("{:?}", failure.failure)))
             }
-            None => Err(refused(&"it gave no answer")),
+            None => Err(refused(&"the scheduler gave no answer")),
         }
     }
 
-    /// What a job is at.
+    /// Returns the state of a job.
     ///
     /// # Errors
-    /// Where the scheduler is gone.
-    pub async fn status(&mut self, job: &str) -> Result<Job, Failure> {
+    /// Returns an error if the scheduler is gone.
+    pub async fn status(&mut self, job: &str) -> Result<JobState, Failure> {
         let params = GetJobStatusParams { job_id: job.to_owned() };
         let answer = self.client.get_job_status(params).await;
         let answer = answer.map_err(|status| self.lost(wrong_of(&status)))?;
         match answer.into_inner().status.and_then(|status| status.status) {
-            None => Ok(Job::Unknown),
-            Some(Status::Queued(_) | Status::Running(_)) => Ok(Job::Running),
-            Some(Status::Successful(_)) => Ok(Job::Done),
+            None => Ok(JobState::Unknown),
+            Some(Status::Queued(_) | Status::Running(_)) => Ok(JobState::Running),
+            Some(Status::Successful(_)) => Ok(JobState::Done),
             Some(Status::Failed(failed)) => {
                 let plain = || failed.error.split_whitespace().collect::<Vec<_>>().join(" ");
-                Ok(Job::Failed(task::said(&failed.error).unwrap_or_else(plain)))
+                Ok(JobState::Failed(task::said(&failed.error).unwrap_or_else(plain)))
             }
         }
     }
 
-    /// That it is gone, or was started anew.
+    /// Returns the error of a scheduler that is gone, or was restarted.
     pub fn lost(&self, wrong: impl std::fmt::Display) -> Failure {
         Failure::new(format!("the scheduler at {} was lost", self.address), wrong)
-            .advise("What came into the archive is kept; run it again to go on.")
+            .advise("Added captures are kept; run the command again to continue.")
     }
 
-    /// Ends a job: tasks that are at work end soon, and keep what they have done.
+    /// Cancels a job: its running tasks end soon, and keep what they have done.
     ///
     /// # Errors
-    /// Where the scheduler is gone.
+    /// Returns an error if the scheduler is gone.
     pub async fn cancel(&mut self, job: &str) -> Result<(), Failure> {
         let params = CancelJobParams { job_id: job.to_owned() };
         let cancelled = self.client.cancel_job(params).await;
         cancelled.map(|_| ()).map_err(|status| {
             Failure::new(
-                format!("cannot end the job at the scheduler {}", self.address),
+                format!("cannot stop the job at the scheduler {}", self.address),
                 wrong_of(&status),
             )
         })
     }
 
-    /// Forgets a session.
+    /// Ends a session.
     pub async fn leave(&mut self, session: &str) {
         let params = RemoveSessionParams { session_id: session.to_owned() };
-        // It costs the scheduler some memory where it does not hear that.
+        // A lost message only costs the scheduler some memory.
         let _ = self.client.remove_session(params).await;
     }
 }
 
-/// Whether nobody answered: what is no answer has a cause on this side.
+/// Returns whether the scheduler did not answer: then the error has a cause on this side.
 fn is_lost(status: &tonic::Status) -> bool {
     let code = status.code();
     std::error::Error::source(status).is_some()
@@ -188,7 +189,7 @@ fn is_lost(status: &tonic::Status) -> bool {
         )
 }
 
-/// What is wrong by a status.
+/// Returns the reason of a failed request.
 fn wrong_of(status: &tonic::Status) -> String {
     let source = std::error::Error::source(status).map(root);
     source.unwrap_or_else(|| status.message().to_owned())
@@ -196,10 +197,10 @@ fn wrong_of(status: &tonic::Status) -> String {
 
 fn unreached(address: &Address, tls: Option<&Tls>, wrong: String) -> Failure {
     let advice = if tls.is_some() {
-        "Is it up, and do the certificates fit: each side's from the other's authority, with the \
-         host's name or address in it?"
+        "Check that it runs, and that each side's certificate is of the other's authority and has \
+         the host's name or address."
     } else {
-        "Is it up? Where it has certificates, it wants them: --tls-cert, --tls-key and --tls-ca."
+        "Check that it runs. If it uses certificates, add --tls-cert, --tls-key and --tls-ca."
     };
     Failure::new(format!("cannot reach the scheduler at {address}"), wrong).advise(advice)
 }

@@ -1,7 +1,7 @@
-//! What an executor does with a pack: what a local `add` of these sources would.
+//! Tasks of an executor: a task does with a pack what a local `add` of its sources would do.
 //!
-//! It commits to the archive itself. So a task that was killed, or is done twice, finds there what
-//! it has done, and what it tells of itself counts for nothing: the log does.
+//! A task commits to the archive itself. A killed or repeated task finds its own earlier work
+//! there. Only the log counts, and not what a task reports.
 
 use std::fmt;
 use std::io;
@@ -21,68 +21,68 @@ use crate::add::source::Source;
 use crate::add::{Job, Knowledge, explain_all};
 use crate::store::{Place, log};
 
-/// What stands around words of ours in what the library says.
+/// Marker of windlass-archive's messages in the library's errors.
 const SAID: &str = "windlass-says-";
 
-/// What is done with each pack of a job.
+/// Order for each pack of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
-    /// The archive.
+    /// Name of the archive.
     pub into: String,
-    /// An entry of its log,
+    /// Number of a log entry.
     pub number: u64,
-    /// and who wrote it: an executor that sees another archive there does not write to that.
+    /// Writer of that entry: an executor that sees another archive there refuses to write.
     pub writer: String,
-    /// How the files are named.
+    /// Pattern of the files' names.
     pub pattern: Option<String>,
-    /// How many captures come into the archive at once, at most.
+    /// Maximum number of captures in a commit.
     pub batch: usize,
-    /// Whether files are read whose name, size and time are known.
+    /// True if files are read again whose name, size and time are known.
     pub reread: bool,
 }
 
-/// What became of a pack.
+/// Result of a pack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Receipt {
-    /// Sources that are told, or were.
+    /// Sources that are in the archive now.
     pub told: u64,
-    /// Those that are not here as they were found.
+    /// Sources that are not here as they were found.
     pub absent: u64,
 }
 
-/// Why a pack was not done.
+/// Error of a pack.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Wrong {
-    /// Another executor, or this one later, may do better.
+pub enum TaskError {
+    /// Another executor, or this one later, may succeed.
     Now(String),
-    /// None would: the job has to be ended.
+    /// No executor can succeed: the job must end.
     Always(String),
 }
 
-impl From<Wrong> for DataFusionError {
-    fn from(wrong: Wrong) -> Self {
+impl From<TaskError> for DataFusionError {
+    fn from(wrong: TaskError) -> Self {
         let say = |text: &str| format!("{SAID}{};", HEXLOWER.encode(text.as_bytes()));
         match wrong {
-            // The scheduler tries a task again whose error is one of input or output.
-            Wrong::Now(text) => Self::IoError(io::Error::other(say(&text))),
-            Wrong::Always(text) => Self::Execution(say(&text)),
+            // The scheduler retries a task that fails with an I/O error.
+            TaskError::Now(text) => Self::IoError(io::Error::other(say(&text))),
+            TaskError::Always(text) => Self::Execution(say(&text)),
         }
     }
 }
 
-/// The words of ours in what the library says of a failed job.
+/// Extracts windlass-archive's message from the library's error of a failed job.
 pub fn said(error: &str) -> Option<String> {
     let (_, rest) = error.split_once(SAID)?;
     let (text, _) = rest.split_once(';')?;
     String::from_utf8(HEXLOWER.decode(text.as_bytes()).ok()?).ok()
 }
 
-/// Does tasks.
+/// Worker of an executor, which runs tasks.
 pub struct Worker {
     name: String,
     runtime: Handle,
     stops: Arc<Stops>,
-    /// What tasks that are done know of archives, by these: it is not read again for the next.
+    /// Knowledge of archives from finished tasks, by archive, for the next tasks.
     idle: Mutex<Vec<(String, Knowledge)>>,
 }
 
@@ -93,22 +93,22 @@ impl fmt::Debug for Worker {
 }
 
 impl Worker {
-    /// One whose executor is called so.
+    /// Creates the worker of an executor with this name.
     pub fn new(name: String, runtime: Handle, stops: Arc<Stops>) -> Self {
         Self { name, runtime, stops, idle: Mutex::default() }
     }
 
-    /// What its executor is called.
+    /// Returns the name of the executor.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What ends tasks.
+    /// Returns the stop flags of tasks.
     pub fn stops(&self) -> &Stops {
         &self.stops
     }
 
-    /// Words of its own, where a failure does not say where it was.
+    /// Adds the executor's name to a failure.
     fn here(&self, failure: Failure) -> String {
         format!("the executor at {}: {}", self.name, failure.in_one_line())
     }
@@ -124,19 +124,19 @@ impl Worker {
         idle.push((archive.to_owned(), knowledge));
     }
 
-    /// Explains a pack, and puts it into the archive.
+    /// Explains a pack, and commits it to the archive.
     ///
     /// # Errors
-    /// Where it could not, all of it.
+    /// Returns an error if the pack is not completely done.
     pub fn work(
         &self,
         order: &Order,
         sources: Vec<Source>,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Receipt, Wrong> {
+    ) -> Result<Receipt, TaskError> {
         let into = self.archive(order)?;
         let pattern = order.pattern.as_deref().map(str::parse::<PathPattern>).transpose();
-        let pattern = pattern.map_err(|wrong| Wrong::Always(wrong.to_string()))?;
+        let pattern = pattern.map_err(|wrong| TaskError::Always(wrong.to_string()))?;
         let found = sources.len() as u64;
         let here = self.here_of(sources)?;
         let receipt = Receipt { told: here.len() as u64, absent: found - here.len() as u64 };
@@ -150,23 +150,23 @@ impl Worker {
             batch: order.batch,
             reread: order.reread,
         };
-        let failed = |failure| Wrong::Now(self.here(failure));
+        let failed = |failure| TaskError::Now(self.here(failure));
         let mut knowledge = self.knowledge(&order.into);
         self.runtime.block_on(knowledge.refresh(&into)).map_err(failed)?;
         let (summary, knowledge) =
             explain_all(&job, here, knowledge, stop, &self.runtime, &mut |_| {}).map_err(failed)?;
         self.keep(&order.into, knowledge);
         if summary.stopped {
-            return Err(Wrong::Now(format!("the executor at {} was stopped", self.name)));
+            return Err(TaskError::Now(format!("the executor at {} was stopped", self.name)));
         }
         Ok(receipt)
     }
 
-    /// The archive, where it is that which was meant.
-    fn archive(&self, order: &Order) -> Result<Place, Wrong> {
+    /// Opens the archive, if it is the one of the order.
+    fn archive(&self, order: &Order) -> Result<Place, TaskError> {
         let Order { into, number, writer, .. } = order;
-        let advice = "Every executor must see the archive by the path that add was given.";
-        let wrong = |failure: Failure| Wrong::Always(self.here(failure));
+        let advice = "Every executor must see the archive by the path given to add.";
+        let wrong = |failure: Failure| TaskError::Always(self.here(failure));
         let place = Place::existing(into, "cannot write to the archive")
             .map_err(|failure| wrong(failure.advise(advice)))?;
         let there = self.runtime.block_on(log::writer(&place, *number));
@@ -174,19 +174,19 @@ impl Worker {
             return Ok(place);
         }
         let doing = format!("cannot write to the archive {into}");
-        let failure = Failure::new(doing, "what is there is not the archive that was meant");
+        let failure = Failure::new(doing, "another archive is at this path");
         Err(wrong(failure.advise(advice)))
     }
 
-    /// Those sources that are here as they were found.
-    fn here_of(&self, sources: Vec<Source>) -> Result<Vec<Source>, Wrong> {
+    /// Returns the sources that are still here as they were found.
+    fn here_of(&self, sources: Vec<Source>) -> Result<Vec<Source>, TaskError> {
         let mut here = Vec::new();
         let mut absent: Option<Source> = None;
         let count = sources.len();
         let mut is_reached = false;
         for source in sources {
-            // A bucket that is reached for one is so for all; whether a capture is still in it is
-            // seen when it is fetched.
+            // One reachable object proves the bucket reachable for all. A capture that is missing
+            // is noticed when it is fetched.
             if source.is_remote() && is_reached {
                 here.push(source);
                 continue;
@@ -199,13 +199,14 @@ impl Worker {
                 Ok(false) => absent = absent.or(Some(source)),
                 Err(wrong) => {
                     let failure = Failure::new(format!("cannot read {}", source.name), wrong)
-                        .advise("Every executor needs the rights that add has.");
-                    return Err(Wrong::Always(self.here(failure)));
+                        .advise("Every executor needs the rights of add.");
+                    return Err(TaskError::Always(self.here(failure)));
                 }
             }
         }
         let Some(absent) = absent.filter(|_| here.is_empty()) else { return Ok(here) };
-        // One that went meanwhile is no sign; all of many, or the folder itself, are.
+        // One missing capture may have been deleted. All of many, or the folder itself, indicate a
+        // missing mount.
         let folder = Path::new(&absent.name).parent();
         let is_sign =
             count > 1 || !absent.is_remote() && folder.is_some_and(|folder| !folder.exists());
@@ -214,10 +215,12 @@ impl Worker {
         }
         let failure = Failure::new(
             format!("cannot read {}", absent.name),
-            "it is not there, or another file than where add was called",
+            "it is not there, or differs from the file that add saw",
         )
-        .advise("Every executor must see the captures by the same paths: is a mount missing?");
-        Err(Wrong::Always(self.here(failure)))
+        .advise(
+            "Every executor must see the captures by the same paths: check for a missing mount.",
+        );
+        Err(TaskError::Always(self.here(failure)))
     }
 }
 
@@ -227,7 +230,7 @@ mod tests {
 
     #[test]
     fn words_of_ours_come_through_what_the_library_makes_of_them() {
-        let wrong = Wrong::Always("cannot read \"/a\\b\":\nit is not there; ü".to_owned());
+        let wrong = TaskError::Always("cannot read \"/a\\b\":\nit is not there; ü".to_owned());
         let error = DataFusionError::from(wrong);
         let library = format!("Job abc failed: {:?}", format!("{error:?}"));
         assert_eq!(said(&library).unwrap(), "cannot read \"/a\\b\":\nit is not there; ü");

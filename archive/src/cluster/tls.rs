@@ -1,4 +1,4 @@
-//! TLS between client, scheduler and executors: each shows a certificate, and each asks for one.
+//! TLS between client, scheduler and executors: each side shows a certificate and requires one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,30 +10,30 @@ use clap::Args;
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Server, ServerTlsConfig};
 use windlass_base::Failure;
 
-/// How long a connection may take to be made.
+/// Maximum time to connect.
 const CONNECT: Duration = Duration::from_secs(20);
 
-/// How often a peer that is silent is asked whether it is there.
+/// Interval of keepalives to a silent peer.
 const ALIVE: Duration = Duration::from_secs(30);
 
-/// The certificates of this process, and whom it trusts.
+/// Certificates of this process, and trusted authorities.
 #[derive(Args, Clone, Debug, Default)]
 pub struct TlsArgs {
-    /// This side's certificate, and those between it and the authority's, as PEM
+    /// Certificate of this side, with its intermediate certificates (PEM)
     #[arg(long, value_name = "FILE", requires_all = ["tls_key", "tls_ca"])]
     #[arg(help_heading = "Cluster")]
     tls_cert: Option<PathBuf>,
 
-    /// The key of that certificate, as PEM
+    /// Key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Cluster")]
     tls_key: Option<PathBuf>,
 
-    /// The certificates of authorities, as PEM: the other side must show one of theirs
+    /// Certificates of the authorities that the other side's certificate must be of (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert", help_heading = "Cluster")]
     tls_ca: Option<PathBuf>,
 }
 
-/// The same, read.
+/// Loaded certificates.
 #[derive(Clone)]
 pub struct Tls {
     identity: Identity,
@@ -42,16 +42,16 @@ pub struct Tls {
 
 impl std::fmt::Debug for Tls {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // No key is shown.
+        // The key is secret.
         f.debug_struct("Tls").finish_non_exhaustive()
     }
 }
 
 impl TlsArgs {
-    /// Reads them.
+    /// Loads the certificates.
     ///
     /// # Errors
-    /// Where one cannot be read, or is none.
+    /// Returns an error if a certificate cannot be read or is not valid.
     pub fn read(&self) -> Result<Option<Tls>, Failure> {
         let (Some(cert), Some(key), Some(ca)) = (&self.tls_cert, &self.tls_key, &self.tls_ca)
         else {
@@ -59,7 +59,7 @@ impl TlsArgs {
         };
         let identity = Identity::from_pem(pem(cert)?, pem(key)?);
         let tls = Tls { identity, authorities: Certificate::from_pem(pem(ca)?) };
-        // What is in them is looked at when a server is made of them.
+        // The certificates are checked when a server is built with them.
         tls.server(Server::builder()).map_err(|wrong| {
             let names = [cert, key, ca].map(|path| path.display().to_string()).join(", ");
             Failure::usage(format!("cannot use the certificates {names}"), wrong)
@@ -72,15 +72,15 @@ impl TlsArgs {
 fn pem(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|error| {
         Failure::usage(format!("cannot read {}", path.display()), error)
-            .advise("Give a PEM file that this user may read.")
+            .advise("Give a PEM file that this user can read.")
     })
 }
 
 impl Tls {
-    /// A server that shows this certificate and asks for one.
+    /// Returns a server that shows this certificate and requires one.
     ///
     /// # Errors
-    /// Where it can be none.
+    /// Returns an error if the server rejects the certificates.
     pub fn server(&self, server: Server) -> Result<Server, String> {
         let config = ServerTlsConfig::new()
             .identity(self.identity.clone())
@@ -88,13 +88,13 @@ impl Tls {
         server.tls_config(config).map_err(|error| super::root(&error))
     }
 
-    /// What makes a connection to another process one with TLS.
+    /// Returns the override that adds TLS to connections to other processes.
     pub fn endpoints(&self) -> EndpointOverrideFn {
         let tls = self.clone();
         Arc::new(move |endpoint| tls.endpoint(&endpoint).map_err(Into::into))
     }
 
-    /// The same place with TLS. The library names each place without it.
+    /// Adds TLS to an endpoint. The library names endpoints without TLS.
     fn endpoint(&self, of: &Endpoint) -> Result<Endpoint, tonic::transport::Error> {
         let authority = of.uri().authority().map(ToString::to_string).unwrap_or_default();
         let config = ClientTlsConfig::new()
@@ -110,10 +110,10 @@ impl Tls {
     }
 }
 
-/// The place of an address, with TLS or without.
+/// Returns the endpoint of a URL, with TLS or without.
 ///
 /// # Errors
-/// Where it can be none.
+/// Returns an error if the URL is not a valid endpoint.
 pub fn endpoint(url: String, tls: Option<&Tls>) -> Result<Endpoint, tonic::transport::Error> {
     let endpoint = Endpoint::from_shared(url)?;
     match tls {

@@ -1,4 +1,5 @@
-//! What came of sources, by the archive's log: executors may do a task twice, or die behind it.
+//! Results of sources, counted by the archive's log: executors may run a task twice, or die after
+//! it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,10 +10,10 @@ use windlass_base::Failure;
 use windlass_tables::PathPattern;
 
 use crate::add::source::Source;
-use crate::add::{Counts, Known, MAX_PROBLEMS, Problem, columns, is_older, taken};
+use crate::add::{Counts, KnownCaptures, MAX_PROBLEMS, Problem, columns, is_older, taken};
 use crate::store::{CAPTURES, Place, State, objects};
 
-/// What is read of `captures`.
+/// Columns of `captures` that are read.
 const COLUMNS: [&str; 9] = [
     "capture",
     "file",
@@ -25,40 +26,41 @@ const COLUMNS: [&str; 9] = [
     columns::MODIFIED_TIME,
 ];
 
-/// A source that was to be added.
+/// Source that was requested.
 #[derive(Clone, Copy, Debug, Default)]
-struct Wanted {
+struct RequestedSource {
     bytes: u64,
     is_told: bool,
 }
 
-/// Sources that were to be added, and rows that came of them.
+/// Requested sources, and the rows that came of them.
 #[derive(Debug)]
-pub struct Told<'a> {
-    before: &'a Known,
+pub struct AddTally<'a> {
+    before: &'a KnownCaptures,
     pattern: Option<&'a PathPattern>,
-    wanted: HashMap<String, Wanted>,
+    wanted: HashMap<String, RequestedSource>,
     batches: HashSet<String>,
-    /// The files of rows that were counted: whoever joins batches writes them anew.
+    /// Files of counted rows: compaction writes rows again.
     files: HashSet<String>,
-    /// What came.
+    /// Counts of the new rows.
     pub counts: Counts,
     /// Files whose names do not match the pattern.
     pub unmatched: u64,
-    /// The first of those that could not be explained.
+    /// First files that could not be explained.
     pub problems: Vec<Problem>,
 }
 
-impl<'a> Told<'a> {
-    /// Nothing yet, of these sources: `before` and `state` are what the archive had.
+impl<'a> AddTally<'a> {
+    /// Starts the count for these sources. `before` and `state` describe the archive before.
     pub fn new(
         sources: &[Source],
-        before: &'a Known,
+        before: &'a KnownCaptures,
         state: &State,
         pattern: Option<&'a PathPattern>,
     ) -> Self {
-        let wanted =
-            |source: &Source| (source.name.clone(), Wanted { bytes: source.bytes, is_told: false });
+        let wanted = |source: &Source| {
+            (source.name.clone(), RequestedSource { bytes: source.bytes, is_told: false })
+        };
         Self {
             before,
             pattern,
@@ -71,10 +73,10 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Takes what came since.
+    /// Reads batches that are new in a state.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Returns an error if the archive cannot be read.
     pub async fn refresh(&mut self, place: &Place, state: &State) -> Result<(), Failure> {
         let fresh: Vec<_> =
             state.batches().filter(|batch| !self.batches.contains(&batch.id)).cloned().collect();
@@ -130,21 +132,21 @@ impl<'a> Told<'a> {
         }
     }
 
-    /// Sources that are told, and their bytes.
+    /// Returns the number of finished sources, and their bytes.
     pub fn so_far(&self) -> (usize, u64) {
         let told = self.wanted.values().filter(|wanted| wanted.is_told);
         told.fold((0, 0), |(count, bytes), wanted| (count + 1, bytes + wanted.bytes))
     }
 
-    /// Whether rows came of a source.
+    /// Returns whether a source has new rows.
     pub fn has(&self, source: &Source) -> bool {
         self.wanted.get(&source.name).is_some_and(|wanted| wanted.is_told)
     }
 
-    /// Counts a source that could not be read before, and still cannot: its row stays.
+    /// Counts a source that still cannot be read: its row stays.
     pub fn still_unread(&mut self, source: &Source) {
         self.counts.failed += 1;
-        self.problem(&source.name, "it still cannot be read; its row of captures says why");
+        self.problem(&source.name, "it still cannot be read; its row of captures has the reason");
         if let Some(wanted) = self.wanted.get_mut(&source.name) {
             wanted.is_told = true;
         }

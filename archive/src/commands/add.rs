@@ -10,17 +10,17 @@ use serde::Serialize;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use tokio::runtime::Runtime;
-use windlass_base::figures::Rough;
+use windlass_base::figures::RoughSize;
 use windlass_base::{Bytes, Failure, Schema};
 use windlass_tables::PathPattern;
 
 use super::{age, counted, print};
-use crate::add::{Job, Progress, Summary, add};
+use crate::add::{AddProgress, Job, Summary, add};
 use crate::cluster::{self, ClusterArgs};
 use crate::progress;
 use crate::store::Place;
 
-/// What is added, and to what.
+/// Captures to add, and the archive.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -33,36 +33,35 @@ pub struct AddArgs {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<String>,
 
-    /// The archive: a folder, which is made where it is missing, or s3://BUCKET/PREFIX
+    /// Archive: a folder, which is created if it is missing, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "DIR")]
     into: String,
 
-    /// How files are named, as '{site}/{date}/*': each field becomes a column of captures. It is
-    /// held against the last parts of a path; * stands for any text, and {date} for a date such as
-    /// 2026-11-23
+    /// Pattern of paths, such as '{site}/{date}/*': each field becomes a column of captures. It
+    /// matches the last parts of a path; * is any text, and {date} a date such as 2026-11-23
     #[arg(long, value_name = "PATTERN")]
     path_pattern: Option<String>,
 
-    /// Pass over files that were changed longer ago, as 90d
+    /// Skip files changed longer ago than this, such as 90d
     #[arg(long, value_name = "AGE", value_parser = age)]
     newer_than: Option<Duration>,
 
-    /// Explain so many files at once: one more than there are processors, unless told
+    /// Number of files to explain at once [default: number of processors plus one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     #[arg(conflicts_with = "cluster")]
     jobs: Option<u16>,
 
-    /// Put so many captures into the archive at once, at most: with fewer less is lost by who is
-    /// killed, and more is to be compacted
+    /// Maximum number of captures in a batch: with smaller batches a kill loses less, but there
+    /// is more to compact
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     batch: u32,
 
-    /// Read files again whose path, size and time of change are in the archive
+    /// Read all files, even with a known path, size and time
     #[arg(long)]
     reread: bool,
 
-    /// Print what came of it as JSON
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
 
@@ -70,29 +69,29 @@ pub struct AddArgs {
     cluster: ClusterArgs,
 }
 
-/// A file that could not be explained.
+/// File that could not be explained.
 #[derive(Debug, Serialize)]
-struct Failed {
+struct FailedFile {
     file: String,
     error: String,
 }
 
-/// The record of `windlass-archive add`.
+/// Record of `windlass-archive add`.
 #[derive(Debug, Serialize)]
 struct Report {
     schema: Schema,
     archive: String,
     /// Files that were found.
     found: u64,
-    /// Those that were in the archive and were not read.
+    /// Files that were in the archive already and were not read.
     known: u64,
     explained: u64,
     damaged: u64,
     copies: u64,
     failed: u64,
-    /// The first of those that failed.
-    failures: Vec<Failed>,
-    /// The size of the files that were read.
+    /// First files that failed.
+    failures: Vec<FailedFile>,
+    /// Size of the files that were read.
     file_bytes: u64,
     /// Files whose names do not match; null without a pattern.
     unmatched: Option<u64>,
@@ -103,7 +102,7 @@ struct Report {
 
 const SCHEMA: Schema = Schema { name: "windlass.archive-add", version: 1 };
 
-/// A flag that Ctrl-C and SIGTERM set; the second one ends the program.
+/// Returns a flag that Ctrl-C and SIGTERM set; the second signal ends the program.
 fn listen() -> io::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(&stop))?;
@@ -116,7 +115,7 @@ pub fn run(args: &AddArgs, runtime: &Runtime) -> anyhow::Result<()> {
     let pattern = args.path_pattern.as_deref().map(|text| {
         text.parse::<PathPattern>().map_err(|wrong| {
             Failure::usage(format!("cannot use --path-pattern {text:?}"), wrong)
-                .advise("It is a path with fields, as '{site}/{date}/*'.")
+                .advise("A pattern is a path with fields, such as '{site}/{date}/*'.")
         })
     });
     let pattern = pattern.transpose()?;
@@ -132,7 +131,7 @@ pub fn run(args: &AddArgs, runtime: &Runtime) -> anyhow::Result<()> {
         reread: args.reread,
     };
     let mut line = progress::Progress::default();
-    let on_progress = |Progress { files, of_files, bytes, of_bytes }| {
+    let on_progress = |AddProgress { files, of_files, bytes, of_bytes }| {
         line.tell(|| format!("{files} of {}", counted(of_files as u64, "file")), bytes, of_bytes);
     };
     let summary = match args.cluster.cluster()? {
@@ -149,7 +148,7 @@ pub fn run(args: &AddArgs, runtime: &Runtime) -> anyhow::Result<()> {
     print(&report, args.json, || report.text())?;
     if stopped {
         return Err(Failure::new(format!("cannot add all to {into}"), "it was stopped")
-            .advise("What was told is kept; run it again to go on.")
+            .advise("The reported captures are kept; run the command again to continue.")
             .into());
     }
     Ok(())
@@ -160,7 +159,7 @@ impl Report {
         let Summary { found, there, counts, bytes, unmatched, replaced, stopped, problems } =
             summary;
         let failed =
-            |problem: crate::add::Problem| Failed { file: problem.file, error: problem.wrong };
+            |problem: crate::add::Problem| FailedFile { file: problem.file, error: problem.wrong };
         Self {
             schema: SCHEMA,
             archive: args.into.clone(),
@@ -182,13 +181,13 @@ impl Report {
         let mut text = format!("{} into {}: ", counted(self.found, "file"), self.archive);
         let mut parts = vec![format!("{} explained", self.explained)];
         if self.damaged > 0 {
-            parts.push(format!("{} of them to where damaged", self.damaged));
+            parts.push(format!("{} of them damaged, up to the damage", self.damaged));
         }
         if self.copies > 0 {
-            parts.push(format!("{} of the same content as others", self.copies));
+            parts.push(format!("{} copies of others", self.copies));
         }
         if self.known > 0 {
-            parts.push(format!("{} there already", self.known));
+            parts.push(format!("{} already in the archive", self.known));
         }
         if self.replaced > 0 {
             let rows = counted(self.replaced, "row");
@@ -196,17 +195,17 @@ impl Report {
         }
         text += &parts.join(", ");
         if self.file_bytes > 0 {
-            text += &format!("; {} read", Rough(Bytes::new(self.file_bytes)));
+            text += &format!("; {} read", RoughSize(Bytes::new(self.file_bytes)));
         }
         text += ".\n";
         if self.failed > 0 {
             text += &format!("\n{} could not be explained:\n", counted(self.failed, "file"));
-            for Failed { file, error } in &self.failures {
+            for FailedFile { file, error } in &self.failures {
                 text += &format!("- {}: {error}\n", crate::sql::visible(file));
             }
             let more = self.failed.saturating_sub(self.failures.len() as u64);
             if more > 0 {
-                text += &format!("- {}; captures has them all\n", counted(more, "more"));
+                text += &format!("- and {} more; the table captures has all\n", more);
             }
         }
         if let Some(unmatched) = self.unmatched.filter(|unmatched| *unmatched > 0) {

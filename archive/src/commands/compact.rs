@@ -14,26 +14,26 @@ use crate::progress::Progress;
 use crate::sql::until_signal;
 use crate::store::State;
 
-/// What is compacted.
+/// Archive to compact.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Example:
   windlass-archive compact archive")]
 pub struct CompactArgs {
-    /// The archive
+    /// Archive: a folder, or s3://BUCKET/PREFIX
     #[arg(value_name = "ARCHIVE")]
     archive: String,
 
-    /// Leave files that no longer count for so long, for who reads them
+    /// Keep replaced files this long, for readers
     #[arg(long, value_name = "AGE", default_value = "24h", value_parser = age)]
     grace: Duration,
 
-    /// Print what came of it as JSON
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// The record of `windlass-archive compact`.
+/// Record of `windlass-archive compact`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     schema: Schema,
@@ -59,7 +59,7 @@ pub fn run(args: &CompactArgs, runtime: &Runtime) -> anyhow::Result<()> {
     };
     let Some(done) = runtime.block_on(until_signal(work)) else {
         return Err(Failure::new(format!("cannot compact {place}"), "it was stopped")
-            .advise("Nothing is lost; run it again.")
+            .advise("No data is lost; run the command again.")
             .into());
     };
     drop(line);

@@ -9,22 +9,22 @@ use super::print;
 use crate::place;
 use crate::store::{self, Place, State};
 
-/// Whose files are named.
+/// Archive and table to list.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
   windlass-archive files archive --table connections
   windlass-archive files archive --json | jq -r '.files[] | select(.table == \"rtt\").file'")]
 pub struct FilesArgs {
-    /// The archive
+    /// Archive: a folder, or s3://BUCKET/PREFIX
     #[arg(value_name = "ARCHIVE")]
     archive: String,
 
-    /// Those of this table only, as connections
+    /// Only files of this table, such as connections
     #[arg(long, value_name = "TABLE", value_parser = table)]
     table: Option<&'static str>,
 
-    /// Print them with their sizes and rows as JSON
+    /// Print the files with their sizes and rows as JSON
     #[arg(long)]
     json: bool,
 }
@@ -34,7 +34,7 @@ fn table(text: &str) -> Result<&'static str, String> {
     store::tables().find(|table| *table == text).ok_or_else(|| format!("one of {}", all()))
 }
 
-/// A file.
+/// File of a table.
 #[derive(Debug, Serialize)]
 struct File {
     table: &'static str,
@@ -43,19 +43,19 @@ struct File {
     file_bytes: u64,
 }
 
-/// The record of `windlass-archive files`.
+/// Record of `windlass-archive files`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     schema: Schema,
     archive: &'a str,
-    /// The entry of the log behind which it is so.
+    /// Log entry that this list reflects.
     entry: u64,
     files: Vec<File>,
 }
 
 const SCHEMA: Schema = Schema { name: "windlass.archive-files", version: 1 };
 
-/// The whole name of an object.
+/// Returns the full name of an object.
 fn whole(place: &Place, name: &str) -> String {
     match place.folder() {
         Some(folder) => folder.join(name).display().to_string(),
@@ -67,9 +67,9 @@ pub fn run(args: &FilesArgs, runtime: &Runtime) -> anyhow::Result<()> {
     let place = place(&args.archive, "cannot list")?;
     let state = runtime.block_on(State::read(&place))?;
     if state.number() == 0 {
-        let wrong = "it is no archive: it has no log";
+        let wrong = "it is not an archive: it has no log";
         return Err(Failure::usage(format!("cannot list {place}"), wrong)
-            .advise("Make one with windlass-archive add PATH --into DIR.")
+            .advise("Create one with windlass-archive add PATH --into DIR.")
             .into());
     }
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! The commands: their arguments, and what they say.
+//! Commands: their arguments and their output.
 
 pub mod add;
 pub mod compact;
@@ -19,10 +19,10 @@ fn print(record: &impl Serialize, json: bool, text: impl FnOnce() -> String) -> 
     Ok(())
 }
 
-/// An age as people write it: `90d`, `12w`, `36h`, `2y`.
+/// Parses an age: `90d`, `12w`, `36h`, `2y`.
 ///
 /// # Errors
-/// What is allowed, where it is none.
+/// Returns the expected format if the text is not an age.
 fn age(text: &str) -> Result<Duration, String> {
     let allowed = || "an age is written as 36h, 90d, 12w or 2y".to_owned();
     let at = text.find(|letter: char| !letter.is_ascii_digit()).ok_or_else(allowed)?;
@@ -40,9 +40,9 @@ fn age(text: &str) -> Result<Duration, String> {
     hours.map(Duration::from_hours).ok_or_else(|| "an age is at most 1000y".to_owned())
 }
 
-/// A count with its noun.
+/// Formats a count with its noun.
 fn counted(count: u64, noun: &str) -> String {
-    windlass_base::figures::Counted(count, noun).to_string()
+    windlass_base::figures::ItemCount(count, noun).to_string()
 }
 
 #[cfg(test)]

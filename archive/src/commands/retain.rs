@@ -14,30 +14,30 @@ use crate::place;
 use crate::sql::until_signal;
 use crate::store::State;
 
-/// What is dropped.
+/// Captures to drop.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Example:
   windlass-archive retain archive --older-than 90d")]
 pub struct RetainArgs {
-    /// The archive
+    /// Archive: a folder, or s3://BUCKET/PREFIX
     #[arg(value_name = "ARCHIVE")]
     archive: String,
 
-    /// Drop captures whose last packet is older, as 90d, 12w or 2y
+    /// Drop captures whose last packet is older than this, such as 90d, 12w or 2y
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Duration,
 
-    /// Leave files that no longer count for so long, for who reads them
+    /// Keep replaced files this long, for readers
     #[arg(long, value_name = "AGE", default_value = "24h", value_parser = age)]
     grace: Duration,
 
-    /// Print what came of it as JSON
+    /// Print the results as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// The record of `windlass-archive retain`.
+/// Record of `windlass-archive retain`.
 #[derive(Debug, Serialize)]
 struct Report<'a> {
     schema: Schema,
@@ -55,7 +55,7 @@ pub fn run(args: &RetainArgs, runtime: &Runtime) -> anyhow::Result<()> {
         .and_then(|age| Timestamp::now().checked_sub(age))
         .map_err(|error| {
             Failure::usage("cannot drop captures of that age", error)
-                .advise("Name an age as 90d, 12w or 2y.")
+                .advise("Give an age such as 90d, 12w or 2y.")
         })?;
     let work = async {
         let mut state = State::read(&place).await?;
@@ -65,7 +65,7 @@ pub fn run(args: &RetainArgs, runtime: &Runtime) -> anyhow::Result<()> {
     };
     let Some(done) = runtime.block_on(until_signal(work)) else {
         return Err(Failure::new(format!("cannot drop captures of {place}"), "it was stopped")
-            .advise("What was dropped stays dropped; run it again.")
+            .advise("Dropped captures stay dropped; run the command again.")
             .into());
     };
     let (dropped, deleted_files) = done?;

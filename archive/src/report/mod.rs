@@ -1,4 +1,4 @@
-//! `windlass-archive report`: the questions that most have of an archive.
+//! `windlass-archive report`: answers to the usual questions.
 
 mod page;
 
@@ -17,7 +17,7 @@ use windlass_base::{Failure, Schema};
 
 use crate::sql::{FromArgs, Session, Sink, aligned, until_signal};
 
-/// What is asked.
+/// Archive to report on, and the output.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -27,12 +27,12 @@ pub struct ReportArgs {
     #[command(flatten)]
     from: FromArgs,
 
-    /// Rows of each table
+    /// Maximum number of rows of each table
     #[arg(long, value_name = "N", default_value_t = 20)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     rows: u16,
 
-    /// Write a page for browsers to FILE, which needs nothing else
+    /// Write a self-contained HTML page to FILE
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
 
@@ -41,7 +41,7 @@ pub struct ReportArgs {
     json: bool,
 }
 
-/// A question, and the query that answers it.
+/// Question, and the query that answers it.
 struct Question {
     id: &'static str,
     title: &'static str,
@@ -51,7 +51,7 @@ struct Question {
 const QUESTIONS: [Question; 5] = [
     Question {
         id: "captures",
-        title: "What the archive holds",
+        title: "Content of the archive",
         query: include_str!("../../../docs/queries/captures.sql"),
     },
     Question {
@@ -61,7 +61,7 @@ const QUESTIONS: [Question; 5] = [
     },
     Question {
         id: "devices",
-        title: "Devices limited by their window, the worst first",
+        title: "Devices limited by their window, worst first",
         query: include_str!("../../queries/devices.sql"),
     },
     Question {
@@ -76,15 +76,15 @@ const QUESTIONS: [Question; 5] = [
     },
 ];
 
-/// An answer.
+/// Answer to a question.
 struct Answer {
     question: &'static Question,
     rows: RecordBatch,
-    /// Whether there are more rows than these.
+    /// True if there are more rows than these.
     more: bool,
 }
 
-/// The comment before a query, which says what it tells.
+/// Returns the comment before a query, which describes the answer.
 fn about(query: &str) -> String {
     let lines = query.lines().map_while(|line| line.strip_prefix("--"));
     lines.map(str::trim).collect::<Vec<_>>().join(" ")
@@ -119,7 +119,7 @@ struct Table<'a> {
     title: &'a str,
     about: String,
     rows: Box<RawValue>,
-    /// Whether there are more rows.
+    /// True if there are more rows.
     more: bool,
 }
 
@@ -164,7 +164,7 @@ fn text(answers: &[Answer]) -> io::Result<Vec<u8>> {
         }
         aligned(&answer.rows, &mut text)?;
         if answer.more {
-            writeln!(text, "More follow: --rows shows them.")?;
+            writeln!(text, "There are more rows: use --rows to show them.")?;
         }
     }
     Ok(text)
@@ -173,7 +173,7 @@ fn text(answers: &[Answer]) -> io::Result<Vec<u8>> {
 /// Answers the questions.
 ///
 /// # Errors
-/// Where the archive cannot be read, or the answer not be written.
+/// Returns an error if the archive cannot be read, or the answer cannot be written.
 pub fn run(args: &ReportArgs, runtime: &Runtime) -> anyhow::Result<()> {
     let session = args.from.open(runtime)?;
     let most = usize::from(args.rows);

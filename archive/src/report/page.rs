@@ -38,8 +38,8 @@ pub(super) fn page(archive: &str, answers: &[Answer]) -> anyhow::Result<String> 
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>{archive}: what limits its transfers</title>\n<style>\n{STYLE}\n</style>\n\
-         <h1>What limits the transfers of {archive}</h1>\n"
+         <title>{archive}: limits of transfers</title>\n<style>\n{STYLE}\n</style>\n\
+         <h1>Limits of transfers in {archive}</h1>\n"
     );
     for answer in answers {
         section(&mut page, answer)?;

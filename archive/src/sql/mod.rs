@@ -22,20 +22,20 @@ pub use table::{ArchiveTable, Part};
 use crate::cluster::ClusterArgs;
 use crate::place;
 
-/// A script of more is none that was written by hand.
+/// Maximum length of a script in bytes; no script written by hand is longer.
 const MOST_TEXT: u64 = 16 << 20;
 
-/// What is asked of an archive, and how the answer is written.
+/// Query of an archive, and format of the answer.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Tables: captures, connections, intervals, verdicts, rtt. `show tables` and
-`describe connections` say what there is; docs/archive.md tells more.
+`describe connections` list tables and columns; docs/archive.md has more.
 
-Functions beside those of SQL:
-  in_subnet(address, '10.0.0.0/8')    whether an address, as text or binary, is in it
+Functions in addition to SQL's:
+  in_subnet(address, '10.0.0.0/8')    true if the address, as text or binary, is in it
   limit_name(\"limit\")                 a limit in words
   rtt_quantile(bucket_seconds, bucket_segments, 0.99)
-                                      over rows of rtt: what that share of segments took
+                                      quantile over rows of rtt, weighted by segments
 
 Examples:
   windlass-archive sql --from archive \"select count(*) from connections\"
@@ -44,19 +44,18 @@ Examples:
       \"select sender, receiver, bytes_per_second from connections order by 3 limit 20\"
   windlass-archive sql --from archive   a prompt")]
 pub struct SqlArgs {
-    /// The query; without one they are read from standard input, with a prompt where that is a
-    /// terminal
+    /// Query [default: statements from standard input, with a prompt on a terminal]
     #[arg(value_name = "QUERY", allow_hyphen_values = true)]
     query: Option<String>,
 
     #[command(flatten)]
     from: FromArgs,
 
-    /// How the answer is written
+    /// Format of the answer
     #[arg(long, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     format: Format,
 
-    /// Write it to FILE, which appears when it is whole
+    /// Write the answer to FILE, which appears when it is complete
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -64,29 +63,29 @@ pub struct SqlArgs {
     cluster: ClusterArgs,
 }
 
-/// The archive that is asked, and with how much memory.
+/// Archive to query, and its memory limit.
 #[derive(Args, Clone, Debug)]
 pub struct FromArgs {
-    /// The archive: a folder, or s3://BUCKET/PREFIX
+    /// Archive: a folder, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "DIR")]
     from: String,
 
-    /// The memory that queries may take; what does not fit goes to the folder of temporary files
+    /// Memory limit of queries; more data goes to the folder of temporary files
     #[arg(long, value_name = "SIZE", default_value = "1GiB")]
     #[arg(value_parser = windlass_base::values::bytes)]
     memory: Bytes,
 }
 
 impl FromArgs {
-    /// How it was named.
+    /// Returns the name of the archive as given.
     pub fn name(&self) -> &str {
         &self.from
     }
 
-    /// Opens it.
+    /// Opens the archive.
     ///
     /// # Errors
-    /// Where it is no archive.
+    /// Returns an error if it is not an archive.
     pub fn open(&self, runtime: &Runtime) -> Result<Session, Failure> {
         let place = place(&self.from, "cannot query")?;
         runtime.block_on(Session::open(&place, self.memory))
@@ -94,23 +93,23 @@ impl FromArgs {
 }
 
 fn unwritten(path: Option<&Path>, error: io::Error) -> anyhow::Error {
-    // A pipe that nobody reads is no failure, and has to be known as what it is.
+    // A closed pipe is no failure, and must stay recognizable.
     match path {
         Some(path) => Failure::new(format!("cannot write {}", path.display()), error).into(),
         None => anyhow::Error::from(error).context("cannot write the answer"),
     }
 }
 
-/// Answers a query, many, or one after the other.
+/// Answers one query, several, or a prompt.
 ///
 /// # Errors
-/// Where one is refused or fails, or the answer cannot be written.
+/// Returns an error if a query is refused or fails, or the answer cannot be written.
 pub fn run(args: &SqlArgs, runtime: &Runtime) -> anyhow::Result<()> {
     let to_terminal = args.output.is_none() && io::stdout().is_terminal();
     if args.format == Format::Parquet && to_terminal {
-        let wrong = "Parquet is for programs, and this is a terminal";
+        let wrong = "Parquet cannot be printed on a terminal";
         return Err(Failure::usage("cannot print the answer", wrong)
-            .advise("Add -o FILE, or pipe it on.")
+            .advise("Add -o FILE, or pipe the output to a program.")
             .into());
     }
     let mut session = args.from.open(runtime)?;
@@ -122,9 +121,9 @@ pub fn run(args: &SqlArgs, runtime: &Runtime) -> anyhow::Result<()> {
         Some(query) => query.clone(),
         None if io::stdin().is_terminal() => {
             if args.output.is_some() || args.format == Format::Parquet {
-                let wrong = "a prompt answers to the terminal";
+                let wrong = "a prompt prints its answers on the terminal";
                 return Err(Failure::usage("cannot use --output here", wrong)
-                    .advise("Name the query, or give it on standard input.")
+                    .advise("Give the query as an argument, or on standard input.")
                     .into());
             }
             return prompt::run(&mut session, args.format, runtime);
@@ -134,13 +133,13 @@ pub fn run(args: &SqlArgs, runtime: &Runtime) -> anyhow::Result<()> {
     let statements = session.statements(&text)?;
     if statements.is_empty() {
         return Err(Failure::usage("cannot query the archive", "there is no query")
-            .advise("Write one as \"select count(*) from connections\".")
+            .advise("Give a query, such as \"select count(*) from connections\".")
             .into());
     }
     if args.format == Format::Parquet && statements.len() > 1 {
         let wrong = format!("there are {} statements", statements.len());
         return Err(Failure::usage("cannot write the answer as one Parquet file", wrong)
-            .advise("Ask them one after the other.")
+            .advise("Run them one after the other.")
             .into());
     }
     let path = args.output.as_deref();
@@ -163,7 +162,7 @@ pub fn run(args: &SqlArgs, runtime: &Runtime) -> anyhow::Result<()> {
     sink.finish().map_err(|error| unwritten(path, error))
 }
 
-/// Writes what a statement answers.
+/// Writes the result of a statement.
 async fn answer(
     session: &Session,
     statement: datafusion::sql::parser::Statement,
@@ -173,7 +172,7 @@ async fn answer(
 ) -> anyhow::Result<()> {
     let mut rows = session.run(statement).await?;
     let failed = |error| unwritten(path, error);
-    let mut writing = output::Writing::new(format, &rows.schema(), sink).map_err(failed)?;
+    let mut writing = output::ResultWriter::new(format, &rows.schema(), sink).map_err(failed)?;
     while let Some(batch) = rows.next().await {
         let batch = batch.map_err(|error| session.failure(&error))?;
         writing.write(&batch).map_err(failed)?;
@@ -181,7 +180,8 @@ async fn answer(
     writing.finish().map_err(failed)
 }
 
-/// What comes of work, unless Ctrl-C or SIGTERM comes first: then files that it wrote go with it.
+/// Returns the result of work, or `None` if Ctrl-C or SIGTERM comes first: then its temporary files
+/// are deleted with it.
 pub(crate) async fn until_signal<T>(work: impl Future<Output = T>) -> Option<T> {
     use tokio::signal::unix::{SignalKind, signal};
     let Ok(mut terminate) = signal(SignalKind::terminate()) else { return Some(work.await) };
@@ -195,18 +195,18 @@ pub(crate) async fn until_signal<T>(work: impl Future<Output = T>) -> Option<T> 
 fn read_all() -> Result<String, Failure> {
     let failed = |wrong: &dyn std::fmt::Display| {
         Failure::new("cannot read the query from standard input", wrong)
-            .advise("Give it SQL as text, or name the query.")
+            .advise("Give SQL as text, or the query as an argument.")
     };
     let mut text = String::new();
     let read = io::stdin().lock().take(MOST_TEXT + 1).read_to_string(&mut text);
     match read {
-        Ok(count) if count as u64 > MOST_TEXT => Err(failed(&"it is larger than 16 MB")),
+        Ok(count) if count as u64 > MOST_TEXT => Err(failed(&"the query is larger than 16 MB")),
         Ok(_) => Ok(text),
         Err(error) => Err(failed(&error)),
     }
 }
 
-/// The folder in which what a user typed is kept.
+/// Returns the folder of the user's history.
 fn state_folder() -> Option<PathBuf> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! A prompt: statements end with `;`, and earlier ones are kept.
+//! Interactive prompt: statements end with `;`, and earlier ones are kept.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use windlass_base::Failure;
 use super::output::{Format, Sink};
 use super::{Session, answer, state_folder, until_signal};
 
-/// Statements that are kept.
+/// Length of the history in statements.
 const KEPT: usize = 1_000;
 
 const FIRST: &str = "archive> ";
 const MORE: &str = "     ... ";
 
-/// The file of what was typed before.
+/// Returns the file of the history.
 fn history() -> Option<PathBuf> {
     state_folder().map(|folder| folder.join("archive-history"))
 }
@@ -28,7 +28,7 @@ fn failed(error: &ReadlineError) -> Failure {
         .advise("Give the query as an argument, or on standard input.")
 }
 
-/// Whether a text ends a statement.
+/// Returns whether a text ends a statement.
 fn is_whole(text: &str) -> bool {
     text.trim_end().ends_with(';')
 }
@@ -36,8 +36,8 @@ fn is_whole(text: &str) -> bool {
 /// Reads statements and answers each, to the end of the input.
 ///
 /// # Errors
-/// Where the terminal cannot be read or written. A statement that fails is told, and the next one
-/// is read.
+/// Returns an error if the terminal cannot be read or written. A failed statement is reported, and
+/// the next one is read.
 pub(super) fn run(session: &mut Session, format: Format, runtime: &Runtime) -> anyhow::Result<()> {
     let config = Config::builder().max_history_size(KEPT).map_err(|error| failed(&error))?;
     let config = config.auto_add_history(false).build();
@@ -45,10 +45,12 @@ pub(super) fn run(session: &mut Session, format: Format, runtime: &Runtime) -> a
         Editor::with_config(config).map_err(|error| failed(&error))?;
     let kept = history();
     if let Some(path) = &kept {
-        // There is none at first.
+        // At first there is no history.
         let _ = editor.load_history(path);
     }
-    eprintln!("Statements end with ; and Ctrl-D ends this. `show tables;` names the tables.");
+    eprintln!(
+        "End a statement with ; and the prompt with Ctrl-D. `show tables;` lists the tables."
+    );
     let mut text = String::new();
     loop {
         match editor.readline(if text.is_empty() { FIRST } else { MORE }) {
@@ -62,7 +64,7 @@ pub(super) fn run(session: &mut Session, format: Format, runtime: &Runtime) -> a
                 text.push_str(&line);
                 text.push('\n');
             }
-            // Ctrl-C takes back what was typed.
+            // Ctrl-C discards the input.
             Err(ReadlineError::Interrupted) => text.clear(),
             Err(ReadlineError::Eof) => break,
             Err(error) => return Err(failed(&error).into()),
@@ -71,7 +73,7 @@ pub(super) fn run(session: &mut Session, format: Format, runtime: &Runtime) -> a
             continue;
         }
         let statement = std::mem::take(&mut text);
-        // A history that cannot be kept keeps nobody from asking.
+        // A failed write of the history does not matter.
         let _ = editor.add_history_entry(statement.trim_end());
         if let Some(path) = &kept {
             let _ = editor.save_history(path);

@@ -1,4 +1,4 @@
-//! Queries in process, within a bound of memory, over one state of an archive.
+//! Local queries over one state of an archive, with limited memory.
 
 use std::sync::Arc;
 
@@ -23,22 +23,22 @@ use crate::cluster::query::{self, is_for_executors};
 use crate::store::{self, CAPTURES, Place, State};
 use crate::sums::Sum;
 
-/// The name by which the engine knows the archive's store.
+/// URL of the archive's store in the query engine.
 const STORE: &str = "archive://store";
 
-/// With less memory than this
+/// Memory limit below which batches and partitions are smaller.
 const SMALL: usize = 512 << 20;
 
-/// rows are passed on so few at a time,
+/// Rows per batch with little memory.
 const SMALL_BATCH: usize = 1_024;
 
-/// and each that is worked on at the same time has so much of it.
+/// Minimum memory of a partition.
 const PARTITION: usize = 128 << 20;
 
-/// Those who hold most are named where memory does not suffice.
+/// Number of memory consumers named in an out-of-memory error.
 const CONSUMERS: usize = 3;
 
-/// An archive that can be asked.
+/// Session of queries over an archive.
 pub struct Session {
     place: Place,
     state: State,
@@ -55,22 +55,22 @@ impl std::fmt::Debug for Session {
 
 fn internal(error: &dyn std::fmt::Display) -> Failure {
     Failure::new("cannot start the query engine", error)
-        .advise("Is the folder of temporary files there? TMPDIR names another one.")
+        .advise("Check the folder of temporary files, or set TMPDIR to another one.")
 }
 
-/// The name by which the engine knows the store of tables.
+/// Returns the URL of the store in the query engine.
 ///
 /// # Errors
-/// None that can be.
+/// Returns an error only if the constant URL is invalid.
 pub fn store_url() -> Result<ObjectStoreUrl, Failure> {
     ObjectStoreUrl::parse(STORE).map_err(|error| internal(&plain(&error)))
 }
 
-/// The engine, with our functions and no tables. Queries take about so much memory at most; what
-/// does not fit goes to the folder of temporary files.
+/// Creates a query engine with windlass-archive's functions and without tables. Queries use about
+/// `memory` at most; the rest spills to temporary files.
 ///
 /// # Errors
-/// Where it cannot be started.
+/// Returns an error if the engine cannot be started.
 pub fn context(memory: Bytes) -> Result<SessionContext, Failure> {
     let bound = usize::try_from(memory.get()).unwrap_or(usize::MAX);
     let consumers = std::num::NonZeroUsize::new(CONSUMERS).unwrap_or(std::num::NonZeroUsize::MIN);
@@ -83,11 +83,11 @@ pub fn context(memory: Bytes) -> Result<SessionContext, Failure> {
         .map_err(|error| internal(&plain(&error)))?;
     let mut config = SessionConfig::new().with_information_schema(true);
     let execution = &mut config.options_mut().execution;
-    // What a sort keeps for itself is taken of the bound.
+    // The reservation of a sort counts against the limit.
     let reserved = &mut execution.sort_spill_reservation_bytes;
     *reserved = (*reserved).min(bound / 16);
     if bound < SMALL {
-        // Each spilled file that is merged holds some batches, and each partition some files.
+        // Each spilled file in a merge holds some batches, and each partition some files.
         let partitions = config.target_partitions().min(bound / PARTITION).max(1);
         config = config.with_batch_size(SMALL_BATCH).with_target_partitions(partitions);
     }
@@ -97,19 +97,19 @@ pub fn context(memory: Bytes) -> Result<SessionContext, Failure> {
 }
 
 impl Session {
-    /// One over what the archive holds now. Queries take about so much memory at most; what does
-    /// not fit goes to the folder of temporary files.
+    /// Opens a session over the current state of an archive. Queries use about `memory` at most;
+    /// the rest spills to temporary files.
     ///
     /// # Errors
-    /// Where the archive cannot be read, or is none.
+    /// Returns an error if the archive cannot be read, or is not an archive.
     pub async fn open(place: &Place, memory: Bytes) -> Result<Self, Failure> {
         let state = State::read(place).await?;
         if state.number() == 0 {
             return Err(Failure::usage(
                 format!("cannot query {place}"),
-                "it is no archive: it has no log",
+                "it is not an archive: it has no log",
             )
-            .advise("Make one with windlass-archive add PATH --into DIR."));
+            .advise("Create one with windlass-archive add PATH --into DIR."));
         }
         let context = context(memory)?;
         context.register_object_store(store_url()?.as_ref(), Arc::clone(place.store()));
@@ -118,23 +118,23 @@ impl Session {
         Ok(session)
     }
 
-    /// The same, whose queries a cluster computes.
+    /// Lets a cluster run the queries.
     #[must_use]
     pub fn on(self, cluster: Cluster) -> Self {
         Self { cluster: Some(cluster), ..self }
     }
 
-    /// Ends what a cluster computes.
+    /// Cancels the cluster's running query.
     pub async fn cancel(&self) {
         if let Some(cluster) = &self.cluster {
             cluster.cancel().await;
         }
     }
 
-    /// Takes what came into the archive since.
+    /// Reads changes of the archive since the last call.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Returns an error if the archive cannot be read.
     pub async fn refresh(&mut self) -> Result<(), Failure> {
         if self.state.refresh(&self.place).await? {
             self.register()?;
@@ -177,19 +177,19 @@ impl Session {
         schema.ok_or_else(|| internal(&format!("there is no table {name}")))
     }
 
-    /// The statements of a text.
+    /// Parses the statements of a text.
     ///
     /// # Errors
-    /// Where it is no SQL.
+    /// Returns an error if the text is not valid SQL.
     pub fn statements(&self, text: &str) -> Result<Vec<Statement>, Failure> {
         let parsed = DFParser::parse_sql(text).map_err(|error| self.failure(&error))?;
         Ok(parsed.into())
     }
 
-    /// Runs a statement. Those that would change anything beyond this session are refused.
+    /// Runs a statement. Statements that change anything beyond this session are refused.
     ///
     /// # Errors
-    /// Where it is refused, or fails.
+    /// Returns an error if the statement is refused or fails.
     pub async fn run(&self, statement: Statement) -> Result<SendableRecordBatchStream, Failure> {
         let run = async {
             let plan = self.context.state().statement_to_plan(statement).await?;
@@ -204,7 +204,7 @@ impl Session {
         run.await.map_err(|error: DataFusionError| self.failure(&error))
     }
 
-    /// What is said of an error of the engine.
+    /// Converts an error of the engine to a failure.
     pub fn failure(&self, error: &DataFusionError) -> Failure {
         let doing = format!("cannot query {}", self.place);
         if self.cluster.is_some()
@@ -213,8 +213,8 @@ impl Session {
             let failure = Failure::new(doing, wrong);
             return if is_missing {
                 failure.advise(
-                    "Every executor must see the archive by the same path. Where it was compacted \
-                     meanwhile, run it again.",
+                    "Every executor must see the archive by the same path. If the archive was \
+                     compacted meanwhile, run the query again.",
                 )
             } else {
                 failure
@@ -229,19 +229,20 @@ impl Session {
                 "`show tables` names the tables, `describe connections` the columns of one; \
                  \"limit\" stands in double quotes, as it is a word of SQL.",
             ),
-            DataFusionError::ResourcesExhausted(_) => Failure::new(doing, plain(error))
-                .advise(format!("It may take {}: --memory allows more.", self.memory)),
+            DataFusionError::ResourcesExhausted(_) => Failure::new(doing, plain(error)).advise(
+                format!("The limit of its memory is {}: raise it with --memory.", self.memory),
+            ),
             DataFusionError::ObjectStore(error) => Failure::new(doing, store::place::plain(error))
                 .advise(
-                    "Is it there, and may you read it? Where the archive was compacted meanwhile, \
-                     run it again.",
+                    "Check that the archive exists and is readable. If it was compacted meanwhile, \
+                     run the query again.",
                 ),
             _ => Failure::new(doing, plain(error)),
         }
     }
 }
 
-/// What is wrong, on one line and without the names of the library's layers.
+/// Returns the message of an error on one line, without the names of the library's layers.
 fn plain(error: &DataFusionError) -> String {
     let text = match error.find_root() {
         DataFusionError::SQL(error, _) => error.to_string(),

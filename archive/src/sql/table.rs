@@ -1,4 +1,4 @@
-//! A table of the archive as a query reads it: the objects that one state of the log names.
+//! Table of the archive for queries: the objects that one state of the log names.
 
 use std::sync::Arc;
 
@@ -17,41 +17,40 @@ use object_store::ObjectMeta;
 use object_store::path::Path as Key;
 use serde::{Deserialize, Serialize};
 
-/// An object: its key and what it holds.
+/// Object of a table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Part {
-    /// Its key in its store.
+    /// Key in the store.
     pub key: String,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
 }
 
-/// A table.
+/// Table of an archive.
 #[derive(Debug)]
 pub struct ArchiveTable {
     schema: SchemaRef,
     store: ObjectStoreUrl,
     parts: Vec<Part>,
-    /// The URL and the front of the keys by which other processes find the objects, where these
-    /// are others.
+    /// URL and key prefix by which other processes find the objects, if these differ.
     elsewhere: Option<(String, String)>,
 }
 
 impl ArchiveTable {
-    /// One of these objects, whose columns are some of the schema's.
+    /// Creates a table of these objects, whose columns are some of the schema's.
     pub fn new(schema: SchemaRef, store: ObjectStoreUrl, parts: Vec<Part>) -> Self {
         Self { schema, store, parts, elsewhere: None }
     }
 
-    /// The same, which other processes find by this URL, with this in front of its keys.
+    /// Sets the URL and the key prefix by which other processes find the objects.
     #[must_use]
     pub fn elsewhere(self, url: String, front: String) -> Self {
         Self { elsewhere: Some((url, front)), ..self }
     }
 
-    /// As other processes find it.
+    /// Returns the store URL and the objects for other processes.
     pub fn shared(&self) -> (String, Vec<Part>) {
         match &self.elsewhere {
             None => (self.store.to_string(), self.parts.clone()),
@@ -74,7 +73,7 @@ impl ArchiveTable {
     }
 }
 
-/// An object for a scan. Its key stays as it is.
+/// Returns an object for a scan, with its key unchanged.
 fn file(part: &Part) -> Result<PartitionedFile> {
     let location = Key::parse(&part.key)?;
     Ok(PartitionedFile::new_from_meta(ObjectMeta {
@@ -100,7 +99,7 @@ impl TableProvider for ArchiveTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        // Rows are filtered behind the scan; row groups that have none are not read.
+        // Rows are filtered after the scan; row groups without a match are not read.
         Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
     }
 

@@ -1,9 +1,9 @@
-//! The archive's log: what it holds, and since when.
+//! Log of an archive: its batches over time.
 //!
-//! An archive is its log. An entry is an object `log/<number>.json` that says which batches came
-//! and which went, and it takes its number only where nobody has: so entries are one behind the
-//! other whoever writes at once, an entry is there whole or not at all, and who reads the log up
-//! to a number sees one state. Objects that no entry names are nothing.
+//! The log defines the archive. An entry is an object `log/<number>.json` that names the added and
+//! removed batches. A writer creates an entry only if its number is unused. So concurrent writers
+//! form a single sequence, an entry exists completely or not at all, and reading up to a number
+//! gives one consistent state. Objects that no entry names do not count.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;
@@ -19,71 +19,71 @@ use windlass_base::Failure;
 
 use super::place::{Place, plain};
 
-/// The shape of an entry.
+/// Schema of an entry.
 const SCHEMA: &str = "windlass.archive-log";
 
-/// Its version.
+/// Version of the schema.
 const VERSION: u32 = 1;
 
-/// Each entry of such a number says all that there is: no reader needs more entries than this.
+/// Interval of entries with the full state: a reader needs no more entries than this.
 const WHOLE_EVERY: u64 = 64;
 
-/// Entries that are read at once.
+/// Entries that are read concurrently.
 const AT_ONCE: usize = 16;
 
-/// How often an entry is put of which it is not known whether it arrived.
+/// Maximum attempts to write an entry whose arrival is uncertain.
 const PUTS: u32 = 5;
 
-/// What an object holds.
+/// Content of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Object {
-    /// Rows of its table.
+    /// Number of rows.
     pub rows: u64,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 
-/// Captures that came into the archive together: an object for each table that has rows.
+/// Captures that were committed together, with an object for each table that has rows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Batch {
-    /// What its objects are called.
+    /// Name of the batch, which is part of its objects' names.
     pub id: String,
-    /// Those that it has, by the table's name.
+    /// Objects by the table's name.
     pub tables: BTreeMap<String, Object>,
-    /// What its captures have by a pattern of their names.
+    /// Fields that the captures have by a path pattern.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
-    /// Whether readers pass it over until what it replaces goes.
+    /// True if readers skip the batch until the rows that it replaces are removed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub held: bool,
 }
 
 impl Batch {
-    /// The object that it has of a table.
+    /// Returns the object of a table.
     pub fn object(&self, table: &str) -> Option<Object> {
         self.tables.get(table).copied()
     }
 
-    /// The name of that object.
+    /// Returns the name of a table's object.
     pub fn name(&self, table: &str) -> String {
         object_name(table, &self.id)
     }
 
-    /// The size of its largest object.
+    /// Returns the size of the largest object.
     pub fn largest(&self) -> u64 {
         self.tables.values().map(|object| object.bytes).max().unwrap_or_default()
     }
 }
 
-/// What the object of a batch is called.
+/// Returns the name of a batch's object.
 pub fn object_name(table: &str, id: &str) -> String {
     format!("{table}/{id}.parquet")
 }
 
-/// A name that no other batch has: they sort by the time at which they were made.
+/// Returns a unique name for a batch. Names sort by time.
 ///
 /// # Errors
-/// Where the system has no random bytes.
+/// Returns an error if the system provides no random bytes.
 pub fn new_id() -> Result<String, Failure> {
     let mut random = [0; 8];
     getrandom::fill(&mut random)
@@ -92,79 +92,79 @@ pub fn new_id() -> Result<String, Failure> {
     Ok(format!("{now}-{}", data_encoding::HEXLOWER.encode(&random)))
 }
 
-/// Why an entry was written.
+/// Reason of a log entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Did {
-    /// Captures came.
+pub enum ChangeReason {
+    /// Captures were added.
     Add,
-    /// Captures that an older version of windlass had explained were replaced.
+    /// Captures of an older version of windlass were replaced.
     Replace,
     /// Batches were joined.
     Compact,
     /// Old captures were dropped.
     Retain,
-    /// Objects were deleted that no longer counted.
+    /// Unused objects were deleted.
     Clean,
 }
 
-/// A change of the archive.
+/// Change of the archive.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// What it is.
-    pub did: Did,
-    /// Batches that come.
+    /// Reason of the change.
+    pub did: ChangeReason,
+    /// Added batches.
     pub add: Vec<Batch>,
-    /// Those that go.
+    /// Removed batches.
     pub remove: Vec<String>,
-    /// Those that went before, whose objects are deleted.
+    /// Batches that were removed before, and whose objects are deleted.
     pub forget: Vec<String>,
 }
 
 impl Change {
-    /// Nothing yet.
-    pub const fn new(did: Did) -> Self {
+    /// Starts an empty change.
+    pub const fn new(did: ChangeReason) -> Self {
         Self { did, add: Vec::new(), remove: Vec::new(), forget: Vec::new() }
     }
 }
 
-/// A batch that went, whose objects are still there for who reads them.
+/// Removed batch whose objects still exist for its readers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gone {
-    /// Its name.
+pub struct RemovedBatch {
+    /// Name of the batch.
     pub id: String,
-    /// When it went.
+    /// Time of the removal.
     pub at: Timestamp,
 }
 
-/// All that there is, in an entry.
+/// Full state in a log entry.
 #[derive(Debug, Serialize, Deserialize)]
-struct Whole {
+struct Snapshot {
     batches: Vec<Batch>,
-    gone: Vec<Gone>,
+    gone: Vec<RemovedBatch>,
 }
 
-/// An entry.
+/// Log entry.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     schema: String,
     number: u64,
     time: Timestamp,
-    /// What tells it from one that another wrote.
+    /// Unique identifier of the writer's attempt.
     writer: String,
-    did: Did,
+    did: ChangeReason,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     add: Vec<Batch>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     remove: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     forget: Vec<String>,
-    /// Everything behind this entry.
+    /// Full state after this entry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    whole: Option<Whole>,
+    whole: Option<Snapshot>,
 }
 
-/// What the log says up to an entry.
+/// State of the archive after a log entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     number: u64,
@@ -176,7 +176,7 @@ fn entry_name(number: u64) -> String {
     format!("log/{number:020}.json")
 }
 
-/// The number of an entry, by its name.
+/// Parses the number of an entry from its name.
 fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".json")?;
     (digits.len() == 20).then(|| digits.parse().ok())?
@@ -184,7 +184,7 @@ fn number_of(name: &str) -> Option<u64> {
 
 fn unreadable(place: &Place, name: &str, wrong: impl std::fmt::Display) -> Failure {
     Failure::new(format!("cannot read {name} of the archive {place}"), wrong)
-        .advise("Each entry of the log is needed; a copy of the archive needs all of them.")
+        .advise("Every entry of the log is needed: copy the archive whole.")
 }
 
 async fn read_entry(place: &Place, number: u64) -> Result<Option<Entry>, Failure> {
@@ -204,27 +204,27 @@ async fn read_entry(place: &Place, number: u64) -> Result<Option<Entry>, Failure
         Some(1..=VERSION) => Err(unreadable(place, &name, format!("it is entry {}", entry.number))),
         _ => Err(Failure::new(
             format!("cannot read the archive {place}"),
-            format!("its log has the shape {:?}", entry.schema),
+            format!("its log has the schema {:?}", entry.schema),
         )
-        .advise("A newer windlass-archive wrote it: install that one.")),
+        .advise("A newer windlass-archive wrote it: install that version.")),
     }
 }
 
 impl State {
-    /// What the log of a place says now; nothing where it has none.
+    /// Reads the current state of an archive; empty if there is no log.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Returns an error if the log cannot be read.
     pub async fn read(place: &Place) -> Result<Self, Failure> {
         let mut state = Self::default();
         state.refresh(place).await?;
         Ok(state)
     }
 
-    /// Takes what came since. Whether anything did.
+    /// Reads entries since the last call. Returns whether there were any.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// Returns an error if the log cannot be read.
     pub async fn refresh(&mut self, place: &Place) -> Result<bool, Failure> {
         let folder = place.key("log");
         let offset = place.key(&entry_name(self.number));
@@ -280,41 +280,42 @@ impl State {
         }
     }
 
-    /// The number of the last entry: zero where there is none.
+    /// Returns the number of the last entry; 0 without entries.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Every batch, those that readers pass over among them.
+    /// Returns all batches, including hidden ones.
     pub fn batches(&self) -> impl Iterator<Item = &Batch> {
         self.batches.values()
     }
 
-    /// Those that readers see.
+    /// Returns the batches that readers see.
     pub fn seen(&self) -> impl Iterator<Item = &Batch> {
         self.batches().filter(|batch| !batch.held)
     }
 
-    /// A batch.
+    /// Returns a batch.
     pub fn batch(&self, id: &str) -> Option<&Batch> {
         self.batches.get(id)
     }
 
-    /// Batches whose objects are still there and no longer count, and since when.
-    pub fn gone(&self) -> impl Iterator<Item = Gone> + '_ {
-        self.gone.iter().map(|(id, at)| Gone { id: id.clone(), at: *at })
+    /// Returns removed batches whose objects still exist, with their times of removal.
+    pub fn gone(&self) -> impl Iterator<Item = RemovedBatch> + '_ {
+        self.gone.iter().map(|(id, at)| RemovedBatch { id: id.clone(), at: *at })
     }
 
-    /// Whether a batch is, or was and is not deleted.
+    /// Returns whether a batch exists, or is removed and not deleted yet.
     pub fn knows(&self, id: &str) -> bool {
         self.batches.contains_key(id) || self.gone.contains_key(id)
     }
 
-    /// Writes a change behind the entries that this state has. `false` where another was faster:
-    /// then the state has what that one did, and the change has to be looked at again.
+    /// Commits a change after the entries of this state. Returns `false` if another writer was
+    /// faster: then the state includes that writer's change, and the caller must check its own
+    /// change again.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Returns an error if the log cannot be written.
     pub async fn commit(&mut self, place: &Place, change: Change) -> Result<bool, Failure> {
         let number = self.number + 1;
         let time = Timestamp::now();
@@ -323,7 +324,7 @@ impl State {
         let mut next = self.clone();
         next.number = number;
         next.apply(add.clone(), remove.clone(), &forget, time);
-        let whole = number.is_multiple_of(WHOLE_EVERY).then(|| Whole {
+        let whole = number.is_multiple_of(WHOLE_EVERY).then(|| Snapshot {
             batches: next.batches().cloned().collect(),
             gone: next.gone().collect(),
         });
@@ -338,12 +339,12 @@ impl State {
     }
 }
 
-/// Puts an entry where there is none of its number; whether it is ours that is there.
+/// Writes an entry if its number is unused. Returns whether the existing entry is this one.
 async fn put(place: &Place, entry: &Entry) -> Result<bool, Failure> {
     let name = entry_name(entry.number);
     let failed = |wrong: String| {
         Failure::new(format!("cannot write {name} of the archive {place}"), wrong)
-            .advise("What was told before is kept; run it again.")
+            .advise("The captures reported before are kept; run the command again.")
     };
     let bytes = serde_json::to_vec(entry).map_err(|error| failed(error.to_string()))?;
     if let Some(folder) = place.folder() {
@@ -360,8 +361,7 @@ async fn put(place: &Place, entry: &Entry) -> Result<bool, Failure> {
             Err(error @ Error::NotImplemented { .. }) => return Err(failed(plain(&error))),
             Err(error) => error,
         };
-        // An answer that was lost may have been that it is there: then the one that is there says
-        // whose it is.
+        // A lost answer may have been a success: the existing entry tells who wrote it.
         if let Ok(Some(there)) = read_entry(place, entry.number).await {
             return Ok(there.writer == entry.writer);
         }
@@ -373,20 +373,20 @@ async fn put(place: &Place, entry: &Entry) -> Result<bool, Failure> {
     }
 }
 
-/// Who wrote an entry: no two entries of two archives have the same.
+/// Returns the writer of an entry, which is unique among the entries of all archives.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// Returns an error if the log cannot be read.
 pub async fn writer(place: &Place, number: u64) -> Result<Option<String>, Failure> {
     Ok(read_entry(place, number).await?.map(|entry| entry.writer))
 }
 
-/// The same in a folder, where an entry that has its name is on the disk.
+/// Writes an entry to a folder. An entry that has its name is on the disk.
 fn put_file(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let mut file = tempfile::Builder::new()
-        // Whoever reads the archive's tables reads its log.
+        // Readers of the archive's tables need its log.
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(folder)?;
     file.write_all(bytes)?;
@@ -410,7 +410,7 @@ mod tests {
     }
 
     fn adds(id: &str) -> Change {
-        Change { add: vec![batch(id)], ..Change::new(Did::Add) }
+        Change { add: vec![batch(id)], ..Change::new(ChangeReason::Add) }
     }
 
     fn run<T>(work: impl Future<Output = T>) -> T {
@@ -429,7 +429,7 @@ mod tests {
         run(async {
             let mut state = State::read(&place).await.unwrap();
             assert_eq!(state, State::default());
-            // Beyond two entries that say everything.
+            // The log passes two entries with the full state.
             for number in 0..150 {
                 let mut change = adds(&format!("b{number:03}"));
                 if number >= 100 {

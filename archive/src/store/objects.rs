@@ -1,4 +1,4 @@
-//! Objects of rows: read as record batches, and written whole.
+//! Objects of rows: read as record batches, and written completely.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,33 +21,32 @@ use super::log::{Batch, Object, object_name};
 use super::place::{Place, plain};
 use super::reader::Reader;
 
-/// An object up to this size is put at once, a larger one in parts.
+/// Maximum size of an object that is uploaded in one request; larger ones are uploaded in parts.
 const PART: usize = 8 << 20;
 
-/// Parts that are on their way at the same time.
+/// Parts that are uploaded concurrently.
 const PARTS_AT_ONCE: usize = 4;
 
-/// Rows that are read at once.
+/// Rows per record batch.
 const ROWS: usize = 8_192;
 
-/// What is read of an object.
+/// Rows that are read from an object.
 pub struct Rows {
-    /// Its columns, or those of them that were wanted.
+    /// Columns of the object, or those that were requested.
     pub schema: SchemaRef,
-    /// Its rows.
+    /// Rows as record batches.
     pub batches: BoxStream<'static, Result<RecordBatch, Failure>>,
 }
 
 fn unreadable(place: &Place, name: &str, wrong: impl std::fmt::Display) -> Failure {
     Failure::new(format!("cannot read {name} of the archive {place}"), wrong)
-        .advise("Where it is lost, so are its captures: the archive has to be made again.")
+        .advise("If this file is lost, its captures are lost too: create the archive again.")
 }
 
-/// Reads the object that a batch has of a table, or some of its columns; nothing where it has
-/// none.
+/// Reads a batch's object of a table, or some of its columns; returns `None` if there is no object.
 ///
 /// # Errors
-/// Where it cannot be read, or is of a newer version.
+/// Returns an error if the object cannot be read, or is of a newer version.
 pub async fn read(
     place: &Place,
     batch: &Batch,
@@ -61,7 +60,7 @@ pub async fn read(
     let builder = ParquetRecordBatchStreamBuilder::new(reader).await;
     let builder = builder.map_err(|error| failed(&error))?.with_batch_size(ROWS);
     check_version(&builder).map_err(|wrong| {
-        failed(&wrong).advise("A newer windlass-archive wrote it: install that one.")
+        failed(&wrong).advise("A newer windlass-archive wrote it: install that version.")
     })?;
     let builder = match columns {
         Some(columns) => {
@@ -77,10 +76,10 @@ pub async fn read(
     Ok(Some(Rows { schema, batches }))
 }
 
-/// The schema that an object has, by its end alone; nothing where the batch has none.
+/// Reads the schema from the end of an object; returns `None` if there is no object.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// Returns an error if the object cannot be read.
 pub async fn schema(
     place: &Place,
     batch: &Batch,
@@ -97,11 +96,11 @@ fn check_version(builder: &ParquetRecordBatchStreamBuilder<Reader>) -> Result<()
     let version = shape.strip_prefix(ours.name).and_then(|rest| rest.strip_prefix('/'));
     match version.and_then(|version| version.parse::<u32>().ok()) {
         Some(version) if (1..=ours.version).contains(&version) => Ok(()),
-        _ => Err(format!("its tables have the shape {shape:?}, and this program knows {ours}")),
+        _ => Err(format!("its tables have the schema {shape:?}, and this program reads {ours}")),
     }
 }
 
-/// The columns of several objects: those of the first, and behind them what others have more.
+/// Combines the columns of several objects: those of the first, then additional ones of the others.
 pub fn merged(schemas: impl IntoIterator<Item = SchemaRef>) -> SchemaRef {
     let mut fields: Vec<Arc<arrow::datatypes::Field>> = Vec::new();
     for schema in schemas {
@@ -114,10 +113,10 @@ pub fn merged(schemas: impl IntoIterator<Item = SchemaRef>) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The same rows with the columns of another schema: null where they have none.
+/// Converts rows to another schema: missing columns are null.
 ///
 /// # Errors
-/// Where a column is of a type that cannot be turned.
+/// Returns an error if the type of a column cannot be converted.
 pub fn adapted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, String> {
     let column = |field: &Arc<arrow::datatypes::Field>| -> Result<ArrayRef, String> {
         match batch.column_by_name(field.name()) {
@@ -130,22 +129,22 @@ pub fn adapted(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, S
     RecordBatch::try_new(Arc::clone(schema), columns).map_err(|error| error.to_string())
 }
 
-/// A table in a file that nobody else sees, on its way to be an object.
+/// Table in an unnamed file, before its upload as an object.
 #[derive(Debug)]
-pub struct Staged {
-    /// The table's name.
+pub struct StagedTable {
+    /// Name of the table.
     pub table: &'static str,
-    /// The file.
+    /// Unnamed file.
     pub file: File,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
 }
 
-/// Puts tables as the objects of a batch, on the disk where it is one.
+/// Writes tables as the objects of a batch, durably on a local disk.
 ///
 /// # Errors
-/// Where they cannot be read or written.
-pub async fn put(place: &Place, id: &str, tables: &mut [Staged]) -> Result<Batch, Failure> {
+/// Returns an error if the tables cannot be read or written.
+pub async fn put(place: &Place, id: &str, tables: &mut [StagedTable]) -> Result<Batch, Failure> {
     let id = id.to_owned();
     let mut batch = Batch { id, tables: BTreeMap::new(), fields: Vec::new(), held: false };
     let mut names = Vec::new();
@@ -154,14 +153,14 @@ pub async fn put(place: &Place, id: &str, tables: &mut [Staged]) -> Result<Batch
         let put = put_file(place, &name, &mut staged.file).await;
         let bytes = put.map_err(|wrong| {
             Failure::new(format!("cannot write {name} of the archive {place}"), wrong)
-                .advise("What was told before is kept; run it again.")
+                .advise("The captures reported before are kept; run the command again.")
         })?;
         batch.tables.insert(staged.table.to_owned(), Object { rows: staged.rows, bytes });
         names.push(name);
     }
     place.settle(&names).map_err(|error| {
         Failure::new(format!("cannot write to the archive {place}"), error)
-            .advise("Is its disk full?")
+            .advise("Check if its disk is full.")
     })?;
     Ok(batch)
 }
@@ -183,7 +182,7 @@ async fn put_file(place: &Place, name: &str, file: &mut File) -> Result<u64, Str
     place.patiently(put).await.map(|()| bytes).map_err(|error| plain(&error))
 }
 
-/// An error of our own file, which is none that goes by when it is tried again.
+/// Wraps an error of the local file, which a retry would not solve.
 fn unreadable_here(error: io::Error) -> object_store::Error {
     object_store::Error::NotSupported { source: Box::new(error) }
 }

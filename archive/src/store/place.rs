@@ -1,4 +1,4 @@
-//! Where an archive or captures are: a folder, or a prefix of a bucket.
+//! Location of an archive or of captures: a folder, or a prefix of a bucket.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,22 +13,22 @@ use object_store::path::Path as Key;
 use object_store::{BackoffConfig, ClientOptions, Error, ObjectStore, RetryConfig};
 use windlass_base::Failure;
 
-/// What names of buckets begin with.
+/// Prefix of bucket addresses.
 const S3: &str = "s3://";
 
-/// How often a request is sent again that a server did not answer, or by an error of its own.
+/// Maximum retries of a request that fails at the server or gets no answer.
 const RETRIES: usize = 12;
 
-/// For how long that goes on.
+/// Maximum time of retries.
 const RETRY_FOR: Duration = Duration::from_mins(3);
 
-/// How often something is tried again whose answer breaks off, which the client does not see to.
+/// Maximum attempts if an answer breaks off, which the client library does not retry.
 const TRIES: u32 = 8;
 
-/// A request that takes longer is sent again. No request is for more than some MB.
+/// Timeout of a request. No request is for more than some MB.
 const REQUEST: Duration = Duration::from_secs(60);
 
-/// A folder or a prefix, and how it is reached.
+/// Folder or prefix, and its object store.
 #[derive(Clone)]
 pub struct Place {
     store: Arc<dyn ObjectStore>,
@@ -49,17 +49,17 @@ impl fmt::Display for Place {
     }
 }
 
-/// Whether this names something in a bucket.
+/// Returns whether a text is the address of a bucket.
 pub fn is_remote(text: &str) -> bool {
     text.starts_with(S3)
 }
 
-/// What went wrong with an object, without the library's words where there are plainer ones.
+/// Returns the message of an object store's error, in plain words where possible.
 pub fn plain(error: &Error) -> String {
     match error {
-        Error::NotFound { .. } => "it is not there".to_owned(),
+        Error::NotFound { .. } => "it does not exist".to_owned(),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
-            "the server does not allow it".to_owned()
+            "the server refuses access".to_owned()
         }
         Error::Generic { source, .. } => one_line(&source.to_string()),
         other => one_line(&other.to_string()),
@@ -71,10 +71,10 @@ fn one_line(text: &str) -> String {
 }
 
 impl Place {
-    /// A place that is there. A bucket is not asked for before something is wanted of it.
+    /// Opens an existing location. A bucket is not contacted before it is used.
     ///
     /// # Errors
-    /// Where it cannot be one; `doing` is what was to be done with it.
+    /// Returns an error if the location is not valid; `doing` is the purpose, for the message.
     pub fn existing(text: &str, doing: &str) -> Result<Self, Failure> {
         if is_remote(text) {
             return Self::remote(text, doing);
@@ -82,15 +82,14 @@ impl Place {
         Self::local(Path::new(text), doing)
     }
 
-    /// The same, where a folder that is missing is made.
+    /// Opens a location, and creates a missing folder.
     ///
     /// # Errors
-    /// Where it cannot be one, or be made.
+    /// Returns an error if the location is not valid or cannot be created.
     pub fn made(text: &str, doing: &str) -> Result<Self, Failure> {
         if !is_remote(text) {
             fs::create_dir_all(text).map_err(|error| {
-                Failure::new(format!("{doing} {text}"), error)
-                    .advise("Name a folder that can be written.")
+                Failure::new(format!("{doing} {text}"), error).advise("Give a writable folder.")
             })?;
         }
         Self::existing(text, doing)
@@ -99,11 +98,11 @@ impl Place {
     fn local(path: &Path, doing: &str) -> Result<Self, Failure> {
         let failed = |wrong: &dyn fmt::Display| {
             Failure::usage(format!("{doing} {}", path.display()), wrong)
-                .advise("Name the archive's folder, or s3://BUCKET/PREFIX.")
+                .advise("Give the archive's folder, or s3://BUCKET/PREFIX.")
         };
         let folder = path.canonicalize().map_err(|error| failed(&error))?;
         if !folder.is_dir() {
-            return Err(failed(&"it is no folder"));
+            return Err(failed(&"it is not a folder"));
         }
         let store = LocalFileSystem::new_with_prefix(&folder);
         let store = store.map_err(|error| failed(&plain(&error)))?;
@@ -114,8 +113,8 @@ impl Place {
     fn remote(text: &str, doing: &str) -> Result<Self, Failure> {
         let failed = |wrong: &dyn fmt::Display| {
             Failure::usage(format!("{doing} {text}"), wrong).advise(
-                "It is written as s3://BUCKET/PREFIX; AWS_REGION, AWS_ENDPOINT_URL and the \
-                         other variables of AWS say where, and who asks.",
+                "Give s3://BUCKET/PREFIX; AWS_REGION, AWS_ENDPOINT_URL and the other variables of \
+                 AWS have server and login.",
             )
         };
         let rest = text.strip_prefix(S3).unwrap_or(text);
@@ -126,7 +125,7 @@ impl Place {
         let root = Key::parse(prefix.trim_end_matches('/')).map_err(|error| failed(&error))?;
         let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
         let endpoint = endpoint.iter().find_map(|name| std::env::var(name).ok());
-        // Who names an address without TLS means it.
+        // An address without TLS is deliberate.
         let plain_http = endpoint.as_ref().is_some_and(|url| url.starts_with("http://"));
         let mut builder = AmazonS3Builder::from_env()
             .with_bucket_name(bucket)
@@ -151,7 +150,7 @@ impl Place {
         Ok(Self { store: Arc::new(store), root, name, folder: None })
     }
 
-    /// By what another process reaches it: the whole path of its folder, or its address.
+    /// Returns the name for other processes: the absolute path of the folder, or the address.
     pub fn whole_name(&self) -> String {
         match &self.folder {
             Some(folder) => folder.display().to_string(),
@@ -159,8 +158,7 @@ impl Place {
         }
     }
 
-    /// Where its objects are for a process that knows it not: the URL of a store, and what stands
-    /// in front of their keys.
+    /// Returns the URL of the store and the key prefix for other processes.
     pub fn shared(&self) -> (String, String) {
         match &self.folder {
             Some(folder) => {
@@ -175,40 +173,41 @@ impl Place {
         }
     }
 
-    /// What holds the objects.
+    /// Returns the object store.
     pub fn store(&self) -> &Arc<dyn ObjectStore> {
         &self.store
     }
 
-    /// The key of what is called so in it, as `log/1.json`.
+    /// Returns the key of a name in the location, such as `log/1.json`.
     pub fn key(&self, name: &str) -> Key {
         name.split('/').fold(self.root.clone(), object_store::path::Path::join)
     }
 
-    /// The prefix itself.
+    /// Returns the key of the location itself.
     pub fn root(&self) -> &Key {
         &self.root
     }
 
-    /// The folder, where it is one.
+    /// Returns the folder of a local location.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// Does something that can be done again, and does so where an answer broke off.
+    /// Runs repeatable work, and repeats it if an answer breaks off.
     ///
     /// # Errors
-    /// Those of the last try.
+    /// Returns the error of the last attempt.
     pub async fn patiently<T>(&self, work: impl AsyncFn() -> Result<T, Error>) -> Result<T, Error> {
-        // Of a disk an error is one.
+        // An error of a disk is final.
         let tries = if self.folder.is_some() { 1 } else { TRIES };
         patiently(tries, work).await
     }
 
-    /// Makes sure that files of these names outlast a loss of power. Servers see to it themselves.
+    /// Syncs these files to the disk, so that they survive a loss of power. Servers do that
+    /// themselves.
     ///
     /// # Errors
-    /// Where the disk refuses.
+    /// Returns an error if the disk fails.
     pub fn settle(&self, names: &[String]) -> std::io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         for name in names {
@@ -222,15 +221,15 @@ impl Place {
     }
 }
 
-/// Buckets that are asked for many objects.
+/// Buckets that are used for many objects.
 #[derive(Debug, Default)]
 pub struct Buckets(BTreeMap<String, Place>);
 
 impl Buckets {
-    /// The object of this address: its bucket, and its key in it.
+    /// Returns the bucket and the key of an object's address.
     ///
     /// # Errors
-    /// Where it can be none.
+    /// Returns an error if the address is not that of an object.
     pub fn object(&mut self, address: &str, doing: &str) -> Result<(Place, Key), Failure> {
         let rest = address.strip_prefix(S3).unwrap_or(address);
         let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
@@ -244,7 +243,7 @@ impl Buckets {
         };
         let key = Key::parse(key).map_err(|error| {
             Failure::usage(format!("{doing} {address}"), error)
-                .advise("An object is written as s3://BUCKET/KEY.")
+                .advise("Give an object as s3://BUCKET/KEY.")
         })?;
         Ok((place, key))
     }

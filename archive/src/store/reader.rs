@@ -1,4 +1,4 @@
-//! Parquet from an object.
+//! Reader of Parquet from an object.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use super::place::Place;
 
-/// An object of a known size, read by ranges.
+/// Object of a known size, read by ranges.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// Where it is.
+    /// Location of the object.
     pub place: Place,
-    /// Its key.
+    /// Key of the object.
     pub key: Key,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u64,
 }
 

@@ -1,9 +1,8 @@
-//! Sums over the connections of a batch, from which the usual questions are answered: a thousandth
-//! of the rows, so that an archive of a year answers as fast as one of a day.
+//! Precomputed sums over the connections of a batch, for the usual questions. They have a
+//! thousandth of the rows, so an archive of a year answers as fast as one of a day.
 //!
-//! A sum is a query of `queries/sums`, asked of each batch by itself before it goes into the
-//! archive. Sums of batches are added up by whoever asks; where captures go, the sums of what is
-//! left are made anew.
+//! A sum is a query of `queries/sums`, which runs on each batch before the commit. Questions add up
+//! the sums of the batches. If captures are dropped, the sums of the rest are computed again.
 
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
@@ -17,30 +16,29 @@ use windlass_base::{Bytes, Failure};
 use windlass_tables::{Table, TableWriter, UTC};
 
 use crate::sql::{ArchiveTable, Part, context, store_url};
-use crate::store::objects::{Staged, adapted};
+use crate::store::objects::{StagedTable, adapted};
 
-/// The memory that sums of a batch may take; what does not fit goes to the folder of temporary
-/// files.
+/// Memory for the sums of a batch; the rest spills to temporary files.
 const MEMORY: Bytes = Bytes::new(512 << 20);
 
-/// A table of sums.
+/// Table of sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
-    /// Where the time went, by network and hour.
+    /// Time by limit, network and hour.
     LimitHours,
-    /// The transfers of each hour.
+    /// Transfers by hour.
     Hours,
-    /// Devices whose window limits them.
+    /// Devices limited by their window.
     Devices,
-    /// Where the time went, by pair of hosts and day.
+    /// Time by limit, pair of hosts and day.
     PairDays,
 }
 
 impl Sum {
-    /// All of them.
+    /// All tables of sums.
     pub const ALL: [Self; 4] = [Self::LimitHours, Self::Hours, Self::Devices, Self::PairDays];
 
-    /// Its name as a table.
+    /// Returns the name of the table.
     pub const fn id(self) -> &'static str {
         match self {
             Self::LimitHours => "limit_hours",
@@ -50,7 +48,7 @@ impl Sum {
         }
     }
 
-    /// The query that makes it of the tables of a batch.
+    /// Returns the query that computes the sum from the tables of a batch.
     pub const fn query(self) -> &'static str {
         match self {
             Self::LimitHours => include_str!("../../queries/sums/limit_hours.sql"),
@@ -60,7 +58,7 @@ impl Sum {
         }
     }
 
-    /// Its columns, in the order of the query's.
+    /// Returns the columns, in the order of the query's.
     pub fn schema(self) -> SchemaRef {
         let time = || DataType::Timestamp(TimeUnit::Nanosecond, Some(UTC.into()));
         let columns: Vec<(&str, DataType)> = match self {
@@ -102,19 +100,19 @@ impl Sum {
 }
 
 fn failed(wrong: &dyn std::fmt::Display) -> Failure {
-    Failure::new("cannot add up what captures say", wrong)
-        .advise("Is the disk of temporary files full? TMPDIR names another folder.")
+    Failure::new("cannot sum up captures", wrong)
+        .advise("Check if the disk of temporary files is full, or set TMPDIR to another folder.")
 }
 
 fn by_engine(error: &DataFusionError) -> Failure {
     failed(&error.strip_backtrace())
 }
 
-/// Puts the sums of a batch's tables beside them; sums that are there go.
+/// Adds the sums of a batch's tables, in place of any existing sums.
 ///
 /// # Errors
-/// Where the tables cannot be read, or there is no room for the sums.
-pub async fn add(tables: &mut Vec<Staged>) -> Result<(), Failure> {
+/// Returns an error if the tables cannot be read, or there is no room for the sums.
+pub async fn add(tables: &mut Vec<StagedTable>) -> Result<(), Failure> {
     tables.retain(|staged| Sum::ALL.iter().all(|sum| sum.id() != staged.table));
     let context = over(tables)?;
     let mut sums = Vec::new();
@@ -125,14 +123,14 @@ pub async fn add(tables: &mut Vec<Staged>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A session over the files of tables that are not in the archive yet.
-fn over(tables: &[Staged]) -> Result<SessionContext, Failure> {
+/// Returns a session over the files of tables that are not in the archive yet.
+fn over(tables: &[StagedTable]) -> Result<SessionContext, Failure> {
     let context = context(MEMORY)?;
     let url = store_url()?;
     context.register_object_store(url.as_ref(), Arc::new(LocalFileSystem::new()));
     for table in [Table::Connections, Table::Intervals, Table::Verdicts] {
         let staged = tables.iter().find(|staged| staged.table == table.id() && staged.rows > 0);
-        let part = |staged: &Staged| -> std::io::Result<Part> {
+        let part = |staged: &StagedTable| -> std::io::Result<Part> {
             Ok(Part {
                 // The file has no name.
                 key: format!("proc/self/fd/{}", staged.file.as_raw_fd()),
@@ -150,7 +148,7 @@ fn over(tables: &[Staged]) -> Result<SessionContext, Failure> {
     Ok(context)
 }
 
-async fn one(context: &SessionContext, sum: Sum) -> Result<Staged, Failure> {
+async fn one(context: &SessionContext, sum: Sum) -> Result<StagedTable, Failure> {
     let rows = async { context.sql(sum.query()).await?.execute_stream().await };
     let mut rows = rows.await.map_err(|error| by_engine(&error))?;
     let schema = sum.schema();
@@ -163,5 +161,5 @@ async fn one(context: &SessionContext, sum: Sum) -> Result<Staged, Failure> {
     }
     let rows = writer.rows();
     let file = writer.finish().map_err(|error| failed(&error))?;
-    Ok(Staged { table: sum.id(), file, rows })
+    Ok(StagedTable { table: sum.id(), file, rows })
 }

@@ -43,9 +43,9 @@ pub fn unpacked(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// What became of the captures that were made.
+/// Counts of the captures that were made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Made {
+pub struct CaptureCounts {
     /// Files.
     pub files: u64,
     /// Of these, files with the content of one before.
@@ -55,10 +55,10 @@ pub struct Made {
 }
 
 /// Makes so many captures in folders below one.
-pub fn make(folder: &Path, count: usize) -> Made {
+pub fn make(folder: &Path, count: usize) -> CaptureCounts {
     let whole: Vec<Vec<u8>> = OF.iter().map(|name| unpacked(name)).collect();
     let mut chance = Chance(7);
-    let mut made = Made::default();
+    let mut made = CaptureCounts::default();
     for number in 0..count {
         let site = folder.join(["ams", "fra", "lon"][number % 3]).join("2026-11-23");
         fs::create_dir_all(&site).unwrap();

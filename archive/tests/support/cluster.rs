@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(300);
 /// A process that said where it is. It is ended when this goes.
 pub struct Process {
     child: Child,
-    /// What it said.
+    /// Line that the process printed.
     pub line: String,
     _rest: BufReader<ChildStdout>,
 }
@@ -35,7 +35,7 @@ impl Process {
         Self { child, line: line.trim_end().to_owned(), _rest: out }
     }
 
-    /// Where it listens.
+    /// Returns the address on which the process listens.
     pub fn address(&self) -> String {
         let rest = self.line.split(" at ").nth(1).unwrap();
         rest.split(',').next().unwrap().to_owned()
@@ -96,7 +96,7 @@ impl Cluster {
         Self::with(work, executors, &[], &[])
     }
 
-    /// The same, where the scheduler has these options, and each process those.
+    /// Starts a cluster whose scheduler has these options, and each process those.
     pub fn with(work: &Path, executors: usize, scheduling: &[&str], options: &[&str]) -> Self {
         let mut scheduler = archive();
         scheduler.args(["scheduler", "--listen", "127.0.0.1:0"]).args(scheduling).args(options);
@@ -141,7 +141,7 @@ impl Cluster {
         self.begin(from, into).output().unwrap()
     }
 
-    /// The same, not started.
+    /// Returns a command that adds captures, not started.
     pub fn begin(&self, from: &Path, into: &Path) -> Command {
         let (from, into) = (from.to_str().unwrap(), into.to_str().unwrap());
         self.command(["add", from, "--into", into, "--json"])

@@ -1,4 +1,4 @@
-//! What the tests share: captures by the hundred, and the program.
+//! Shared helpers of the tests: captures by the hundred, and the program.
 
 #![allow(dead_code, reason = "no test takes all of it")]
 
@@ -21,7 +21,7 @@ pub fn archive() -> Command {
     command
 }
 
-/// What it said, and its exit code.
+/// Returns the output of a command, and its exit code.
 pub fn told(output: &Output) -> (String, String, i32) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (text(&output.stdout), text(&output.stderr), output.status.code().unwrap_or(-1))
@@ -61,7 +61,7 @@ pub fn everything(from: &Path) -> Vec<String> {
     every_row(archive(), from.to_str().unwrap(), "*")
 }
 
-/// The same with some columns of the captures.
+/// Returns every row of every table, with some columns of the captures.
 pub fn every_row(mut command: Command, from: &str, captures: &str) -> Vec<String> {
     let columns = |table: &str| if table == "captures" { captures.to_owned() } else { "*".into() };
     let query = TABLES.map(|table| format!("select {} from {table}", columns(table))).join(";\n");

@@ -1,13 +1,12 @@
-//! Whether to busy-poll for what is to come, and yield between, or to sleep.
+//! Choice between busy polling for the next event, with yields between, and sleeping.
 //!
-//! Where another program works on the processor, whoever yields to it is kept away
-//! for its whole turn, while whoever wakes from sleep is let in at once. So who was
-//! kept away backs off: it sleeps the next times, and longer where it goes on like
-//! this.
+//! If another program works on the processor, a thread that yields to it loses the processor for
+//! that program's whole time slice. A thread that wakes from sleep runs at once. So a thread that
+//! was kept away backs off: it sleeps the next times, and longer if that goes on.
 
 use std::time::Duration;
 
-/// Counts how often to sleep in place of polling.
+/// Counts how often to sleep instead of polling.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,45 +21,44 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Backoff {
-    /// Who is kept away for longer has yielded to a program that works.
+    /// Time of a yield beyond which another program had the processor.
     contended: Duration,
     first: u32,
     most: u32,
-    /// How many times more to sleep, and how many it was at first.
+    /// Sleeps still to come, and their number at first.
     left: u32,
     holding: u32,
 }
 
 impl Backoff {
-    /// Where yielding takes longer than `contended`, the next `first` times are
-    /// slept, and up to `most` where it goes on.
+    /// Sleeps the next `first` times after a yield that takes longer than `contended`, and up to
+    /// `most` times if that goes on.
     pub const fn new(contended: Duration, (first, most): (u32, u32)) -> Self {
         Self { contended, first, most, left: 0, holding: 0 }
     }
 
-    /// Returns whether to poll this time. Counts it where it is to be slept.
+    /// Returns whether to poll this time. Otherwise counts a sleep.
     pub const fn may_poll(&mut self) -> bool {
         let may = self.left == 0;
         self.left = self.left.saturating_sub(1);
         may
     }
 
-    /// Hears how long yielding and a poll took, and whether it found what is polled
-    /// for. Tells whether that was too long to go on.
+    /// Records how long a yield and a poll took, and whether the poll found anything. Returns
+    /// whether that was too long to continue polling.
     pub fn was_contended(&mut self, time: Duration, found: bool) -> bool {
         let contended = time > self.contended;
         if contended {
             self.holding = (self.holding * 2).clamp(self.first, self.most);
             self.left = self.holding;
         } else if found {
-            // Once is not for ever, and not being kept away once is not the end
-            // of it.
+            // The number decays slowly: one success is not the end of contention.
             self.holding = self.holding.saturating_sub(1);
         }
         contended
     }
 
-    /// How many times more are slept.
+    /// Returns how many sleeps are still to come.
     pub const fn left(&self) -> u32 {
         self.left
     }
@@ -72,7 +70,7 @@ mod tests {
 
     const TURN: Duration = Duration::from_micros(50);
 
-    /// Keeps it away once, and tells how long it sleeps then.
+    /// Records a contended yield, and returns how many sleeps follow.
     fn kept_away(backoff: &mut Backoff) -> u32 {
         assert!(backoff.was_contended(TURN * 2, false));
         let left = backoff.left();

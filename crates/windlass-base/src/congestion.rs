@@ -7,41 +7,41 @@ use thiserror::Error;
 
 use crate::AsText;
 
-/// What Linux keeps of a name, with the zero behind it (`TCP_CA_NAME_MAX`).
+/// Bytes that Linux stores of a name, with its terminating zero (`TCP_CA_NAME_MAX`).
 const KEPT: usize = 16;
 
 /// The name of a congestion control, as Linux calls it: `cubic`, `bbr`, `reno`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, AsText)]
 pub struct CongestionControl([u8; KEPT]);
 
-/// No congestion control can have such a name.
+/// Error of a name that no congestion control can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("a congestion control has a name of up to 15 letters")]
-pub struct NoName;
+pub struct InvalidName;
 
 impl CongestionControl {
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         let length = self.0.iter().position(|byte| *byte == 0).unwrap_or(KEPT);
-        // Letters and digits alone come in.
+        // Only ASCII letters, digits and underscores come in.
         std::str::from_utf8(&self.0[..length]).unwrap_or_default()
     }
 
-    /// Returns whether it goes by what is delivered, and takes a loss for no sign to send less: the
-    /// laws of loss are not its own.
+    /// Returns whether it is a BBR: that one follows the delivery rate, and takes no loss for a
+    /// sign to send less. The laws of loss do not apply to it.
     pub fn is_bbr(&self) -> bool {
         self.name().starts_with("bbr")
     }
 }
 
 impl FromStr for CongestionControl {
-    type Err = NoName;
+    type Err = InvalidName;
 
-    fn from_str(name: &str) -> Result<Self, NoName> {
+    fn from_str(name: &str) -> Result<Self, InvalidName> {
         let fits = (1..KEPT).contains(&name.len());
         let letters = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !fits || !letters {
-            return Err(NoName);
+            return Err(InvalidName);
         }
         let mut kept = [0; KEPT];
         kept[..name.len()].copy_from_slice(name.as_bytes());
@@ -71,7 +71,7 @@ mod tests {
             assert_eq!(name.parse::<CongestionControl>().unwrap().to_string(), name);
         }
         for name in ["", "../../etc", "sixteen_letters_", "bb r", "bbr\0", "naïve"] {
-            assert_eq!(name.parse::<CongestionControl>(), Err(NoName), "{name:?}");
+            assert_eq!(name.parse::<CongestionControl>(), Err(InvalidName), "{name:?}");
         }
         let name = |name: &str| name.parse::<CongestionControl>().unwrap();
         assert!(name("bbr3").is_bbr() && !name("cubic").is_bbr());

@@ -1,6 +1,6 @@
 //! Digits of numbers, for types and figures alike.
 
-/// Digits with thousands separated.
+/// Returns digits with thousands separated.
 pub(crate) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 2);
@@ -13,8 +13,8 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-/// A number with three significant figures, or four where it is below 1,000
-/// and its first figure is 1, so that neighbours can be told apart.
+/// Formats a number with three significant figures, or with four if it is below 1,000 and begins
+/// with 1, so that neighbours can be told apart.
 pub(crate) fn significant(value: f64) -> String {
     trimmed(
         value,
@@ -27,7 +27,7 @@ pub(crate) fn significant(value: f64) -> String {
     )
 }
 
-/// A number with at most so many places, without zeros at its end.
+/// Formats a number with at most this many decimal places, without zeros at its end.
 pub(crate) fn trimmed(value: f64, places: usize) -> String {
     let text = format!("{value:.places$}");
     if text.contains('.') {

@@ -1,10 +1,9 @@
-//! Errors as people need them: what was being done and to what, what was
-//! wrong, and what to do.
+//! Errors for people: what failed and on what, why, and what to do.
 
 use std::error::Error;
 use std::fmt;
 
-/// What went wrong, for people.
+/// An error for people.
 ///
 /// ```
 /// use windlass_base::Failure;
@@ -21,35 +20,34 @@ pub struct Failure {
     fault: Fault,
 }
 
-/// Whose fault a failure is.
+/// Origin of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The program was called in a way that cannot be meant.
+    /// The arguments of the program are wrong.
     Call,
-    /// Something was found or failed.
+    /// Something failed at run time.
     Run,
 }
 
 impl Failure {
-    /// What was being done and to what, as `cannot read upload.pcap`, and what
-    /// was wrong.
+    /// Makes a failure of what could not be done, as `cannot read upload.pcap`, and the cause.
     pub fn new(doing: impl Into<String>, wrong: impl fmt::Display) -> Self {
         let (doing, wrong) = (doing.into(), wrong.to_string());
         Self { doing, wrong, advice: None, fault: Fault::Run }
     }
 
-    /// An error in how the program was called.
+    /// Makes a failure of the program's arguments.
     pub fn usage(doing: impl Into<String>, wrong: impl fmt::Display) -> Self {
         Self { fault: Fault::Call, ..Self::new(doing, wrong) }
     }
 
-    /// The same, while something else was being done.
+    /// Replaces the text on what could not be done.
     #[must_use]
     pub fn doing(self, doing: impl Into<String>) -> Self {
         Self { doing: doing.into(), ..self }
     }
 
-    /// The same for who shows one line: the advice is in it.
+    /// Puts everything on one line, with the advice in it.
     #[must_use]
     pub fn in_one_line(self) -> Self {
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -60,24 +58,24 @@ impl Failure {
         Self { doing: words(&self.doing), wrong, advice: None, fault: self.fault }
     }
 
-    /// Says what to do about it.
+    /// Adds advice.
     #[must_use]
     pub fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self
     }
 
-    /// What was wrong.
+    /// Returns the cause.
     pub fn wrong(&self) -> &str {
         &self.wrong
     }
 
-    /// What to do about it, where that is known.
+    /// Returns the advice, if there is any.
     pub fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
     }
 
-    /// Whose fault it is.
+    /// Returns its origin.
     pub const fn fault(&self) -> Fault {
         self.fault
     }

@@ -10,52 +10,49 @@ use crate::{Bytes, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count(pub u64);
 
-/// A size as people set it: `4 MiB`, `304 KiB`, and to the byte where it is no
-/// whole number of these: `56,000 B`.
+/// A size in units of 1,024: `4 MiB`, `304 KiB`; and in bytes if it is no whole number of these:
+/// `56,000 B`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub Bytes);
 
-/// A size in three figures, as an axis has it: `22.2 MB`, `500 kB`.
+/// A size in three figures, as on an axis: `22.2 MB`, `500 kB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rough(pub Bytes);
+pub struct RoughSize(pub Bytes);
 
 /// A count with its noun: `1 packet`, `2 packets`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counted<'a>(pub u64, pub &'a str);
+pub struct ItemCount<'a>(pub u64, pub &'a str);
 
-/// The number of them in a second: `12,288 packets/s`, `0.25 packets/s`.
+/// A rate of things: `12,288 packets/s`, `0.25 packets/s`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PerSecond<'a>(pub f64, pub &'a str);
 
 /// A number without its fraction: `12,288`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Whole(pub f64);
+pub struct WholeNumber(pub f64);
 
-/// A share of a whole: `81 %`, `<1 %` for what is there but small, and `>99 %`
-/// for what is not quite all.
+/// A share of a whole: `81 %`, `<1 %` for a small share, and `>99 %` for almost all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share(pub f64);
 
-/// A small share with as many places as it takes for three figures: `3.7 %`,
-/// `0.00012 %`.
+/// A small share with three significant figures: `3.7 %`, `0.00012 %`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FineShare(pub f64);
 
-/// A share with so many places: `3.70 %`.
+/// A share with this many decimal places: `3.70 %`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Percent(pub f64, pub usize);
 
-/// How far something lies above or below something else, as a share of that:
-/// `+3.3 %`, `-0.6 %`.
+/// The relative difference of one value from another: `+3.3 %`, `-0.6 %`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference(pub f64);
 
-/// A span to its last nanosecond, in the unit that suits: `117.695 ms`.
+/// A span to its last nanosecond, in a fitting unit: `117.695 ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exact(pub Span);
+pub struct ExactSpan(pub Span);
 
-/// A number with so many places: `0.998`. It is the one way from a number with a
-/// fraction to its digits, for what has no figure of its own.
+/// Formats a number with this many decimal places: `0.998`. This is the one way to format a
+/// fraction that has no figure of its own.
 pub fn fixed(value: f64, places: usize) -> String {
     format!("{value:.places$}")
 }
@@ -78,13 +75,13 @@ impl fmt::Display for Size {
     }
 }
 
-impl fmt::Display for Rough {
+impl fmt::Display for RoughSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&with_prefix(self.0.get() as f64, "B"))
     }
 }
 
-impl fmt::Display for Counted<'_> {
+impl fmt::Display for ItemCount<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(number, noun) = self;
         let plural = if *number == 1 { "" } else { "s" };
@@ -96,12 +93,12 @@ impl fmt::Display for PerSecond<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(rate, noun) = *self;
         let number =
-            if rate >= 100.0 { Whole(rate).to_string() } else { trimmed(rate.max(0.0), 2) };
+            if rate >= 100.0 { WholeNumber(rate).to_string() } else { trimmed(rate.max(0.0), 2) };
         f.pad(&format!("{number} {noun}s/s"))
     }
 }
 
-impl fmt::Display for Whole {
+impl fmt::Display for WholeNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = format!("{:.0}", self.0.clamp(0.0, 1e18));
         Count(digits.parse().unwrap_or(0)).fmt(f)
@@ -149,13 +146,13 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = self.0 * 100.0;
         let places = usize::from(part.abs() < 99.95);
-        // Where nothing is left of it there is no sign either.
+        // A difference that rounds to zero has no sign.
         let text = format!("{part:+.places$} %");
         f.pad(if part.abs() < 0.05 { "0.0 %" } else { &text })
     }
 }
 
-impl fmt::Display for Exact {
+impl fmt::Display for ExactSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, places, scale) = match self.0.as_nanos().unsigned_abs() {
             1..1_000 => ("ns", 0, 1.0),
@@ -174,8 +171,8 @@ mod tests {
     #[test]
     fn counts_and_shares() {
         assert_eq!(Count(1_122_765).to_string(), "1,122,765");
-        assert_eq!(Counted(1, "packet").to_string(), "1 packet");
-        assert_eq!(Counted(1_200, "packet").to_string(), "1,200 packets");
+        assert_eq!(ItemCount(1, "packet").to_string(), "1 packet");
+        assert_eq!(ItemCount(1_200, "packet").to_string(), "1,200 packets");
         let read = |share| Share(share).to_string();
         assert_eq!([read(0.0), read(0.002), read(0.814)], ["0 %", "<1 %", "81 %"]);
         assert_eq!([read(0.996), read(1.0)], [">99 %", "100 %"]);
@@ -199,7 +196,7 @@ mod tests {
 
     #[test]
     fn exact_spans_keep_every_digit() {
-        let read = |span| Exact(span).to_string();
+        let read = |span| ExactSpan(span).to_string();
         assert_eq!(read(Span::from_micros(117_695)), "117.695 ms");
         assert_eq!(read(Span::from_micros(2_550)), "2.55 ms");
         assert_eq!(read(Span::from_millis(500)), "500 ms");

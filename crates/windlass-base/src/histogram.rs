@@ -4,15 +4,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Span, whole_part};
 
-/// Steps within each doubling, as a power of two: a figure is off by 1/32 at
-/// most.
+/// Steps within each doubling, as a power of two: a figure is off by at most 1/32.
 const COARSE: u32 = 5;
-/// Those of a fine one: off by 1/4,096 at most.
+/// Steps of a fine histogram: a figure is off by at most 1/4,096.
 const FINE: u32 = 12;
 
-/// A histogram of spans: as many as come, in 15 kB. Figures are at most 1/32 too
-/// large, and 1/4,096 in a [`Histogram::fine`] one; the least, the most and the
-/// mean are exact.
+/// A histogram of any number of spans, in 15 kB. Figures are at most 1/32 too large, and 1/4,096 in
+/// a [`Histogram::fine`] one. Minimum, maximum and mean are exact.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     step_bits: u32,
@@ -21,30 +19,29 @@ pub struct Histogram {
     least: u64,
     most: u64,
     sum: u128,
-    /// The mean as it goes, and the sum of the squares of what is off it (Welford 1962).
+    /// The running mean, and the sum of squared deviations from it (Welford 1962).
     centre: f64,
     squares: f64,
 }
 
-/// What many spans come to. In records each is in seconds, as the key that holds
-/// them says: `latency_seconds`.
+/// Quantiles of many spans. In records each is in seconds, as its key says: `latency_seconds`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quantiles {
-    /// How many spans.
+    /// Number of spans.
     pub count: u64,
-    /// The least.
+    /// The minimum.
     pub min: Span,
     /// The mean.
     pub mean: Span,
-    /// Half of them are no longer.
+    /// The median.
     pub p50: Span,
-    /// 90 % are no longer; nothing of fewer than 10.
+    /// The 90th percentile; `None` below 10 spans.
     pub p90: Option<Span>,
-    /// 99 % are no longer; nothing of fewer than 100.
+    /// The 99th percentile; `None` below 100 spans.
     pub p99: Option<Span>,
-    /// 99.9 % are no longer; nothing of fewer than 1,000.
+    /// The 99.9th percentile; `None` below 1,000 spans.
     pub p99_9: Option<Span>,
-    /// The largest.
+    /// The maximum.
     pub max: Span,
 }
 
@@ -55,14 +52,14 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// One whose figures are at most 1/4,096 too large. It takes 1.7 MB, of
-    /// which only what is counted in is ever touched.
+    /// Makes a histogram whose figures are at most 1/4,096 too large. It has 1.7 MB, of which only
+    /// the counters in use are ever touched.
     pub fn fine() -> Self {
         Self::with_steps(FINE)
     }
 
     fn with_steps(step_bits: u32) -> Self {
-        // Places for all nanoseconds of 64 bits.
+        // Counters for all nanoseconds of 64 bits.
         let places = ((u64::BITS - step_bits + 1) as usize) << step_bits;
         let counts = vec![0; places].into_boxed_slice();
         Self {
@@ -90,13 +87,12 @@ impl Histogram {
         self.squares += off * (nanos as f64 - self.centre);
     }
 
-    /// How many were added.
+    /// Returns how many spans were added.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The quantile: so large is this share of the spans at most. Zero where
-    /// there are none.
+    /// Returns the quantile: this share of the spans is no longer. Zero for an empty histogram.
     pub fn within(&self, share: f64) -> Span {
         let wanted = whole_part((self.count as f64 * share).ceil()).max(1);
         let mut passed = 0;
@@ -109,7 +105,7 @@ impl Histogram {
         self.most()
     }
 
-    /// What they come to; nothing where there are none.
+    /// Returns the quantiles; `None` for an empty histogram.
     pub fn quantiles(&self) -> Option<Quantiles> {
         let of_many = |many: u64, share| (self.count >= many).then(|| self.within(share));
         (self.count > 0).then(|| Quantiles {
@@ -124,8 +120,8 @@ impl Histogram {
         })
     }
 
-    /// How many spans are no longer than `edge`. One that is shorter by less
-    /// than what figures are off may be missing.
+    /// Returns how many spans are no longer than `edge`. A span that is shorter by less than the
+    /// error of a figure may be missing.
     pub fn up_to(&self, edge: Span) -> u64 {
         let edge = edge.as_nanos().max(0).unsigned_abs();
         if self.count == 0 || edge < self.least {
@@ -133,34 +129,34 @@ impl Histogram {
         }
         let (first, last) = (place(self.step_bits, self.least), place(self.step_bits, edge));
         let whole: u64 = self.counts[first..last].iter().sum();
-        // Of the edge's own place, what counts as more is above it.
+        // The counter of the edge counts only if its figure is no longer than the edge.
         if self.figure(last) <= edge { whole + self.counts[last] } else { whole }
     }
 
-    /// What the spans of a place count as.
+    /// Returns the figure of a counter's spans.
     fn figure(&self, at: usize) -> u64 {
-        // Of an empty histogram the least is more than the most.
+        // In an empty histogram the minimum is above the maximum.
         upper(self.step_bits, at).max(self.least).min(self.most)
     }
 
-    /// The least span; zero where there are none.
+    /// Returns the minimum; zero for an empty histogram.
     pub fn least(&self) -> Span {
         span(if self.count == 0 { 0 } else { self.least })
     }
 
-    /// The largest span; zero where there are none.
+    /// Returns the maximum; zero for an empty histogram.
     pub fn most(&self) -> Span {
         span(self.most)
     }
 
-    /// The standard deviation of a sample: of the squares' sum over one less than there are;
-    /// nothing of fewer than two. It is exact to what a float holds.
+    /// Returns the standard deviation of the sample, with one less than their number as divisor;
+    /// `None` below two spans. It is as exact as a float.
     pub fn deviation(&self) -> Option<Span> {
         let variance = self.squares / (self.count.checked_sub(1)? as f64);
         (self.count > 1).then(|| Span::from_seconds(variance.max(0.0).sqrt() / 1e9))
     }
 
-    /// The mean; zero where there are none.
+    /// Returns the mean; zero for an empty histogram.
     pub fn mean(&self) -> Span {
         let mean = self.sum.checked_div(u128::from(self.count)).unwrap_or(0);
         span(u64::try_from(mean).unwrap_or(u64::MAX))
@@ -171,15 +167,15 @@ fn span(nanos: u64) -> Span {
     Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
 }
 
-/// Below two to the power of `step_bits` each number has its place; from there
-/// on, each doubling has as many.
+/// Returns the index of a number's counter. Each number below two to the power of `step_bits` has
+/// one; from there on, each doubling has as many.
 pub const fn place(step_bits: u32, nanos: u64) -> usize {
     let doubling = (u64::BITS - nanos.leading_zeros()).saturating_sub(step_bits + 1);
     let step = nanos >> doubling;
     (((doubling as u64) << step_bits) + step) as usize
 }
 
-/// The largest number of a place.
+/// Returns the largest number of a counter.
 pub const fn upper(step_bits: u32, place: usize) -> u64 {
     let (place, steps) = (place as u64, 1_u64 << step_bits);
     if place < 2 * steps {
@@ -239,7 +235,7 @@ mod tests {
         }
         let deviation = times.deviation().unwrap().as_seconds() * 1e3;
         assert!((deviation - (32.0_f64 / 7.0).sqrt()).abs() < 1e-5, "{deviation}");
-        // What is alike has none, however long it takes.
+        // Equal spans have a deviation of zero, however long they are.
         let mut alike = Histogram::fine();
         (0..1_000).for_each(|_| alike.add(Span::from_nanos(3_600_000_000_001)));
         assert_eq!(alike.deviation(), Some(Span::ZERO));

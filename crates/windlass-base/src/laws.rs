@@ -1,12 +1,12 @@
-//! The laws: what rate a limit allows, and what it takes to reach a rate.
+//! The laws: the rate that a limit allows, and what a given rate needs.
 //!
 //! Each function names the source of its formula. They are used both to
 //! predict (`windlass law`) and to explain (`windlass explain`).
 
 use crate::{Bytes, Rate, Span, whole_part};
 
-/// A line that is slower than this is no line of a bulk transfer: 1 Mbit/s, in bytes a
-/// second. What a few segments wait for longer than it takes for them is a receiver.
+/// Rate below which a line is no line of a bulk transfer: 1 Mbit/s, in bytes a second. A few
+/// segments that wait for longer than such a line takes wait for a receiver.
 pub const SLOW_LINE: f64 = 125_000.0;
 
 /// The window law: a sender may have at most `window` bytes in flight, and
@@ -20,14 +20,14 @@ pub fn window_rate(window: Bytes, cycle: Span) -> Rate {
     window.per(cycle)
 }
 
-/// The window that the window law asks for to reach `rate`, rounded up.
+/// Returns the window that the window law needs for `rate`, rounded up.
 pub fn window_for(rate: Rate, cycle: Span) -> Bytes {
     bandwidth_delay_product(rate, cycle)
 }
 
-/// The send-buffer law: a receiver that withholds its ACK until a share of its
-/// window has arrived, or until a timer of `ack_delay` runs out, gets one full
-/// send buffer per delay: rate ≈ N / D while N is below that share.
+/// The send-buffer law. A receiver withholds its ACK until a share of its window has arrived, or
+/// until a timer of `ack_delay` expires. The sender then sends one full send buffer per delay: rate
+/// ≈ N / D while N is below that share.
 ///
 /// Source: G. Cooper, "Throughput to IMAGEN TCP-IP Printers" (1986): 2,048 B
 /// against 0.5 s gives about 4 kB/s, and the cure is N ≥ M, a buffer as large
@@ -36,11 +36,10 @@ pub fn send_buffer_rate(buffer: Bytes, ack_delay: Span) -> Rate {
     buffer.per(ack_delay)
 }
 
-/// The send buffer that the law asks for: as large as the largest window that the
-/// receiver offers, N ≥ M. A sender that holds `held` bytes now gains nothing
-/// from less than twice as much, and a window of many megabytes is no reason for
-/// such a buffer: it gets four times as much, or 1 MiB.
-///
+/// Returns the send buffer that the law needs: as large as the largest window that the receiver
+/// offers, N ≥ M. A sender that has `held` bytes now gains nothing from less than twice as much. A
+/// window of many megabytes does not justify such a buffer: the answer is then four times as much,
+/// or 1 MiB.
 /// Source: the same letter.
 pub fn send_buffer_for(window: Bytes, held: Bytes) -> Bytes {
     let held = held.get().max(1);
@@ -48,8 +47,8 @@ pub fn send_buffer_for(window: Bytes, held: Bytes) -> Bytes {
     Bytes::new(window.get().max(held.saturating_mul(2)).min(most))
 }
 
-/// A larger window or buffer than one that holds a transfer: four times as much, as a power of two.
-/// Remedies ask for it, and the factor is their own.
+/// Returns a larger window or buffer than one that limits a transfer: four times as much, as a
+/// power of two. Remedies ask for it, and the factor is their own.
 pub fn larger(held: Bytes) -> Bytes {
     Bytes::new(held.get().saturating_mul(4).next_power_of_two())
 }
@@ -74,21 +73,20 @@ pub fn streams_rate(capacity: Rate, streams: u32, window: Bytes, cycle: Span) ->
     capacity.min(Rate::from_bytes_per_second(one * f64::from(streams)))
 }
 
-/// The number of connections that the streams law asks for to fill `capacity`,
-/// rounded up; `None` where one connection moves nothing.
+/// Returns the number of connections that the streams law needs to fill `capacity`, rounded up;
+/// `None` if one connection moves nothing.
 pub fn streams_for(capacity: Rate, window: Bytes, cycle: Span) -> Option<u64> {
     let one = window_rate(window, cycle).bytes_per_second();
-    // The same tolerance as a window's, so that 6.0000000001 stays 6.
+    // This tolerance, as that of a window, keeps 6.0000000001 at 6.
     (one > 0.0).then(|| whole_part((capacity.bytes_per_second() / one - 1e-9).ceil()).max(1))
 }
 
-/// How a link frames what it carries.
+/// Framing of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// Bytes that each packet costs the link beyond the IP packet itself:
-    /// header, trailer, preamble and gap.
+    /// Bytes per packet on the link beyond the IP packet itself: header, trailer, preamble and gap.
     pub per_packet: u32,
-    /// The least IP packet that the link carries; shorter ones are padded.
+    /// Minimum IP packet on the link; shorter ones are padded.
     pub least_packet: u32,
 }
 
@@ -135,8 +133,7 @@ pub fn mathis_rate(mss: Bytes, rtt: Span, loss: f64) -> Option<Rate> {
     Some(Rate::from_bytes_per_second(flight / rtt.as_seconds()))
 }
 
-/// The flight that loss leaves on average, in bytes: √(3/2) / √p segments, by the same
-/// equation.
+/// The mean flight under loss, in bytes: √(3/2) / √p segments, by the same equation.
 pub fn mathis_flight(mss: Bytes, loss: f64) -> Option<f64> {
     (loss > 0.0).then(|| mss.get() as f64 * 1.5_f64.sqrt() / loss.min(1.0).sqrt())
 }

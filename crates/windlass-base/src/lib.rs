@@ -1,11 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
-//! The ground that every windlass crate stands on: time and units as types,
-//! the vocabulary of limits and verdicts, the laws that tie them together, and
-//! the small mechanisms that crates beside each other share.
+//! The base of every windlass crate: time and units as types, the vocabulary of limits and
+//! verdicts, the laws that connect them, and small mechanisms that several crates share.
 //!
-//! Nothing here touches the clock, a file or a socket. A [`Timestamp`] has no
-//! `now()`: it comes from a packet, a simulation or the program's edge.
+//! Nothing here reads the clock, a file or a socket. A [`Timestamp`] has no `now()`: it comes from
+//! a packet, a simulation or the program's edge.
 
 mod backoff;
 mod congestion;
@@ -27,10 +26,10 @@ pub mod values;
 pub mod verdict;
 
 pub use backoff::Backoff;
-pub use congestion::{CongestionControl, NoName};
+pub use congestion::{CongestionControl, InvalidName};
 pub use failure::{Failure, Fault};
 pub use histogram::{Histogram, Quantiles};
-pub use limit::{Because, Cause, Limit};
+pub use limit::{Cause, Limit, LimitReason};
 pub use measurement::Measurement;
 pub use schema::{MAX_INTERVALS, Schema};
 pub use sentence::{Figure, Piece, Say, Sentence};
@@ -38,5 +37,5 @@ pub use time::{Span, Timestamp};
 pub use units::{BitRate, Bytes, Rate, RateUnit, whole_part};
 pub use windlass_macros::{AsText, Named, sentence};
 
-// So that `sentence!` finds its way here in this crate, too.
+// With this `sentence!` also works in this crate.
 extern crate self as windlass_base;

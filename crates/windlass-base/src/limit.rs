@@ -1,12 +1,11 @@
-//! The vocabulary of limits: what can hold a transfer back, and because of
-//! what.
+//! The vocabulary of limits: what can limit a transfer, and the reasons.
 
 use std::fmt;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use windlass_macros::Named;
 
-/// What holds a transfer back, in the order in which reports list it.
+/// Limits of a transfer, in the order in which reports list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
 pub enum Limit {
     /// The flight fills the window that the receiver advertises.
@@ -17,9 +16,9 @@ pub enum Limit {
     SendBuffer,
     /// The flight fills the sender's congestion window.
     CongestionWindow,
-    /// Segments were lost, or their ACKs, and are being sent again.
+    /// Segments or their ACKs were lost, and are being retransmitted.
     Loss,
-    /// The path carries all that it can.
+    /// The path is full.
     PathCapacity,
     /// The program on one side does not send, or does not answer.
     Application,
@@ -35,14 +34,14 @@ macro_rules! causes {
     ($(
         $(#[$doc:meta])* $name:ident = $limit:ident $(/ $because:ident)? $(, as $other:ident)?;
     )*) => {
-        /// Why a limit holds.
+        /// The reason of a limit.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
-        pub enum Because {
+        pub enum LimitReason {
             $($(#[doc = concat!("As in [`Cause::", stringify!($name), "`].")] $because,)?)*
         }
 
-        /// A limit together with its reason: what an interval of a transfer is
-        /// charged to.
+        /// A limit together with its reason: the cause that an interval of a transfer is charged
+        /// to.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Cause { $($(#[$doc])* $name,)* }
 
@@ -50,23 +49,22 @@ macro_rules! causes {
             /// Every cause.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
-            /// The limit.
+            /// Returns the limit.
             pub const fn limit(self) -> Limit {
                 match self { $(Self::$name => Limit::$limit,)* }
             }
 
-            /// The reason, where the limit has more than one.
-            pub const fn because(self) -> Option<Because> {
+            /// Returns the reason, if the limit has several.
+            pub const fn because(self) -> Option<LimitReason> {
                 match self { $(Self::$name => causes!(@because $($because)? $($other)?),)* }
             }
         }
     };
     (@because) => { None };
-    (@because $because:ident) => { Some(Because::$because) };
+    (@because $because:ident) => { Some(LimitReason::$because) };
 }
 
-// Each with its limit and its reason, which is that of another limit where it is named behind
-// `as`.
+// Each cause with its limit and its reason. `as` names the reason of another limit.
 causes! {
     /// A window too small for the path's round trip.
     WindowPathRtt = ReceiverWindow / PathRtt;
@@ -88,7 +86,7 @@ causes! {
     SlowStart = CongestionWindow / SlowStart;
     /// A congestion window that loss cut down.
     AfterLoss = CongestionWindow / AfterLoss;
-    /// A congestion window that is cut as others overtake segments, which looks like loss.
+    /// A congestion window that is cut because of reordering, which looks like loss.
     Reordering = CongestionWindow / Reordering;
     /// A congestion window that holds steady.
     Steady = CongestionWindow / Steady;
@@ -96,23 +94,24 @@ causes! {
     FastRecovery = Loss / FastRecovery;
     /// Loss that waits for the retransmission timer.
     Timeout = Loss / Timeout;
-    /// Loss that costs the whole flight, as the receiver keeps nothing behind it.
+    /// Loss that costs the whole flight, as the receiver discards everything behind it.
     ReceiverDiscards = Loss / ReceiverDiscards;
-    /// Segments too large for a link on the path, of which nobody tells.
+    /// Segments too large for a link on the path, without an ICMP message about it.
     BlackHole = Loss / BlackHole;
-    /// ACKs that never arrive, so that the sender's timer sends again what had arrived.
+    /// ACKs that never arrive, so that the sender's timer retransmits data that had arrived.
     AckLoss = Loss / AckLoss;
-    /// Loss that waits for a retransmission timer which runs for far too long.
+    /// Loss that waits for a retransmission timer which is far too long.
     SlowTimer = Loss / SlowTimer;
-    /// Repairs of what was not lost, by a retransmission timer shorter than the path's round trip.
+    /// Spurious retransmissions, by a retransmission timer shorter than the path's round trip.
     FastTimer = Loss / FastTimer;
-    /// A path that carries all it can, with a queue before its slowest link.
+    /// A full path, with a queue before its bottleneck.
     PathQueue = PathCapacity / Queue;
-    /// A path that drops what goes beyond a rate.
+    /// A path that drops packets beyond a rate.
     PathPolicer = PathCapacity / Policer;
-    /// A path whose queue marks data before it has to drop it (ECN), and a sender that heeds that.
+    /// A path whose queue marks data (ECN) instead of dropping it, and a sender that reacts to the
+    /// marks.
     PathMarks = PathCapacity / Marks;
-    /// A way back that is full, so that ACKs come late: the data's way has room.
+    /// A full return path, so that ACKs come late, while the data's direction has room.
     AckPath = PathCapacity / AckPath;
     /// A sender with nothing to send.
     SenderIdle = Application / SenderIdle;
@@ -120,14 +119,14 @@ causes! {
     AwaitsAnswer = Application / AwaitsAnswer;
     /// A receiving program that reads at a steady rate of its own.
     ReceiverLimited = Application / ReceiverLimited;
-    /// A program that takes all of a processor. No capture tells it; who measures the program
-    /// does.
+    /// A program that uses a whole processor. Only a measurement of the program shows it, no
+    /// capture.
     Processor = Application / Processor;
     /// Segments much smaller than they could be.
     SmallSegments = SmallSegments;
     /// Nagle's algorithm against a delayed ACK.
     NagleDelayedAck = NagleDelayedAck;
-    /// Not to be told from this capture.
+    /// Unknown from this capture.
     Unknown = Unknown;
 }
 
@@ -141,7 +140,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// As `limit` and `because`, among the other keys of what has a cause.
+/// Serialised as `limit` and `because`, among the other keys of their owner.
 impl Serialize for Cause {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut keys = serializer.serialize_map(Some(2))?;

@@ -1,58 +1,58 @@
-//! What a transfer over a path gave, as sweeps measure it.
+//! Result of a transfer over a path, as sweeps measure it.
 
 use crate::{Bytes, Cause, CongestionControl, Rate, Span};
 
-/// What one measurement gave, by sockets or in virtual time. All figures are whole numbers,
-/// so that what was saved comes back as it was.
+/// Result of one measurement, by sockets or in virtual time. All figures are whole numbers, so that
+/// saved results are read back unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measurement {
     /// Data of all streams that arrived, or was acknowledged, in the time that counts.
     pub bytes: Bytes,
-    /// The time that counts: from where the rate is steady, or seems so, to the end.
+    /// The time that counts: from the point at which the rate is steady, or seems so, to the end.
     pub time: Span,
     /// The time before it, in which the rate still grew.
     pub left_out: Span,
-    /// All that the measurement took, with what opens and ends it.
+    /// Whole duration of the measurement, with its opening and its end.
     pub spent: Span,
-    /// Half of the 95 % confidence interval of the rate, in millionths of it; nothing where
-    /// there was too little to tell.
+    /// Half of the 95 % confidence interval of the rate, in millionths of the rate; `None` if there
+    /// were too few samples.
     pub half_width_ppm: Option<u32>,
-    /// The least round trip that was seen, the handshakes' included.
+    /// Minimum RTT, handshakes included.
     pub least_rtt: Option<Span>,
-    /// The mean round trip under load (RFC 6349 section 4.3).
+    /// Mean RTT under load (RFC 6349 section 4.3).
     pub mean_rtt: Option<Span>,
-    /// The most of the round trips under load, each the mean of a short time.
+    /// Maximum RTT under load, each the mean of a short time.
     pub max_rtt: Option<Span>,
-    /// The highest rate at which data was delivered over a round trip, as the data of a second, by
-    /// the kernel of a sender of one stream, where that is known.
+    /// Highest delivery rate over a round trip, as bytes per second, by the kernel of a sender of
+    /// one stream, if known.
     pub fastest: Option<Bytes>,
-    /// The median round trip of small messages beside the transfer.
+    /// Median RTT of small messages beside the transfer.
     pub small_rtt: Option<Span>,
-    /// The 99th percentile of the same.
+    /// 99th percentile of [`Self::small_rtt`].
     pub small_rtt_p99: Option<Span>,
-    /// Data that left the senders, copies included.
+    /// Data sent, retransmissions included.
     pub transmitted: Bytes,
-    /// Of that, the copies.
+    /// Data retransmitted.
     pub retransmitted: Bytes,
-    /// Segments that left again.
+    /// Segments retransmitted.
     pub retransmissions: u64,
-    /// Of them, in the time that counts; nothing where that is not known.
+    /// Segments retransmitted in the time that counts, if known.
     pub steady_retransmissions: Option<u64>,
-    /// The window that a receiver offered, on average or, in virtual time, at the most,
-    /// where that is known: systems grant more or less than was asked for.
+    /// Window that a receiver offered, on average or, in virtual time, at most, if known: systems
+    /// grant more or less than was asked for.
     pub offered: Option<Bytes>,
-    /// Processor time of both ends, where that is known.
+    /// Processor time of both ends, if known.
     pub cpu: Option<Span>,
-    /// All data of the transfer: what the processor time was for.
+    /// All data of the transfer, which the processor time was for.
     pub all_bytes: Bytes,
-    /// What held the transfer back, where that is known.
+    /// Cause of the transfer's rate, if known.
     pub cause: Option<Cause>,
-    /// The congestion control of the sender, where that is known.
+    /// Congestion control of the sender, if known.
     pub congestion: Option<CongestionControl>,
 }
 
 impl Measurement {
-    /// The data over the time.
+    /// Returns the data over the time.
     pub fn rate(&self) -> Rate {
         self.bytes.per(self.time)
     }

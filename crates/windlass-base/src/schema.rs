@@ -2,20 +2,20 @@
 
 use crate::AsText;
 
-/// The most intervals that a record keeps, as it is held in memory and printed
-/// whole: more than a day of them at ten seconds, nearly three hours of seconds.
+/// Maximum number of intervals in a record, which is held in memory and printed whole: more than a
+/// day at ten seconds, nearly three hours at one second.
 pub const MAX_INTERVALS: usize = 10_000;
 
-/// Identifies the shape of a JSON record, as `windlass.explain/2`.
+/// Name and version of the form of a JSON record, as `windlass.explain/2`.
 ///
 /// The version rises when a field is removed or changes its meaning. New
 /// fields may appear without a new version, so readers must ignore fields they
 /// do not know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, AsText)]
 pub struct Schema {
-    /// What the record is, as `windlass.explain`.
+    /// Name of the record, as `windlass.explain`.
     pub name: &'static str,
-    /// The version of its shape, from 1.
+    /// Version of its form, from 1.
     pub version: u32,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::figures::{
-    Count, Counted, Difference, Exact, FineShare, PerSecond, Percent, Share, Size,
+    Count, Difference, ExactSpan, FineShare, ItemCount, PerSecond, Percent, Share, Size,
 };
 use crate::{AsText, BitRate, Bytes, Cause, Limit, Rate, Span};
 
@@ -25,27 +25,27 @@ pub struct Sentence(Vec<Piece>);
 pub enum Piece {
     /// Words, between which a line may break.
     Words(String),
-    /// A number and its unit, or what else is read as one.
+    /// A number and its unit, or another figure.
     Figure(Figure),
 }
 
 impl Sentence {
-    /// Nothing said yet.
+    /// Makes an empty sentence.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Its pieces, words and figures.
+    /// Returns its pieces, words and figures.
     pub fn pieces(&self) -> &[Piece] {
         &self.0
     }
 
-    /// Returns whether nothing is said.
+    /// Returns whether the sentence is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Says more.
+    /// Appends to the sentence.
     pub fn push(&mut self, more: &(impl Say + ?Sized)) {
         more.say(self);
     }
@@ -72,9 +72,9 @@ impl fmt::Display for Sentence {
     }
 }
 
-/// What can be said in a sentence.
+/// A value that can be part of a sentence.
 pub trait Say {
-    /// Says it.
+    /// Appends the value to a sentence.
     fn say(&self, sentence: &mut Sentence);
 }
 
@@ -120,7 +120,7 @@ macro_rules! figures {
         /// A figure of a sentence.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub enum Figure {
-            /// A number as it is: a port, a place.
+            /// A plain number: a port, an index.
             Number(u64),
             $(#[doc = concat!("As [`", stringify!($name), "`] reads.")] $name($name),)*
         }
@@ -142,7 +142,7 @@ macro_rules! figures {
     };
 }
 
-figures!(Count, Bytes, Size, Rate, BitRate, Span, Exact, Share, FineShare, Percent, Difference);
+figures!(Count, Bytes, Size, Rate, BitRate, Span, ExactSpan, Share, FineShare, Percent, Difference);
 
 macro_rules! numbers {
     ($($type:ty),*) => {$(
@@ -166,4 +166,4 @@ macro_rules! words {
     )*};
 }
 
-words!(Counted<'_>, PerSecond<'_>, Limit, Cause);
+words!(ItemCount<'_>, PerSecond<'_>, Limit, Cause);

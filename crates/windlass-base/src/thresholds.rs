@@ -30,14 +30,14 @@ pub struct Line {
     /// Its value, in its unit.
     pub value: f64,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: ThresholdUnit,
     /// Its meaning, and the source of the value.
     pub meaning: &'static str,
 }
 
 /// The unit of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum ThresholdUnit {
     /// A time.
     Seconds,
     /// A number of things.
@@ -47,7 +47,7 @@ pub enum Unit {
 }
 
 /// The unit's symbol, as behind a value.
-impl fmt::Display for Unit {
+impl fmt::Display for ThresholdUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Seconds => "s",
@@ -60,7 +60,7 @@ impl fmt::Display for Unit {
 /// A value that a threshold may have.
 pub trait Value: Copy + 'static {
     /// Its unit.
-    const UNIT: Unit;
+    const UNIT: ThresholdUnit;
 
     /// The value as a number in its unit.
     fn number(self) -> f64;
@@ -70,7 +70,7 @@ pub trait Value: Copy + 'static {
 }
 
 impl Value for f64 {
-    const UNIT: Unit = Unit::Ratio;
+    const UNIT: ThresholdUnit = ThresholdUnit::Ratio;
 
     fn number(self) -> f64 {
         self
@@ -82,7 +82,7 @@ impl Value for f64 {
 }
 
 impl Value for Span {
-    const UNIT: Unit = Unit::Seconds;
+    const UNIT: ThresholdUnit = ThresholdUnit::Seconds;
 
     fn number(self) -> f64 {
         self.as_seconds()
@@ -96,7 +96,7 @@ impl Value for Span {
 macro_rules! counts {
     ($($type:ty)*) => {$(
         impl Value for $type {
-            const UNIT: Unit = Unit::Count;
+            const UNIT: ThresholdUnit = ThresholdUnit::Count;
 
             #[expect(clippy::allow_attributes, reason = "not each of the types needs each of these")]
             #[allow(clippy::cast_precision_loss, clippy::cast_lossless)]

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::AsText;
 use crate::digits::significant;
 
-/// Adds two numbers, and saturates. A branch that is never taken costs a packet two
-/// instructions; [`i64::saturating_add`] costs it seven.
+/// Adds two numbers, and saturates. A branch that is never taken costs two instructions per packet;
+/// [`i64::saturating_add`] costs seven.
 #[inline]
 const fn sum(one: i64, other: i64) -> i64 {
     match one.checked_add(other) {
@@ -28,15 +28,15 @@ const fn difference(one: i64, other: i64) -> i64 {
     }
 }
 
-/// The end of the range that an overflow passes, where `one` is the first operand. No call, for
-/// which whoever subtracts would have to save its registers, though it never comes to that.
+/// Returns the end of the range that an overflow passes, where `one` is the first operand. This is
+/// inlined: a call would make its caller save registers, although it never happens.
 #[inline]
 const fn limit(one: i64) -> i64 {
     if one < 0 { i64::MIN } else { i64::MAX }
 }
 
-/// Rounds as [`f64::round`] does, and saturates. `round` is a call where the processor need not
-/// have SSE4.1.
+/// Rounds as [`f64::round`] does, and saturates. `round` is a call if the processor may lack
+/// SSE4.1.
 #[inline]
 fn rounded(value: f64) -> i64 {
     let whole = value as i64;
@@ -44,8 +44,8 @@ fn rounded(value: f64) -> i64 {
     sum(whole, i64::from(rest >= 0.5) - i64::from(rest <= -0.5))
 }
 
-/// A point in time: nanoseconds since the Unix epoch, or since the capture's
-/// own zero where it states no date.
+/// A point in time: nanoseconds since the Unix epoch, or since the capture's own zero if it states
+/// no date.
 ///
 /// There is no `now()`: a timestamp comes from a packet or from the edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, AsText)]
@@ -55,25 +55,25 @@ impl Timestamp {
     /// The epoch.
     pub const ZERO: Self = Self(0);
 
-    /// A timestamp of so many nanoseconds after the epoch.
+    /// Makes a timestamp of this many nanoseconds after the epoch.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns nanoseconds since the epoch.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
-    /// The span from `earlier` to this point; negative where this point came
-    /// first, as it does in captures whose clock stepped back.
+    /// Returns the span from `earlier` to this point. It is negative if this point came first, as
+    /// in captures whose clock stepped back.
     #[inline]
     pub const fn since(self, earlier: Self) -> Span {
         Span(difference(self.0, earlier.0))
     }
 
-    /// This point, where it has a date: within a year of the epoch it is of a clock
-    /// that nobody set, or that counts from a zero of its own.
+    /// Returns this point if it has a date. Within a year of the epoch it is of a clock that was
+    /// never set, or that counts from a zero of its own.
     pub const fn dated(self) -> Option<Self> {
         const YEAR: u64 = 366 * 86_400 * 1_000_000_000;
         if self.0.unsigned_abs() < YEAR { None } else { Some(self) }
@@ -107,9 +107,9 @@ impl Sub for Timestamp {
 /// In UTC, to the nanosecond: `2001-07-24T09:15:30.000000123Z` (RFC 3339).
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // All that 64 bits of nanoseconds hold lies between the years 1677 and 2262.
+        // Nanoseconds in 64 bits cover the years 1677 to 2262.
         let time = jiff::Timestamp::from_nanosecond(self.0.into()).unwrap_or_default();
-        // What is not to be aligned needs no text of its own first.
+        // A time without alignment needs no text of its own first.
         if f.width().is_none() && f.precision().is_none() {
             return write!(f, "{time:.9}");
         }
@@ -117,18 +117,18 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// As RFC 3339 has it, with any offset, to the nanosecond.
+/// Parses RFC 3339, with any offset, to the nanosecond.
 impl std::str::FromStr for Timestamp {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let time: jiff::Timestamp =
-            text.parse().map_err(|_| "a time is written as 2001-07-24T09:15:30Z".to_owned())?;
+            text.parse().map_err(|_| "write a time as 2001-07-24T09:15:30Z".to_owned())?;
         let nanos = i64::try_from(time.as_nanosecond());
         nanos.map(Self).map_err(|_| "a time lies between the years 1678 and 2262".to_owned())
     }
 }
 
-/// As it reads.
+/// Read from its text.
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
@@ -136,8 +136,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// A length of time in nanoseconds. It may be negative: captures are not
-/// always in order.
+/// A length of time in nanoseconds. It may be negative, as captures are not always in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span(i64);
 
@@ -147,68 +146,66 @@ impl Span {
     /// The longest span.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// A span of nanoseconds.
+    /// Makes a span of nanoseconds.
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// A span of microseconds.
+    /// Makes a span of microseconds.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// A span of milliseconds.
+    /// Makes a span of milliseconds.
     pub const fn from_millis(millis: i64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// A span of seconds; fractions below a nanosecond are rounded, values out
-    /// of range saturate and NaN is zero.
+    /// Makes a span of seconds. Fractions below a nanosecond are rounded, values out of range
+    /// saturate, and NaN is zero.
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e9).round() as i64)
     }
 
-    /// Nanoseconds.
+    /// Returns nanoseconds.
     pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
-    /// Seconds, as a number.
+    /// Returns seconds, as a number.
     pub fn as_seconds(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// The same as the standard library counts it; nothing where it is below
-    /// zero.
+    /// Converts to the standard library's type; a negative span becomes zero.
     pub const fn to_duration(self) -> std::time::Duration {
         let nanos = if self.0 < 0 { 0 } else { self.0.unsigned_abs() };
         std::time::Duration::from_nanos(nanos)
     }
 
-    /// What the standard library counts, to the longest span there is.
+    /// Converts from the standard library's type, up to the longest span.
     pub fn from_duration(duration: std::time::Duration) -> Self {
         Self(i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX))
     }
 
-    /// This span, or zero where it is negative.
+    /// Returns this span, or zero if it is negative.
     #[must_use]
     pub const fn or_zero(self) -> Self {
         if self.0 < 0 { Self(0) } else { self }
     }
 
-    /// This span as a share of `whole`, between 0 and 1; 0 where `whole` is
-    /// not positive.
+    /// Returns this span as a share of `whole`, between 0 and 1; 0 if `whole` is not positive.
     pub fn share_of(self, whole: Self) -> f64 {
         if whole.0 <= 0 { 0.0 } else { (self.0 as f64 / whole.0 as f64).clamp(0.0, 1.0) }
     }
 
-    /// Each of so many equal parts of it; zero of none.
+    /// Divides the span into this many equal parts; zero for no parts.
     #[must_use]
     pub fn part_of(self, parts: u64) -> Self {
         self / i64::try_from(parts).unwrap_or(i64::MAX)
     }
 
-    /// This span times a factor, rounded.
+    /// Multiplies the span by a factor, rounded.
     #[must_use]
     #[inline]
     pub fn scaled(self, factor: f64) -> Self {
@@ -281,15 +278,14 @@ impl Serialize for Span {
     }
 }
 
-/// From seconds, as it is written.
+/// Read from seconds, as written.
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         f64::deserialize(deserializer).map(Self::from_seconds)
     }
 }
 
-/// Three figures and the unit that suits: `7 µs`, `117.7 ms`, `2.02 s`,
-/// `15 min 3 s`.
+/// Three figures and a fitting unit: `7 µs`, `117.7 ms`, `2.02 s`, `15 min 3 s`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };

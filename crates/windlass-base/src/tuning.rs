@@ -144,11 +144,11 @@ pub enum Stack {
     /// Its packets do not show it.
     #[default]
     Unknown,
-    /// That of Linux.
+    /// Linux.
     Linux,
-    /// That of Apple's systems, which FreeBSD's resembles.
+    /// Apple's systems, whose stack resembles FreeBSD's.
     Apple,
-    /// That of Windows.
+    /// Windows.
     Windows,
     /// A small stack with lwIP's hop limit.
     Lwip,
@@ -225,7 +225,7 @@ impl Instructions {
     pub fn settings(&self) -> Vec<&'static SystemSetting> {
         let of = SETTINGS.iter().filter(|one| Some(one.tuning) == self.tuning);
         let mut all: Vec<&SystemSetting> = of.filter(|one| one.system.may_run(self.host)).collect();
-        // It is stable: what is as likely stays in the order of the table.
+        // The sort is stable: equally likely systems keep the order of the table.
         all.sort_by_key(|one| self.rank(one.system));
         all
     }

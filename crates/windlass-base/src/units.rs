@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::Span;
 use crate::digits::{grouped, significant};
 
-/// The whole part of a number: zero where it is below that or no number, and the most that
-/// there is where it is beyond.
+/// Returns the whole part of a number. Negative numbers and NaN become zero, and numbers out of
+/// range the largest one.
 #[expect(clippy::cast_sign_loss, reason = "a cast from a float saturates")]
 pub const fn whole_part(number: f64) -> u64 {
     number as u64
@@ -27,18 +27,17 @@ impl Bytes {
     /// No bytes.
     pub const ZERO: Self = Self(0);
 
-    /// This many bytes.
+    /// Makes this many bytes.
     pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The rate of these bytes over `span`; zero where the span is not
-    /// positive.
+    /// Returns the rate of these bytes over `span`; zero if the span is not positive.
     pub fn per(self, span: Span) -> Rate {
         let seconds = span.as_seconds();
         if seconds > 0.0 {
@@ -89,47 +88,47 @@ impl fmt::Display for Bytes {
 pub struct Rate(f64);
 
 impl Rate {
-    /// Nothing at all.
+    /// No data at all.
     pub const ZERO: Self = Self(0.0);
 
-    /// A rate in bytes per second; what is negative or not a number is zero.
+    /// Makes a rate in bytes per second; a negative value or NaN becomes zero.
     pub fn from_bytes_per_second(rate: f64) -> Self {
         if rate.is_finite() && rate > 0.0 { Self(rate) } else { Self(0.0) }
     }
 
-    /// A rate in bits per second.
+    /// Makes a rate in bits per second.
     pub fn from_bits_per_second(rate: f64) -> Self {
         Self::from_bytes_per_second(rate / 8.0)
     }
 
-    /// Bytes per second.
+    /// Returns bytes per second.
     pub const fn bytes_per_second(self) -> f64 {
         self.0
     }
 
-    /// Bits per second.
+    /// Returns bits per second.
     pub fn bits_per_second(self) -> f64 {
         self.0 * 8.0
     }
 
-    /// This rate, to be read in bits per second.
+    /// Returns this rate for display in bits per second.
     pub const fn in_bits(self) -> BitRate {
         BitRate(self)
     }
 
-    /// The lesser of two rates.
+    /// Returns the lesser of two rates.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
         Self(self.0.min(other.0))
     }
 
-    /// The greater of two rates.
+    /// Returns the greater of two rates.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
     }
 
-    /// The time that `bytes` take at this rate; the longest span at rate zero.
+    /// Returns the time that `bytes` take at this rate; the longest span at rate zero.
     pub fn time_for(self, bytes: Bytes) -> Span {
         if self.0 > 0.0 { Span::from_seconds(bytes.get() as f64 / self.0) } else { Span::MAX }
     }
@@ -142,7 +141,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A number with three figures, and the prefix that suits before its unit.
+/// Formats a number with three figures, and a fitting prefix before its unit.
 pub(crate) fn with_prefix(number: f64, unit: &str) -> String {
     let (scale, prefix) = match number {
         ..999.5 => (1.0, ""),
@@ -153,9 +152,8 @@ pub(crate) fn with_prefix(number: f64, unit: &str) -> String {
     format!("{} {prefix}{unit}", significant(number / scale))
 }
 
-/// A unit that rates are read in, where somebody wants to compare them at a glance:
-/// those of `iperf -f`, whose bits are counted in thousands and whose bytes in units of
-/// 1,024.
+/// A unit of rates, for comparisons at a glance: those of `iperf -f`, whose bits come in thousands
+/// and whose bytes in units of 1,024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateUnit {
     /// 1,000 bits.
@@ -173,7 +171,7 @@ pub enum RateUnit {
 }
 
 impl RateUnit {
-    /// A rate in this unit, with three figures at the least: `941 Mbit/s`, `0.94 Gbit/s`.
+    /// Formats a rate in this unit, with at least three figures: `941 Mbit/s`, `0.94 Gbit/s`.
     pub fn read(self, rate: Rate) -> String {
         let (bytes, name) = match self {
             Self::Kilobits => (1e3 / 8.0, "kbit/s"),
@@ -193,7 +191,7 @@ impl RateUnit {
     }
 }
 
-/// A [`Rate`] that reads in bits per second: `198.4 kbit/s`.
+/// A [`Rate`] that is displayed in bits per second: `198.4 kbit/s`.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct BitRate(Rate);
 

@@ -1,39 +1,38 @@
-//! Values as people write them on a command line: sizes, times, rates, shares
-//! and ranges of packets.
+//! Reads values of a command line: sizes, times, rates, shares and ranges of packets.
 //!
-//! A bare number is bytes, seconds, or bits per second, as iperf3, ping and curl have it; `b` is a
-//! bit and `B` a byte. Files and conditions name the unit of each time and rate, as a guess there
+//! A bare number is bytes, seconds, or bits per second, as with iperf3, ping and curl; `b` is a bit
+//! and `B` a byte. Files and conditions must name the unit of each time and rate, as a guess there
 //! could be wrong by a thousand. The message of each error says what is allowed.
 
 use crate::{Bytes, Rate, Span, whole_part};
 
-/// How sizes are written, for help texts.
+/// Forms of a size, for help texts.
 pub const BYTES_HELP: &str = "2920, 2920B, 56kB (1000s), 64KiB or 64k (1024s)";
-/// How times are written, for help texts.
+/// Forms of a time, for help texts.
 pub const SPAN_HELP: &str = "117695us, 2.55ms, 0.5s, 2m or 2min, 1h";
-/// How rates are written, for help texts.
+/// Forms of a rate, for help texts.
 pub const RATE_HELP: &str = "10MB/s, 1MiB/s, 100mbit or 100M, 1gbit, 1Gb/s, 56kbps";
-/// How shares are written, for help texts.
+/// Forms of a share, for help texts.
 pub const SHARE_HELP: &str = "3.7% or 0.037";
 
-/// The largest size that is taken: 1 PB. No window or buffer comes near, and
-/// every law still gives an answer that its types can hold.
+/// Largest size accepted: 1 PB. No window or buffer comes near, and the results of every law still
+/// fit their types.
 const MAX_BYTES: f64 = 1e15;
-/// The longest time that is taken: ten days.
+/// Longest time accepted: ten days.
 const LONGEST: f64 = 864_000.0;
-/// The highest rate that is taken: 10 TB/s.
+/// Highest rate accepted: 10 TB/s.
 const FASTEST: f64 = 1e13;
-/// The lowest rate that is taken: 1 bit/s.
+/// Lowest rate accepted: 1 bit/s.
 const SLOWEST: f64 = 0.125;
 
-/// A size: a number with `B`, `kB`, `MB`, `GB` (1000s) or `KiB`, `MiB`, `GiB`
-/// (1024s). Without a unit it is bytes, and a bare `k`, `M` or `G` is 1024s, as
-/// iperf and socket options count windows.
+/// Parses a size: a number with `B`, `kB`, `MB`, `GB` (1000s) or `KiB`, `MiB`, `GiB` (1024s).
+/// Without a unit it is bytes. A bare `k`, `M` or `G` is 1024s, as for windows in iperf and in
+/// socket options.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed forms if `text` has none of them.
 pub fn bytes(text: &str) -> Result<Bytes, String> {
-    let allowed = || format!("a size is written as {BYTES_HELP}");
+    let allowed = || format!("write a size as {BYTES_HELP}");
     let (number, unit) = split(text).ok_or_else(allowed)?;
     // A `b` would be bits, and no size is written in bits.
     let (prefix, thousand) = match unit.strip_suffix('B') {
@@ -51,52 +50,52 @@ pub fn bytes(text: &str) -> Result<Bytes, String> {
         _ => return Err(allowed()),
     };
     if power == 0 && number.fract() != 0.0 {
-        return Err(format!("there is no part of a byte; {}", allowed()));
+        return Err(format!("a size is a whole number of bytes; {}", allowed()));
     }
     let scale = thousand.powi(power);
     let bytes = (number * scale).round();
     if bytes < 1.0 {
-        return Err("a size here is one byte at least".to_owned());
+        return Err("the minimum size is 1 byte".to_owned());
     }
     if bytes > MAX_BYTES {
-        return Err("a size here is at most 1000000GB".to_owned());
+        return Err("the maximum size is 1000000GB".to_owned());
     }
     Ok(Bytes::new(whole_part(bytes)))
 }
 
 /// Returns what is allowed for a time.
 fn allowed_spans() -> String {
-    format!("a time is written with its unit, as {SPAN_HELP}")
+    format!("write a time with its unit, as {SPAN_HELP}")
 }
 
 /// Returns what is allowed for a rate.
 fn allowed_rates() -> String {
-    format!("a rate is written with its unit, as {RATE_HELP}")
+    format!("write a rate with its unit, as {RATE_HELP}")
 }
 
-/// A time that names its unit.
+/// Parses a time that names its unit.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed forms if `text` has none of them.
 pub fn span_with_unit(text: &str) -> Result<Span, String> {
     let has_unit = text.trim_end().ends_with(char::is_alphabetic);
     if has_unit { span(text) } else { Err(allowed_spans()) }
 }
 
-/// A rate that names its unit.
+/// Parses a rate that names its unit.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed forms if `text` has none of them.
 pub fn rate_with_unit(text: &str) -> Result<Rate, String> {
     let has_unit = ["bit", "/s", "ps"].iter().any(|unit| text.trim_end().ends_with(unit));
     if has_unit { rate(text) } else { Err(allowed_rates()) }
 }
 
-/// A time: a number with `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, or `h`. Without a unit it is
-/// seconds.
+/// Parses a time: a number with `ns`, `us` or `µs`, `ms`, `s`, `m` or `min`, or `h`. Without a unit
+/// it is seconds.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed forms if `text` has none of them.
 pub fn span(text: &str) -> Result<Span, String> {
     let allowed = || format!("{}; a bare number is seconds", allowed_spans());
     let (number, unit) = split(text).ok_or_else(allowed)?;
@@ -112,34 +111,34 @@ pub fn span(text: &str) -> Result<Span, String> {
     };
     let span = Span::from_seconds((number * scale).min(LONGEST * 2.0));
     if span <= Span::ZERO {
-        return Err("a time here is 1ns at least".to_owned());
+        return Err("the minimum time is 1ns".to_owned());
     }
     if span.as_seconds() > LONGEST {
-        return Err("a time here is at most 240h".to_owned());
+        return Err("the maximum time is 240h".to_owned());
     }
     Ok(span)
 }
 
-/// A rate: in bytes, `10MB/s` or `1MiB/s`; or in bits, `100mbit`, `1Gb/s`,
-/// `1Gbit/s` or `56kbps`. Only `b` and `B` tell bits from bytes. A bare number, and one with `k`,
-/// `M`, `G` or `T` alone, is bits per second.
+/// Parses a rate: in bytes, `10MB/s` or `1MiB/s`; or in bits, `100mbit`, `1Gb/s`, `1Gbit/s` or
+/// `56kbps`. Only `b` and `B` tell bits from bytes. A bare number, and one with `k`, `M`, `G` or
+/// `T` alone, is bits per second.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed forms if `text` has none of them.
 pub fn rate(text: &str) -> Result<Rate, String> {
     let allowed = || format!("{}; a bare number is bit/s", allowed_rates());
     let (number, unit) = split(text).ok_or_else(allowed)?;
     let rate = number * rate_unit(unit).ok_or_else(allowed)?;
     if rate < SLOWEST {
-        return Err("a rate here is 1bit/s at least".to_owned());
+        return Err("the minimum rate is 1bit/s".to_owned());
     }
     if rate > FASTEST {
-        return Err("a rate here is at most 10000GB/s".to_owned());
+        return Err("the maximum rate is 10000GB/s".to_owned());
     }
     Ok(Rate::from_bytes_per_second(rate))
 }
 
-/// The bytes per second of one unit.
+/// Returns the bytes per second of one unit.
 fn rate_unit(unit: &str) -> Option<f64> {
     let (prefix, of) = match unit.strip_suffix("/s").or_else(|| unit.strip_suffix("ps")) {
         Some(per_second) => {
@@ -166,13 +165,13 @@ fn rate_unit(unit: &str) -> Option<f64> {
     Some(scale * of)
 }
 
-/// A share of a whole above nothing: `3.7%`, or `0.037`. A bare number of 1 or
-/// more is refused: it is a percentage that lost its sign as often as not.
+/// Parses a share of a whole above zero: `3.7%`, or `0.037`. A bare number of 1 or more is refused,
+/// as it is often a percentage that lost its sign.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed forms if `text` has none of them.
 pub fn share(text: &str) -> Result<f64, String> {
-    let allowed = || format!("a share is written as {SHARE_HELP}");
+    let allowed = || format!("write a share as {SHARE_HELP}");
     let (number, unit) = split(text).ok_or_else(allowed)?;
     let share = match unit {
         "%" => number / 100.0,
@@ -180,18 +179,17 @@ pub fn share(text: &str) -> Result<f64, String> {
         "" => return Err(format!("write {number}% for a percentage, or a share below 1")),
         _ => return Err(allowed()),
     };
-    // The laws square a share, so what is smaller than this is nothing.
+    // The laws square a share, so a smaller one becomes zero.
     if share < 1e-15 {
-        return Err("a share here is more than nothing".to_owned());
+        return Err("a share is more than 0%".to_owned());
     }
     if share > 1.0 {
-        return Err("a share is at most 100%".to_owned());
+        return Err("the maximum share is 100%".to_owned());
     }
     Ok(share)
 }
 
-/// Packet numbers from the first to the last, both included, as Wireshark
-/// counts them: from 1.
+/// Packet numbers from the first to the last, both included, as in Wireshark: from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketRange {
     /// The first packet.
@@ -207,12 +205,12 @@ impl PacketRange {
     }
 }
 
-/// A range of packets: `10..20`, `10..`, `..20`, or `10` alone.
+/// Parses a range of packets: `10..20`, `10..`, `..20`, or `10` alone.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed forms if `text` has none of them.
 pub fn packets(text: &str) -> Result<PacketRange, String> {
-    let allowed = || "packets are written as 10..20, 10.., ..20 or 10, from 1".to_owned();
+    let allowed = || "write packets as 10..20, 10.., ..20 or 10, from 1".to_owned();
     let number = |text: &str| match text.parse::<u64>() {
         Ok(number) if number > 0 && !text.starts_with('+') => Ok(number),
         _ => Err(allowed()),
@@ -235,9 +233,8 @@ pub fn packets(text: &str) -> Result<PacketRange, String> {
     }
 }
 
-/// The number at the start of `text`, and the unit after it. Digits may be
-/// grouped with `_` or `,` between them, as this program prints them; a unit
-/// may stand apart.
+/// Returns the number at the start of `text`, and the unit after it. Digits may be grouped with `_`
+/// or `,` between them, as this program prints them, and a unit may stand apart.
 fn split(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let end = text

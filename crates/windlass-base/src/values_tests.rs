@@ -1,4 +1,4 @@
-//! Values: the forms that are taken, the forms that are not, and back again.
+//! Values: accepted forms, refused forms, and formatted values read back.
 
 use proptest::prelude::*;
 
@@ -40,7 +40,7 @@ fn sizes_in_1000s_and_1024s() {
     ] {
         assert!(bytes(text).is_err(), "{text}");
     }
-    assert_eq!(bytes("many").unwrap_err(), format!("a size is written as {BYTES_HELP}"));
+    assert_eq!(bytes("many").unwrap_err(), format!("write a size as {BYTES_HELP}"));
 }
 
 #[test]
@@ -141,7 +141,7 @@ proptest! {
 
     #[test]
     fn an_exact_time_reads_back(nanos in 1_i64..864_000_000_000_000) {
-        let text = crate::figures::Exact(Span::from_nanos(nanos)).to_string();
+        let text = crate::figures::ExactSpan(Span::from_nanos(nanos)).to_string();
         // A time in seconds has 15 digits, as many as a float holds.
         prop_assert!((span(&text).unwrap().as_nanos() - nanos).abs() <= 1, "{}", text);
     }

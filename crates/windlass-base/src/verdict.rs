@@ -1,68 +1,67 @@
-//! What a transfer's time comes to: the limit that cost most of it, the law that
-//! predicts the rate, and what to change.
+//! The verdict on a transfer: the limit that cost most of its time, the law that predicts the rate,
+//! and what to change.
 //!
-//! Captures and live transfers come to the same verdicts in the same words.
+//! Captures and live transfers get the same verdicts in the same words.
 //! Units are in the names of the JSON's fields.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use windlass_macros::Named;
 
-use crate::thresholds::{ESTIMATE_ERROR, TELLING_BOUND};
+use crate::thresholds::{A_TENTH_MORE, ESTIMATE_ERROR, TELLING_BOUND};
 use crate::tuning::{Instructions, Tuning};
 use crate::{Cause, Limit, Rate, Sentence, sentence};
 
-/// What a transfer's timeline comes to.
+/// The verdict on a transfer.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdict {
     /// The limit that cost most time, and its reason.
     #[serde(flatten)]
     pub cause: Cause,
-    /// The causes of which it is one, where what was measured cannot tell them apart, the
-    /// likelier first: the named one, or several where the named one is unknown. Else none.
+    /// The causes that the figures cannot tell apart, the likelier first: with the named one among
+    /// them, or several if the named one is unknown. Empty otherwise.
     pub between: Vec<Cause>,
-    /// The share of the transfer's time that it cost, for this reason.
+    /// Share of the transfer's time that this cause cost.
     pub share: f64,
-    /// The share that the limit cost for all of its reasons.
+    /// Share that the limit cost for all of its reasons.
     pub limit_share: f64,
     /// The limit in a sentence.
     pub sentence: Sentence,
-    /// Where it shows.
+    /// Evidence of the limit.
     pub evidence: Vec<Evidence>,
     /// The law that predicts the rate.
     pub law: Option<Law>,
     /// The rate by that law.
     pub predicted_bytes_per_second: Option<Rate>,
-    /// The rate that was measured.
+    /// The measured rate.
     pub measured_bytes_per_second: Rate,
-    /// The limit that cost most time after this one.
+    /// The limit with the second-largest cost in time.
     pub next: Option<Limit>,
-    /// What to change.
+    /// Changes that would lift the rate.
     pub remedies: Vec<Remedy>,
-    /// How sure this is.
+    /// Confidence in the verdict.
     pub confidence: Confidence,
-    /// What weakens it, or what the capture cannot tell.
+    /// Caveats that weaken the verdict, and questions that the capture leaves open.
     pub caveats: Vec<Caveat>,
 }
 
-/// Where a limit shows.
+/// Evidence of a limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Evidence {
-    /// Packet numbers, as Wireshark counts; none where it was not a capture that
-    /// showed it.
+    /// Packet numbers, as in Wireshark; empty without a capture.
     pub packets: Vec<u64>,
-    /// What they show.
+    /// The meaning of the evidence.
     pub shows: Sentence,
 }
 
-/// A law with the numbers put in.
+/// A law with its numbers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Law {
-    /// Its name, as `windlass law` knows it.
+    /// Its name, as in `windlass law`.
     pub name: &'static str,
     /// Its formula.
     pub formula: &'static str,
-    /// The numbers, by the letters of the formula.
+    /// The numbers, by their letters in the formula.
     pub inputs: Vec<Input>,
 }
 
@@ -75,7 +74,7 @@ pub struct Input {
     pub value: f64,
     /// Its unit.
     pub unit: Unit,
-    /// What it is.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -101,28 +100,38 @@ pub enum Side {
     Sender,
     /// The host or device that receives.
     Receiver,
-    /// What lies between.
+    /// The path between them.
     Path,
 }
 
-/// The law or the figure that a bound of a rate comes from.
+/// The law or the figure behind a bound of a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum BoundSource {
-    /// The fastest that the capture shows of the path, whose capacity it does not show.
+    /// The highest rate on the path in the capture, which does not show the path's capacity.
     Path,
-    /// The receiver's window, once in each round trip.
+    /// The receiver's window, once per round trip.
     Window,
     /// Slow start: the congestion window doubles in each round trip.
     SlowStart,
 }
 
-/// The most that a change can bring.
+/// The upper bound of a change's effect.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// The rate.
     pub rate: Rate,
-    /// Its source; nothing where that is the limit's own law.
+    /// Its source; `None` for the limit's own law.
     pub source: Option<BoundSource>,
+}
+
+impl Bound {
+    /// Returns it with the margin of a promise: the rate and the round trip of one transfer differ
+    /// by as much from those of the next.
+    #[must_use]
+    pub fn with_margin(self) -> Self {
+        let rate = self.rate.bytes_per_second() * A_TENTH_MORE.get();
+        Self { rate: Rate::from_bytes_per_second(rate), ..self }
+    }
 }
 
 impl From<Rate> for Bound {
@@ -131,54 +140,54 @@ impl From<Rate> for Bound {
     }
 }
 
-/// The change that is needed after another, and the promise of both together.
+/// The change that is needed after another, and the effect of both together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SecondChange {
-    /// The change, as `windlass explain --what-if` takes it.
+    /// The change, in the form of `windlass explain --what-if`.
     pub what_if: String,
-    /// The rate to expect with both.
+    /// Expected rate with both.
     #[serde(flatten, serialize_with = "serialize_estimate")]
     pub expected_bytes_per_second: Option<Rate>,
-    /// The most that both can bring, where no rate is to be expected.
+    /// Upper bound of the rate with both, if no rate is expected.
     pub at_most_bytes_per_second: Option<Rate>,
-    /// The source of that bound.
+    /// Source of that bound.
     pub at_most_by: Option<BoundSource>,
 }
 
 /// A change that would lift the rate.
 #[derive(Clone, Debug, Serialize)]
 pub struct Remedy {
-    /// Who has to change it.
+    /// The side that has to change it.
     pub side: Side,
-    /// What to do.
+    /// The action to take.
     pub action: Sentence,
-    /// Settings that do it; none where no setting does.
+    /// Settings for it; none if no setting does it.
     pub how: Instructions,
     /// The value to set.
     pub value: Option<f64>,
     /// Its unit.
     pub unit: Option<Unit>,
-    /// The same as `windlass explain --what-if` takes it, as `window=65535`; nothing where
-    /// that knows no such change.
+    /// The change in the form of `windlass explain --what-if`, as `window=65535`; `None` if that
+    /// has no such change.
     pub what_if: Option<String>,
-    /// The rate to expect then.
+    /// Expected rate after the change.
     #[serde(flatten, serialize_with = "serialize_estimate")]
     pub expected_bytes_per_second: Option<Rate>,
-    /// The most that the law allows then, where nothing that was measured shows that the path
-    /// carries as much; nothing where a rate is expected, or no law bounds it.
+    /// Upper bound of the rate by the law, if no measurement shows that the path carries as much;
+    /// `None` if a rate is expected, or no law bounds it.
     pub at_most_bytes_per_second: Option<Rate>,
-    /// The source of that bound; nothing where there is none, or where it is the limit's own law.
+    /// Source of that bound; `None` without a bound, or for the limit's own law.
     pub at_most_by: Option<BoundSource>,
-    /// The limit that holds the transfer then.
+    /// The limit after the change.
     pub then: Option<Limit>,
-    /// The change for that limit, where both together bring more; else nothing.
+    /// The change for that next limit, if both together bring more.
     pub second: Option<SecondChange>,
 }
 
-/// Writes an estimate with its error.
+/// Serialises an estimate with its error.
 ///
 /// # Errors
-/// Fails where the serializer does.
+/// Fails if the serializer fails.
 pub fn serialize_estimate<S: Serializer>(
     expected: &Option<Rate>,
     serializer: S,
@@ -190,22 +199,21 @@ pub fn serialize_estimate<S: Serializer>(
 }
 
 impl Remedy {
-    /// Returns it with the settings of a kind of change.
+    /// Adds the settings of a kind of change.
     #[must_use]
     pub fn set_by(mut self, tuning: Tuning) -> Self {
         self.how.tuning = Some(tuning);
         self
     }
 
-    /// In place of what it promises, where it promises something, says that it is no more than
-    /// `most`.
+    /// Replaces an expected rate, if there is one, by the bound `most`.
     pub fn promise_at_most(&mut self, most: impl Into<Bound>) {
         if self.expected_bytes_per_second.is_some() {
             self.set_bound(most);
         }
     }
 
-    /// Promises no more than this bound.
+    /// Sets a bound in place of an expected rate.
     pub fn set_bound(&mut self, most: impl Into<Bound>) {
         let Bound { rate, source } = most.into();
         self.expected_bytes_per_second = None;
@@ -214,14 +222,14 @@ impl Remedy {
         (self.then, self.second) = (None, None);
     }
 
-    /// Promises this rate, and the limit that holds the transfer then stays.
+    /// Sets an expected rate in place of a bound. The limit after the change stays.
     pub fn set_expected(&mut self, rate: Rate) {
         self.expected_bytes_per_second = Some(rate);
         self.at_most_bytes_per_second = None;
         self.at_most_by = None;
     }
 
-    /// Takes back what it promises, where it promises something, and says so.
+    /// Removes the expected rate, if there is one, and says so.
     pub fn promise_nothing(&mut self) {
         let expected = self.expected_bytes_per_second.take();
         self.at_most_by = None;
@@ -232,16 +240,16 @@ impl Remedy {
     }
 }
 
-/// Returns whether a bound tells the reader something: that is not so far above the measured rate
-/// that anything may come of the change.
+/// Returns whether a bound tells the reader something: a bound far above the measured rate does
+/// not.
 pub fn is_telling(most: Rate, measured: Rate) -> bool {
     most.bytes_per_second() <= measured.bytes_per_second() * TELLING_BOUND.get()
 }
 
-/// How sure a verdict is.
+/// Confidence in a verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Named)]
 pub enum Confidence {
-    /// The capture tells too little.
+    /// The capture shows too little.
     #[default]
     Low,
     /// Something is missing, or another limit is close.
@@ -250,21 +258,21 @@ pub enum Confidence {
     High,
 }
 
-/// A law that is off by more than this factor makes its verdict doubtful: medians of
-/// windows and waits, taken alone, miss a rate that both make by up to that much.
+/// Factor of a law's error that makes its verdict doubtful: medians of windows and waits, taken
+/// alone, miss a rate that both determine by up to that much.
 const DOUBTFUL: f64 = 1.5;
 
-/// By more than this, improbable.
+/// Factor of a law's error that makes its verdict improbable.
 const IMPROBABLE: f64 = 4.0;
 
 impl Confidence {
-    /// How sure a verdict can be whose law predicts this rate.
+    /// Returns the confidence in a verdict whose law predicts this rate.
     pub fn by_prediction(predicted: Option<Rate>, measured: Rate) -> Self {
         Self::by_prediction_within(predicted, measured, 1.0)
     }
 
-    /// The same of a law that is known up to this factor only, 1 or more. That excuses a
-    /// rate that is far off, but makes nobody sure.
+    /// Returns the confidence if the law is known only up to this factor, 1 or more. That excuses a
+    /// large error, but never raises the confidence.
     pub fn by_prediction_within(predicted: Option<Rate>, measured: Rate, error_bar: f64) -> Self {
         let (Some(predicted), true) = (predicted, measured > Rate::ZERO) else {
             return Self::High;
@@ -281,56 +289,56 @@ impl Confidence {
     }
 }
 
-/// What to change where a queue of the path marks data (ECN), whoever tells that.
+/// Advice against a queue of the path that marks data (ECN), for captures and live transfers.
 pub const AGAINST_MARKS: &str = "give the line behind that queue less to carry, or more rate; where \
                                  that is not full, its queue marks too soon (on Linux, tc -s qdisc \
                                  shows how much it marks, and from which wait on)";
 
-/// What weakens a verdict.
+/// A caveat of a verdict.
 #[derive(Clone, Debug, Serialize)]
 pub struct Caveat {
     /// Its stable name.
     pub id: CaveatId,
-    /// What it means, and which capture would tell.
+    /// Its meaning, and the capture that would answer it.
     pub text: Sentence,
 }
 
-/// The name of what weakens a verdict.
+/// Name of a caveat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum CaveatId {
     /// Only one direction was captured.
     OneSided,
-    /// A device on the way gives other sequence numbers, and both sides were captured.
+    /// A device on the path rewrites sequence numbers, and both sides were captured.
     SequenceRewritten,
-    /// The times are none of a network.
+    /// The times are not those of a network.
     MadeUpTimes,
     /// ACKs without data were left out of the capture.
     AcksMissing,
-    /// The handshake was not captured whole.
+    /// The handshake is incomplete in the capture.
     NoHandshake,
-    /// The window scale is not known.
+    /// The window scale is unknown.
     ScaleUnknown,
-    /// The capture was taken away from the sender.
+    /// The capture was not taken at the sender.
     TakenAtReceiver,
     /// A proxy may answer in a host's place (RFC 3135).
     SplitConnection,
-    /// It is one of several paths of a connection (RFC 8684).
+    /// The connection is one of several paths (MPTCP, RFC 8684).
     Multipath,
     /// The round trip stays within one machine or one switch.
     Local,
-    /// Packets that passed are not in the capture.
+    /// Some packets are missing from the capture.
     PacketsMissing,
-    /// The capture's writer says that it lost packets.
+    /// The capture's writer reports drops.
     CaptureDrops,
     /// The capture holds parts of the conversation.
     Fragments,
     /// The capture's clock moves in large steps.
     CoarseClock,
-    /// The capture's clock was set, or is another one for each direction.
+    /// The capture's clock was set, or each direction has its own.
     Clock,
     /// The network delivered packets twice.
     DuplicatedByNetwork,
-    /// Packets are in the capture twice.
+    /// Packets were captured twice.
     CapturedTwice,
     /// Segments are larger than any on the wire.
     SuperPackets,
@@ -338,24 +346,24 @@ pub enum CaveatId {
     AckLoss,
     /// Data may have been lost, or ACKs.
     DataOrAcks,
-    /// The path changes the order of segments.
+    /// The path reorders segments.
     Reordering,
-    /// The sender takes ACKs that tell of copies for signs of a loss.
+    /// The sender takes ACKs of duplicates for signs of a loss.
     CopiesOfCopies,
     /// Segments arrived with a wrong checksum, and were dropped.
     DamagedSegments,
     /// The sender's retransmission timer is shorter than the path's round trip.
     FastTimer,
-    /// The sender's retransmission timer is slow.
+    /// The sender's retransmission timer is too long.
     SlowTimer,
     /// The capture ended before the last data was acknowledged.
     Unanswered,
-    /// The receiver offers small pieces of its window (RFC 9293 section 3.8.6.2.2).
+    /// The receiver announces small increments of its window (RFC 9293 section 3.8.6.2.2).
     SillyWindow,
     /// There are few segments.
     Short,
     /// A program, or something else with a pace of its own, may set the rate.
     OtherPace,
-    /// The report's own figures refuted what it looked like at first.
+    /// The report's own figures contradict the first conclusion.
     Contradiction,
 }

@@ -1,18 +1,18 @@
 //! Prints a line for the largest connection of each capture: its verdict, confidence, share,
-//! rate and the rates that its remedies promise by law. What two trees print of the same captures
-//! is compared with `diff`.
+//! rate and the rates that its remedies promise by law. Compare the output of two source trees with
+//! `diff`.
 //!
 //!     cargo run --release -p windlass-capture --example verdicts -- tests/corpus/*.pcap.gz
 //!
-//! With `--each-threshold` first, each line of the table of thresholds is put at 0.8 and at 1.2 of
-//! its value, one at a time, and a row says how many captures have another cause, another
-//! confidence, or another promise then (crates/windlass-trace/notes.md keeps what it printed).
+//! With `--each-threshold` first, each threshold of the table is set to 0.8 and to 1.2 times its
+//! value, one at a time. A row counts the captures whose cause, confidence, or promise changes
+//! (crates/windlass-trace/notes.md has the output).
 //!
-//! With `--facts` first, each line has all facts in the place of rates, as `name=value`.
+//! With `--facts` first, each line has all facts as `name=value`, instead of the rates.
 //!
-//! A file called `LIST` has a line for each capture of its folder: the file, a tab, and the
-//! verdicts that are right as a pattern of the shell. Then each line begins with `right` or
-//! `wrong`, and a summary follows.
+//! A file named `LIST` has a line for each capture of its folder: the file, a tab, and the right
+//! verdicts as a shell pattern. Each output line then begins with `right` or `wrong`, and a summary
+//! follows.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,10 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use windlass_base::Cause;
-use windlass_base::thresholds::{self, Line, Unit};
-use windlass_capture::{Read, Reading, read};
+use windlass_base::thresholds::{self, Line, ThresholdUnit};
+use windlass_capture::{ReadCapture, ReadSettings, read};
 use windlass_trace::report::{Remedy, Verdict};
-use windlass_trace::{Analysis, Keep, Reasons, Transfer, WhichWaits};
+use windlass_trace::{Analysis, Keep, Reasons, Transfer, WaitSelection};
 use windlass_wire::{ConnectionFilter, PacketRange};
 
 fn main() {
@@ -84,9 +84,9 @@ fn each_threshold() {
             let count = |value: f64| if factor < 1.0 { value.floor() } else { value.ceil() };
             let least = if factor < 1.0 { value - 1.0 } else { value + 1.0 };
             let other = match unit {
-                Unit::Count if count(value * factor) == value => least,
-                Unit::Count => count(value * factor),
-                Unit::Ratio | Unit::Seconds => value * factor,
+                ThresholdUnit::Count if count(value * factor) == value => least,
+                ThresholdUnit::Count => count(value * factor),
+                ThresholdUnit::Ratio | ThresholdUnit::Seconds => value * factor,
             };
             let now = thresholds::overriding(name, other, judge);
             differences(&usual, &now)
@@ -95,7 +95,7 @@ fn each_threshold() {
             .map(|[causes, confidences, promises]| format!("{causes}, {confidences}, {promises}"));
         println!(
             "| `{name}` | {value}{} | {low} | {high} |",
-            if unit == Unit::Seconds { " s" } else { "" }
+            if unit == ThresholdUnit::Seconds { " s" } else { "" }
         );
     }
 }
@@ -117,7 +117,7 @@ fn differences(usual: &[Option<Verdict>], now: &[Option<Verdict>]) -> [u64; 3] {
     found
 }
 
-/// The captures that an argument names, with the verdicts that are right where a list has them.
+/// Returns the captures that an argument names, with the right verdicts if a list has them.
 fn captures(argument: &Path) -> Vec<(PathBuf, Option<String>)> {
     if argument.file_name().is_none_or(|name| name != "LIST") {
         return vec![(argument.to_owned(), None)];
@@ -132,11 +132,11 @@ fn captures(argument: &Path) -> Vec<(PathBuf, Option<String>)> {
     rows.collect()
 }
 
-/// The largest connection, and the capture that it was read from.
-fn largest(path: &Path) -> Option<(Transfer, Read)> {
+/// Returns the largest connection, and its capture.
+fn largest(path: &Path) -> Option<(Transfer, ReadCapture)> {
     let mut analysis = Analysis::new(Keep::Largest(1), ());
     let filter = ConnectionFilter::default();
-    let reading = Reading {
+    let reading = ReadSettings {
         file: path,
         filter,
         range: PacketRange::default(),
@@ -149,17 +149,17 @@ fn largest(path: &Path) -> Option<(Transfer, Read)> {
     Some((connections.into_iter().next()?, read))
 }
 
-fn drops(transfer: &Transfer, read: &Read) -> Option<u64> {
+fn drops(transfer: &Transfer, read: &ReadCapture) -> Option<u64> {
     let (began, ended) = transfer.lived();
     read.info().drops_between(began, ended)
 }
 
-fn verdict(transfer: &Transfer, read: &Read) -> Verdict {
+fn verdict(transfer: &Transfer, read: &ReadCapture) -> Verdict {
     transfer.report(|end| read.name(end), drops(transfer, read)).verdict
 }
 
-fn reasons(transfer: &Transfer, read: &Read) -> Reasons {
-    transfer.why(|end| read.name(end), drops(transfer, read), WhichWaits::Costliest(0))
+fn reasons(transfer: &Transfer, read: &ReadCapture) -> Reasons {
+    transfer.why(|end| read.name(end), drops(transfer, read), WaitSelection::Costliest(0))
 }
 
 fn facts(verdict: &Verdict, reasons: &Reasons) -> String {
@@ -194,8 +194,8 @@ fn line(verdict: &Verdict) -> String {
     )
 }
 
-/// Returns whether `text` is what a pattern of the shell stands for: `*` is anything, and `@(a|b)`
-/// is one of `a` and `b`, which may be patterns themselves.
+/// Returns whether `text` matches a shell pattern. `*` matches anything, and `@(a|b)` matches `a`
+/// or `b`, which may be patterns themselves.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return text.is_empty() };
     if let Some(group) = pattern.strip_prefix("@(") {

@@ -1,4 +1,4 @@
-//! Reading a capture: from a file or a pipe to the segments that are wanted.
+//! Reading of a capture: from a file or a pipe to the wanted segments.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 use windlass_base::{Failure, Span, Timestamp};
-use windlass_wire::passed::{Kind, Passed};
+use windlass_wire::passed::{SkippedKind, SkippedPackets};
 use windlass_wire::{
     Capture, CaptureInfo, ConnectionFilter, Endpoint, Host, Observer, PacketRange, Segment,
     Segments,
@@ -14,56 +14,56 @@ use windlass_wire::{
 
 use crate::input::{Archive, Input, InputError, Members, Name, STANDARD_INPUT, Sha256};
 
-/// How a capture is to be read.
+/// Settings for reading a capture.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
-    /// The file, or `-`; a member of an archive as `ARCHIVE::MEMBER`.
+pub struct ReadSettings<'a> {
+    /// File, or `-`; a member of an archive as `ARCHIVE::MEMBER`.
     pub file: &'a Path,
-    /// Which connections to look at.
+    /// Filter of connections.
     pub filter: ConnectionFilter,
-    /// The stretch of the capture to look at.
+    /// Range of the capture.
     pub range: PacketRange,
-    /// Whether to go on reading at the end of the file.
+    /// True if a growing file is followed.
     pub follow: bool,
-    /// The command, for messages.
+    /// The command's verb, for messages.
     pub doing: &'a str,
 }
 
-impl Reading<'_> {
-    /// Whether the capture comes from standard input, which can be read only once.
+impl ReadSettings<'_> {
+    /// Returns whether the source is standard input, which can be read only once.
     pub fn is_stdin(&self) -> bool {
         let file = self.file.as_os_str().as_encoded_bytes();
         file == b"-" || file.starts_with(b"-::")
     }
 
-    /// What to call the capture in messages.
+    /// Returns the name of the capture in messages.
     pub fn name(&self) -> String {
         let is_stdin = self.file == Path::new("-");
         if is_stdin { STANDARD_INPUT.to_owned() } else { self.file.display().to_string() }
     }
 }
 
-/// A capture that has been read.
+/// Capture that has been read.
 #[derive(Debug)]
-pub struct Read {
+pub struct ReadCapture {
     capture: Capture,
-    /// The archive that it is a member of, and its name there.
+    /// Place of the capture in an archive, if it comes from one.
     pub member: Option<Member>,
-    /// What was passed over.
-    pub passed: Passed,
-    /// What is not TCP, by kind; the most frequent first.
-    pub not_tcp_kinds: Vec<Kind>,
-    /// Whether Ctrl-C ended the reading.
+    /// Skipped packets.
+    pub passed: SkippedPackets,
+    /// Packets that are not TCP, by kind; the most frequent first.
+    pub not_tcp_kinds: Vec<SkippedKind>,
+    /// True if Ctrl-C ended the reading.
     pub interrupted: bool,
 }
 
-impl Read {
-    /// What the capture says of itself.
+impl ReadCapture {
+    /// Returns the capture's description of itself.
     pub fn info(&self) -> &CaptureInfo {
         self.capture.info()
     }
 
-    /// The name of an endpoint: the host as the capture writes it.
+    /// Returns the name of an endpoint: the host as the capture writes it.
     pub fn name(&self, end: Endpoint) -> String {
         match end.host {
             Host::Named(_) => format!("{}:{}", self.host(end.host), end.port),
@@ -71,7 +71,7 @@ impl Read {
         }
     }
 
-    /// The name of a host.
+    /// Returns the name of a host.
     pub fn host(&self, host: Host) -> String {
         match host {
             Host::Named(index) => {
@@ -84,43 +84,41 @@ impl Read {
     }
 }
 
-/// Where in an archive a capture was.
+/// Place of a capture in an archive.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// What it is called with its archive: `ARCHIVE::MEMBER`.
+    /// Name with the archive: `ARCHIVE::MEMBER`.
     pub file: String,
-    /// What it is called there.
+    /// Name in the archive.
     pub name: Name,
-    /// The SHA-256 of its bytes as they are in the archive, as far as they could be read, where
-    /// [`Each::digests`] asks for that.
+    /// SHA-256 of the member's bytes as they are in the archive, as far as they could be read.
+    /// Present if [`CaptureReceiver::digests`] asks for it.
     pub sha256: Option<Sha256>,
 }
 
-/// Told now and then how many bytes were taken, and how many there are in all where
-/// that is known.
+/// Callback with the number of bytes taken so far, and the total if known.
 type OnProgress<'a> = dyn FnMut(u64, Option<u64>) + 'a;
 
-/// Opens what is to be read.
-fn open(reading: &Reading<'_>, stop: &Arc<AtomicBool>) -> Result<Input, InputError> {
+/// Opens the input of a reading.
+fn open(reading: &ReadSettings<'_>, stop: &Arc<AtomicBool>) -> Result<Input, InputError> {
     let input = Input::open(reading.file, Arc::clone(stop))?;
     Ok(if reading.follow { input.follow(None) } else { input })
 }
 
-/// Reads a capture to its end, or until `stop` is set. Of an archive it is the member
-/// that is named, or the only one that is a capture.
+/// Reads a capture to its end, or until `stop` is set. From an archive it reads the named member,
+/// or the only one that is a capture.
 ///
-/// `on_progress` is told now and then how many bytes were taken, and how many
-/// there are in all where that is known.
+/// `on_progress` is called now and then with the number of bytes taken, and the total if known.
 ///
 /// # Errors
-/// A [`Failure`] where it cannot be opened or read, is no capture, or is an archive of
+/// A [`Failure`] if the source cannot be opened or read, is not a capture, or is an archive of
 /// several.
 pub fn read<O: Observer>(
-    reading: &Reading<'_>,
+    reading: &ReadSettings<'_>,
     stop: &Arc<AtomicBool>,
     mut on_progress: impl FnMut(u64, Option<u64>),
     observer: &mut O,
-) -> Result<Read, Failure> {
+) -> Result<ReadCapture, Failure> {
     let failed = |error: InputError| error.failure(reading.doing);
     let mut capture = Capture::new();
     let mut segments = Segments::filtered(observer, reading.filter).within(reading.range);
@@ -133,26 +131,26 @@ pub fn read<O: Observer>(
             only.map_err(failed)?
         }
     };
-    Ok(Read::of(capture, segments, member, stop))
+    Ok(ReadCapture::of(capture, segments, member, stop))
 }
 
-/// Reads the one member that is meant, and looks whether there is another.
+/// Reads the one member that is meant, and checks that there is no other.
 fn only<O: Observer>(
     mut members: Members,
     capture: &mut Capture,
     observer: &mut O,
     on_progress: &mut OnProgress<'_>,
 ) -> Result<Option<Member>, InputError> {
-    /// Wants nothing.
-    struct Nobody;
-    impl Observer for Nobody {
+    /// Observer that ignores everything.
+    struct NullObserver;
+    impl Observer for NullObserver {
         fn segment(&mut self, _: &Segment) {}
     }
     let mut first: Option<Name> = None;
     while let Some(member) = members.next() {
         let mut another = Capture::new();
         if let Some(first) = first.clone() {
-            if members.read(&member, &mut another, &mut Nobody, on_progress) {
+            if members.read(&member, &mut another, &mut NullObserver, on_progress) {
                 let (archive, second) = (Box::new(members.finish()), member.name);
                 return Err(InputError::Several { archive, first, second });
             }
@@ -160,7 +158,7 @@ fn only<O: Observer>(
             *capture = another;
             first = Some(member.name);
         } else if another.info().packets > 0 {
-            // A variant of pcap, of which the first records looked sound.
+            // A variant of pcap whose first records looked valid.
             let info = another.info();
             let what = info.damage.as_ref().map_or_else(String::new, |it| it.what.clone());
             let name = members.archive.member(&member.name);
@@ -180,45 +178,44 @@ fn only<O: Observer>(
     }
 }
 
-/// What is done with captures of which there may be several.
-pub trait Each {
-    /// What observes a capture.
+/// Receiver of one or several captures.
+pub trait CaptureReceiver {
+    /// Observer of a capture.
     type Observer: Observer;
 
-    /// They are the members of this archive, of which little is known yet.
+    /// Announces that the captures are the members of this archive, of which little is known yet.
     ///
     /// # Errors
-    /// Where they are not wanted, which ends the reading.
+    /// Returns an error if they are not wanted, which ends the reading.
     fn archive(&mut self, archive: &Archive) -> Result<(), Failure>;
 
-    /// Whether each member is to have a digest of its bytes.
+    /// Returns whether each member gets a digest of its bytes.
     fn digests(&self) -> bool {
         false
     }
 
-    /// What observes the next one, of which [`Each::read`] tells at its end.
+    /// Returns the observer of the next capture, whose end [`CaptureReceiver::read`] reports.
     fn observer(&mut self) -> &mut Self::Observer;
 
-    /// What was observed was no capture after all.
+    /// Discards the observations: the input was not a capture.
     fn forget(&mut self);
 
-    /// The capture was read.
+    /// Receives a capture that was read to its end.
     ///
     /// # Errors
-    /// Where no more are wanted, which ends the reading.
-    fn read(&mut self, read: Read) -> Result<(), Failure>;
+    /// Returns an error if no more are wanted, which ends the reading.
+    fn read(&mut self, read: ReadCapture) -> Result<(), Failure>;
 }
 
 /// Reads a capture, or each one in an archive, one after the other.
 ///
-/// An archive is told of at its end. What was wrong with it stands there, and is no
-/// error.
+/// An archive is returned at its end. Its damage stands there, and is not an error.
 ///
 /// # Errors
-/// As [`read`] has it, but for archives, of which one without a capture is an error; and
-/// what `each` refuses.
-pub fn read_each<E: Each>(
-    reading: &Reading<'_>,
+/// The errors of [`read`], except that several captures are allowed; and errors that `each`
+/// returns.
+pub fn read_each<E: CaptureReceiver>(
+    reading: &ReadSettings<'_>,
     stop: &Arc<AtomicBool>,
     mut on_progress: impl FnMut(u64, Option<u64>),
     each: &mut E,
@@ -236,13 +233,13 @@ pub fn read_each<E: Each>(
         Some(members) if names_member => {
             let member = only(members, &mut capture, &mut segments, &mut on_progress);
             let member = member.map_err(failed)?;
-            let read = Read::of(capture, segments, member, stop);
+            let read = ReadCapture::of(capture, segments, member, stop);
             each.read(read)?;
             return Ok(None);
         }
         Some(members) => members,
         None => {
-            let read = Read::of(capture, segments, None, stop);
+            let read = ReadCapture::of(capture, segments, None, stop);
             each.read(read)?;
             return Ok(None);
         }
@@ -255,7 +252,7 @@ pub fn read_each<E: Each>(
         if members.read(&member, &mut capture, &mut segments, &mut on_progress) {
             let file = members.archive.member(&member.name);
             let member = Some(Member { file, name: member.name, sha256: members.take_digest() });
-            let read = Read::of(capture, segments, member, stop);
+            let read = ReadCapture::of(capture, segments, member, stop);
             each.read(read)?;
         } else if capture.info().packets > 0 {
             each.forget();
@@ -268,8 +265,8 @@ pub fn read_each<E: Each>(
     Ok(Some(archive))
 }
 
-impl Read {
-    /// What `capture` and what was passed over come to.
+impl ReadCapture {
+    /// Returns the result of `capture` and the skipped packets.
     fn of<O: Observer>(
         capture: Capture,
         segments: Segments<&mut O>,
@@ -282,46 +279,46 @@ impl Read {
     }
 }
 
-/// What a capture says of itself, for reports.
+/// Description of a capture, for reports.
 #[derive(Clone, Debug, Serialize)]
 pub struct CaptureFacts {
-    /// What it was read from: a file, or `ARCHIVE::MEMBER`.
+    /// Source: a file, or `ARCHIVE::MEMBER`.
     pub file: String,
-    /// What it is called in the archive that it was read from.
+    /// Name of the member in its archive.
     pub member: Option<String>,
-    /// Its format.
+    /// Format of the capture.
     pub format: String,
-    /// Its packets; for text, its packet lines.
+    /// Number of packets; for text, of packet lines.
     pub packets: u64,
-    /// The link types of its interfaces.
+    /// Link types of the interfaces.
     pub link_types: Vec<String>,
-    /// The first of them.
+    /// First of these link types.
     pub link_type: Option<String>,
-    /// The most bytes that it keeps of a packet.
+    /// Maximum number of bytes kept of a packet.
     pub snap_length: Option<u32>,
-    /// When its first packet came; null where it has no dates.
+    /// Time of the first packet; null in captures without dates.
     pub start_time: Option<Timestamp>,
-    /// When its last packet came.
+    /// Time of the last packet.
     pub end_time: Option<Timestamp>,
-    /// From the first packet to the last.
+    /// Time from the first packet to the last.
     pub duration_seconds: Span,
-    /// Packets that its writer received, where it says so.
+    /// Packets that the capturing program received, if the capture says so.
     pub received: Option<u64>,
-    /// Packets that its writer lost, where it says so.
+    /// Packets that the capturing program lost, if the capture says so.
     pub drops: Option<u64>,
-    /// Packets that were passed over.
-    pub passed_over: Passed,
-    /// Those that are not TCP, by kind; the most frequent first.
-    pub not_tcp_kinds: Vec<Kind>,
-    /// Where it could not be read further.
+    /// Number of skipped packets, by reason.
+    pub passed_over: SkippedPackets,
+    /// Packets that are not TCP, by kind; the most frequent first.
+    pub not_tcp_kinds: Vec<SkippedKind>,
+    /// Damage that ended the reading.
     pub damage: Option<String>,
-    /// Whether Ctrl-C ended the reading before its end.
+    /// True if Ctrl-C ended the reading early.
     pub interrupted: bool,
 }
 
 impl CaptureFacts {
-    /// The facts of a capture that was read from `file`, or from a member of it.
-    pub fn new(file: String, read: &Read) -> Self {
+    /// Returns the facts of a capture that was read from `file`, or from a member of it.
+    pub fn new(file: String, read: &ReadCapture) -> Self {
         let info = read.info();
         let duration = match (info.earliest, info.latest) {
             (Some(first), Some(last)) => last.since(first),

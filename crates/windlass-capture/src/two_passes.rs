@@ -1,40 +1,39 @@
-//! Two passes over a capture: the first tells which connections there are, the
-//! second looks at one of them.
+//! Two passes over a capture: the first finds the connections, the second looks at one of them.
 
 use windlass_base::Failure;
 use windlass_trace::{Analysis, Keep, Notes, Totals, Transfer};
-use windlass_wire::{Observer, Segment, TooBig};
+use windlass_wire::{Observer, PacketTooBig, Segment};
 
-use crate::reading::{Read, Reading};
+use crate::reading::{ReadCapture, ReadSettings};
 
-/// The most segments that are kept of a capture that can be read only once.
+/// Maximum number of segments kept of a capture that can be read only once.
 const MAX_KEPT: usize = 2_000_000;
 
-/// What the first pass found.
+/// Results of the first pass.
 #[derive(Debug)]
 pub struct FirstPass<N> {
-    /// What the capture says of itself.
-    pub read: Read,
-    /// The connections that were to be kept.
+    /// The capture's description of itself.
+    pub read: ReadCapture,
+    /// Connections that were kept.
     pub connections: Vec<Transfer>,
-    /// What all connections come to.
+    /// Totals of all connections.
     pub totals: Totals,
-    /// The notes on them.
+    /// Notes on the connections.
     pub notes: N,
-    /// What the second pass begins with.
-    pub again: Again,
+    /// Source of the second pass.
+    pub again: SecondPass,
 }
 
-/// What observes the first pass.
+/// Observer of the first pass.
 #[derive(Debug)]
-pub struct Pass<N> {
+pub struct FirstPassObserver<N> {
     analysis: Analysis<N>,
     kept: Option<Vec<Segment>>,
     too_many: bool,
 }
 
-impl<N: Notes> Observer for Pass<N> {
-    fn too_big(&mut self, message: &TooBig) {
+impl<N: Notes> Observer for FirstPassObserver<N> {
+    fn too_big(&mut self, message: &PacketTooBig) {
         self.analysis.too_big(message);
     }
 
@@ -55,45 +54,48 @@ impl<N: Notes> Observer for Pass<N> {
 }
 
 impl<N: Notes> FirstPass<N> {
-    /// Goes over a capture by `read`, which hands its segments on as
+    /// Runs the first pass: `read` passes the capture's segments to the observer, as
     /// [`crate::read`] does.
     ///
     /// # Errors
-    /// A [`Failure`] where it cannot be read, or is a pipe of more segments than
-    /// are kept.
+    /// A [`Failure`] if the capture cannot be read, or is a pipe of more segments than are kept.
     pub fn over(
-        reading: &Reading<'_>,
+        reading: &ReadSettings<'_>,
         keep: Keep,
         notes: N,
-        read: impl FnOnce(&mut Pass<N>) -> Result<Read, Failure>,
+        read: impl FnOnce(&mut FirstPassObserver<N>) -> Result<ReadCapture, Failure>,
     ) -> Result<Self, Failure> {
         let kept = reading.is_stdin().then(Vec::new);
-        let mut pass = Pass { analysis: Analysis::new(keep, notes), kept, too_many: false };
+        let mut pass =
+            FirstPassObserver { analysis: Analysis::new(keep, notes), kept, too_many: false };
         let read = read(&mut pass)?;
         if pass.too_many {
             let doing = format!("cannot {} {}", reading.doing, reading.name());
-            let wrong = format!("a pipe is kept in memory, up to {MAX_KEPT} segments");
+            let wrong = format!(
+                "windlass keeps a pipe in memory, but only up to {MAX_KEPT} \
+                                 segments"
+            );
             return Err(Failure::new(doing, wrong).advise("Save the capture to a file first."));
         }
-        let Pass { analysis: Analysis { analyzer, notes }, kept, .. } = pass;
+        let FirstPassObserver { analysis: Analysis { analyzer, notes }, kept, .. } = pass;
         let (connections, totals) = analyzer.finish();
-        Ok(Self { read, connections, totals, notes, again: Again(kept) })
+        Ok(Self { read, connections, totals, notes, again: SecondPass(kept) })
     }
 }
 
-/// The same segments once more: kept where the capture cannot be read again.
+/// Source of the second pass: kept segments if the capture cannot be read again.
 #[derive(Debug)]
-pub struct Again(Option<Vec<Segment>>);
+pub struct SecondPass(Option<Vec<Segment>>);
 
-impl Again {
-    /// Hands them on, by `read` where they were not kept.
+impl SecondPass {
+    /// Passes the segments to `observer`; calls `read` if they were not kept.
     ///
     /// # Errors
-    /// A [`Failure`] where the capture cannot be read again.
+    /// A [`Failure`] if the capture cannot be read again.
     pub fn read<O: Observer>(
         self,
         observer: &mut O,
-        read: impl FnOnce(&mut O) -> Result<Read, Failure>,
+        read: impl FnOnce(&mut O) -> Result<ReadCapture, Failure>,
     ) -> Result<(), Failure> {
         match self.0 {
             Some(kept) => kept.iter().for_each(|segment| observer.segment(segment)),

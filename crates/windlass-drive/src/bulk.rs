@@ -1,8 +1,7 @@
-//! Data from one namespace to another, and nothing else: a load for what is to
-//! be held against it, as a capture.
+//! Bulk data from one namespace to another: a load to measure against, as for a capture.
 //!
-//! It sends as ttcp does. Nobody looks on while it runs: there are no samples,
-//! and no words between the ends.
+//! The sender writes as ttcp does. Nothing observes the transfer while it runs: there are no
+//! samples, and the ends exchange no messages.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddrV4, TcpStream};
@@ -17,17 +16,16 @@ use windlass_sys::tcp::Socket;
 use crate::error::Error;
 use crate::plain::TTCP_LENGTH;
 
-/// The time for which nothing may move.
+/// Longest time without progress before the transfer fails.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The most that is read at a time: iperf3's `DEFAULT_TCP_BLKSIZE`. The reader
-/// is not to be what limits.
+/// Largest read: iperf3's `DEFAULT_TCP_BLKSIZE`, so that the reader is not the bottleneck.
 const READ: usize = 128 << 10;
 
-/// What to send.
+/// The data to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Bulk<'a> {
-    /// How many writes.
+    /// The number of writes.
     pub writes: u64,
     /// The bytes of each; not zero.
     pub length: u32,
@@ -42,38 +40,37 @@ impl Default for Bulk<'_> {
     }
 }
 
-/// The outcome.
+/// Outcome of a bulk transfer.
 #[derive(Clone, Copy, Debug)]
-pub struct Carried {
+pub struct BulkOutcome {
     /// The bytes that the receiver read.
     pub bytes: Bytes,
-    /// From the first write until the receiver had read all.
+    /// Time from the first write until the receiver had read everything.
     pub elapsed: Duration,
-    /// What the sending thread took of a processor. What the kernel does for a
-    /// packet on a veth pair, up to the other end's socket, is mostly here.
+    /// Processor time of the sending thread. On a veth pair, the kernel does most of a packet's
+    /// work in this thread, up to the other end's socket.
     pub sender: CpuTime,
-    /// What the receiving thread took.
+    /// Processor time of the receiving thread.
     pub receiver: CpuTime,
 }
 
-impl Carried {
-    /// The goodput.
+impl BulkOutcome {
+    /// Returns the goodput.
     pub fn rate(&self) -> Rate {
         self.bytes.per(Span::from_seconds(self.elapsed.as_secs_f64()))
     }
 }
 
-/// Sends data from a namespace to an address of another; with port 0 the kernel
-/// chooses the port. Each end has a thread while it runs.
+/// Sends data from one namespace to an address of another; with port 0, the kernel chooses the
+/// port. Each end has its own thread.
 ///
 /// # Errors
-/// Fails where a socket is not to be had, the two do not connect, or nothing moves
-/// for ten seconds.
+/// Fails if a socket cannot be opened, the ends do not connect, or nothing moves for ten seconds.
 pub fn transfer(
     bulk: &Bulk<'_>,
     from: &Namespace,
     (to, address): (&Namespace, SocketAddrV4),
-) -> Result<Carried, Error> {
+) -> Result<BulkOutcome, Error> {
     if bulk.length == 0 {
         return Err(Error::Asked("a write of no bytes sends nothing".to_owned()));
     }
@@ -84,17 +81,17 @@ pub fn transfer(
         let sending = scope.spawn(|| timed(|| send(&sender, bulk)));
         let sent = joined(sending);
         if sent.is_err() {
-            // The other end would wait for more.
+            // Otherwise the other end would wait for more.
             let _ = sender.shutdown(Shutdown::Both);
         }
         (sent, joined(receiving))
     });
     let ((), sender) = sent?;
     let ((bytes, ended), receiver) = received?;
-    Ok(Carried { bytes: Bytes::new(bytes), elapsed: ended - began, sender, receiver })
+    Ok(BulkOutcome { bytes: Bytes::new(bytes), elapsed: ended - began, sender, receiver })
 }
 
-/// Both ends of a connection.
+/// Opens both ends of a connection.
 fn connected(
     bulk: &Bulk<'_>,
     from: &Namespace,
@@ -125,7 +122,7 @@ fn connected(
     Ok((sender, receiver))
 }
 
-/// Does an end's work, and tells what it took of a processor.
+/// Runs the work of one end, and returns its result with the processor time that it took.
 fn timed<T>(work: impl FnOnce() -> Result<T, Error>) -> Result<(T, CpuTime), Error> {
     let before = cpu::of_this_thread();
     let done = work()?;
@@ -140,7 +137,7 @@ fn send(mut stream: &TcpStream, bulk: Bulk<'_>) -> Result<(), Error> {
     stream.shutdown(Shutdown::Write).map_err(Error::io("cannot end the connection"))
 }
 
-/// Reads to the end; tells how much, and when that was.
+/// Reads to the end of the stream; returns the number of bytes, and the time of the end.
 fn receive(mut stream: &TcpStream) -> Result<(u64, Instant), Error> {
     let mut buffer = vec![0; READ];
     let mut bytes = 0;
@@ -148,7 +145,7 @@ fn receive(mut stream: &TcpStream) -> Result<(u64, Instant), Error> {
         match stream.read(&mut buffer) {
             Ok(0) => return Ok((bytes, Instant::now())),
             Ok(read) => bytes += read as u64,
-            // A socket with a timeout is interrupted where its process is stopped and goes on
+            // A socket with a timeout is interrupted when its process is stopped and continued
             // (signal(7)).
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(Error::io("cannot receive")(error)),
@@ -164,7 +161,7 @@ fn joined<T>(thread: ScopedJoinHandle<'_, Result<T, Error>>) -> Result<T, Error>
 mod tests {
     use super::*;
     use std::num::NonZeroU16;
-    use windlass_sys::capture::{Capture, Next, Settings};
+    use windlass_sys::capture::{Capture, CaptureEvent, Settings};
 
     const TO: SocketAddrV4 = SocketAddrV4::new(std::net::Ipv4Addr::new(192, 0, 2, 2), 0);
 
@@ -217,7 +214,7 @@ mod tests {
         transfer(&Bulk { writes: 100, ..Bulk::default() }, from, (to, TO)).unwrap();
         capture.stop().unwrap();
         let mut longest = 0;
-        while let Next::Batch(mut batch) = capture.next(Duration::ZERO).unwrap() {
+        while let CaptureEvent::Batch(mut batch) = capture.next(Duration::ZERO).unwrap() {
             while let Some(packet) = batch.next() {
                 longest = longest.max(packet.original_length);
             }

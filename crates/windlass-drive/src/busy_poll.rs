@@ -1,10 +1,9 @@
-//! Waiting for the other end's words, awake when they come.
+//! Waiting for an answer while awake, so that no wake-up delay is measured.
 //!
-//! An idle processor takes tens of microseconds to wake a program: on a short path
-//! more than the path itself. So a [`BusyPoll`] sleeps only until shortly before the
-//! words are to be expected, by how long they took of late, and then polls for them,
-//! yielding to others between. What it costs is bounded: 1.2 ms of a processor each
-//! time.
+//! An idle processor takes tens of microseconds to wake a program: more than the RTT of a short
+//! path. A [`BusyPoll`] therefore sleeps until shortly before the answer is expected, judged by
+//! recent answer times. From then on it polls, and yields to other programs in between. Its cost is
+//! bounded: 1.2 ms of processor time per wait.
 
 use std::io;
 use std::net::TcpStream;
@@ -16,30 +15,29 @@ use windlass_sys::clock::Clock;
 use windlass_sys::socket::receive_now;
 use windlass_sys::wait::ready;
 
-/// How many of the last times the expectation is taken from.
+/// Number of recent answer times from which the next one is expected.
 const KEPT: usize = 16;
 
-/// So long before the words are to be expected sleep ends: most sleepers wake
-/// within it.
+/// Time before the expected answer at which sleep ends: most sleepers wake within it.
 const MARGIN: Duration = Duration::from_micros(200);
 
-/// So long words may be later than expected before sleep begins again.
+/// Time after the expected answer for which polling continues before sleep begins again.
 const GRACE: Duration = Duration::from_millis(1);
 
-/// Who yields and is kept away for so long shares the processor with a program
-/// that works: turns of Linux are 0.7 ms and longer.
+/// Duration of a yield that shows a busy program on the same processor: turns of Linux are 0.7 ms
+/// and longer.
 const CONTENDED: Duration = Duration::from_micros(500);
 
-/// How many times it then sleeps: at first, and where it goes on like this.
+/// Number of waits that sleep after contention: at first, and at most while contention continues.
 const BACKOFF: (u32, u32) = (16, 4_096);
 
-/// The longest sleep without looking whether to end.
+/// Longest sleep between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How a thread waits for words.
+/// Way in which a thread waits for an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct BusyPoll {
-    /// The time for which the last ones took, in a ring.
+    /// Recent answer times, in a ring.
     took: [Option<Duration>; KEPT],
     next: usize,
     backoff: Backoff,
@@ -55,12 +53,12 @@ impl Default for BusyPoll {
 }
 
 impl BusyPoll {
-    /// One that always sleeps.
+    /// Returns a `BusyPoll` that always sleeps.
     pub(crate) fn never() -> Self {
         Self { sleeps: true, ..Self::default() }
     }
 
-    /// Remembers how long words took.
+    /// Records the time that an answer took.
     pub(crate) fn took(&mut self, time: Duration) {
         self.took[self.next] = Some(time);
         self.next = (self.next + 1) % KEPT;
@@ -70,11 +68,12 @@ impl BusyPoll {
         self.took.iter().flatten().min().copied().unwrap_or(Duration::ZERO)
     }
 
-    /// Waits until `attempt` gives something: words that are expected some time
-    /// after `since`, which is a moment ago and no more. Gives them with the time
-    /// at which they were found; nothing where it is `until`, or `stop` says so.
-    /// `sleep` sleeps so long at most, and less where there is something to
-    /// attempt.
+    /// Waits until `attempt` returns something, expected some time after `since`, which is only a
+    /// moment ago.
+    ///
+    /// Returns the result with the time at which it was found, or nothing once `until` is reached
+    /// or `stop` returns true. `sleep` sleeps for at most the given time, and less if there is
+    /// something to attempt.
     pub(crate) fn wait<T, E: From<io::Error>>(
         &mut self,
         since: Instant,
@@ -98,8 +97,8 @@ impl BusyPoll {
             }
             let tired = until.min(now + MARGIN + GRACE);
             while now < tired {
-                // What was asked for a moment ago is not there yet, and who is
-                // to give it may wait for this processor.
+                // The answer is not there yet, and the program that gives it may be waiting for
+                // this processor.
                 std::thread::yield_now();
                 let words = attempt()?;
                 let after = clock.now();
@@ -126,8 +125,8 @@ impl BusyPoll {
         }
     }
 
-    /// Fills `bytes` with what comes on a connection; tells when the last of them
-    /// did. Its end is an error.
+    /// Fills `bytes` from a connection; returns the time of the last byte. The end of the
+    /// connection is an error.
     pub(crate) fn fill(
         &mut self,
         stream: &TcpStream,

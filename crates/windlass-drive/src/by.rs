@@ -1,9 +1,9 @@
-//! Reads and writes of many bytes that are over by a moment.
+//! Reads and writes of many bytes with one deadline.
 //!
-//! A socket's own timeout is for each call. An end that gives or takes a byte
-//! whenever that would run out holds a loop of calls for as long as it likes. So
-//! these set it anew each time, to what is left. A signal ends them where `stop`
-//! says so.
+//! A socket's own timeout applies to each call. An end that gives or takes one byte just before
+//! each timeout could hold a loop of calls for as long as it likes. These functions therefore set
+//! the timeout to the remaining time before each call. A signal interrupts them; they then end if
+//! `stop` returns true.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 
 use windlass_sys::socket::is_pause;
 
-/// What became of bytes that were to be read.
+/// Outcome of filling a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Filled {
-    /// All came.
+pub(crate) enum FillOutcome {
+    /// All bytes were read.
     Whole,
-    /// The connection ended, after so many.
+    /// The connection ended after this many bytes.
     Closed(usize),
-    /// The moment came first.
+    /// The deadline passed first.
     Late,
 }
 
-/// What is left of the time, as a socket takes it; nothing where none is.
+/// Returns the remaining time as a socket timeout; nothing once the deadline has passed.
 pub(crate) fn left(until: Instant) -> Option<Duration> {
     let left = until.saturating_duration_since(Instant::now());
-    // The system's least is a microsecond, and zero would be for ever.
+    // The system's shortest timeout is a microsecond, and zero means forever.
     (!left.is_zero()).then(|| left.max(Duration::from_micros(1)))
 }
 
@@ -35,26 +35,26 @@ pub(crate) fn fill(
     bytes: &mut [u8],
     until: Instant,
     stop: &dyn Fn() -> bool,
-) -> io::Result<Filled> {
+) -> io::Result<FillOutcome> {
     let mut filled = 0;
     while filled < bytes.len() {
-        let Some(left) = left(until) else { return Ok(Filled::Late) };
+        let Some(left) = left(until) else { return Ok(FillOutcome::Late) };
         stream.set_read_timeout(Some(left))?;
         match stream.read(&mut bytes[filled..]) {
-            Ok(0) => return Ok(Filled::Closed(filled)),
+            Ok(0) => return Ok(FillOutcome::Closed(filled)),
             Ok(more) => filled += more,
-            Err(error) if is_pause(&error) && stop() => return Ok(Filled::Late),
+            Err(error) if is_pause(&error) && stop() => return Ok(FillOutcome::Late),
             Err(error) if is_pause(&error) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-                return Ok(Filled::Closed(filled));
+                return Ok(FillOutcome::Closed(filled));
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(Filled::Whole)
+    Ok(FillOutcome::Whole)
 }
 
-/// Writes all of `bytes` by `until`; says no where the moment comes first.
+/// Writes all of `bytes` by `until`; returns false if the deadline passes first.
 pub(crate) fn write(
     mut stream: &TcpStream,
     bytes: &[u8],
@@ -121,7 +121,7 @@ mod tests {
             sent
         });
         let until = soon();
-        assert_eq!(fill(&near, &mut vec![0; MUCH], until, NEVER).unwrap(), Filled::Late);
+        assert_eq!(fill(&near, &mut vec![0; MUCH], until, NEVER).unwrap(), FillOutcome::Late);
         assert!(Instant::now() >= until);
         drop(near);
         assert!(drip.join().unwrap() < MUCH - 1, "it was read for as long as it dripped");
@@ -156,9 +156,9 @@ mod tests {
             }
         });
         let mut bytes = [0; 7];
-        assert_eq!(fill(&near, &mut bytes, until, NEVER).unwrap(), Filled::Whole);
+        assert_eq!(fill(&near, &mut bytes, until, NEVER).unwrap(), FillOutcome::Whole);
         assert_eq!(&bytes, b"one two");
-        assert_eq!(fill(&near, &mut bytes, until, NEVER).unwrap(), Filled::Closed(3));
+        assert_eq!(fill(&near, &mut bytes, until, NEVER).unwrap(), FillOutcome::Closed(3));
         sending.join().unwrap();
     }
 }

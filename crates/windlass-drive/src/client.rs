@@ -4,16 +4,16 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use windlass_wire::numbered::Format;
+use windlass_wire::numbered::DatagramFormat;
 
-use crate::control::{Accepted, Ask, Control, Preamble, TestId, Token, Word};
-use crate::driven::Driven;
+use crate::control::{AcceptedTest, Control, Preamble, RequestedService, TestId, Token, Word};
+use crate::driven::TestSide;
 use crate::error::Error;
-use crate::latency::{Prober, Probing};
+use crate::latency::{LoadedProber, Prober};
 use crate::opening::open_flows;
 use crate::report::{Interval, Latency, Outcome};
 use crate::session::attend;
-use crate::side::{Ends, Side};
+use crate::side::{Side, ThreadSettings};
 use crate::socket::{Options, connect, connect_all, round_trips};
 use crate::transfer::{End, Transfer};
 use crate::udp::{self, UdpSide};
@@ -21,9 +21,9 @@ use crate::udp::{self, UdpSide};
 /// The port that `windlass serve` and iperf3 listen on.
 pub const PORT: u16 = 5_201;
 
-/// The longest time that the server may take until all streams are there: so long, or so many round
-/// trips of the path, whichever is more. A SYN that is lost is sent again after 1, 3 and 7 seconds
-/// (RFC 6298 section 2), and one that is late is no sooner there than a round trip later.
+/// Longest time that the server may take until all streams are open: this time or a number of round
+/// trips, whichever is longer. A lost SYN is retransmitted after 1, 3 and 7 seconds (RFC 6298
+/// section 2). A late SYN needs one more round trip.
 const OPENING: Duration = Duration::from_secs(20);
 const OPENING_ROUND_TRIPS: u32 = 32;
 
@@ -34,45 +34,45 @@ pub struct Test<'a> {
     pub to: SocketAddr,
     /// The token that it asks for.
     pub token: Option<&'a Token>,
-    /// What is to be transferred.
+    /// The transfer.
     pub transfer: &'a Transfer,
     /// True if the latency is measured, too: before, and during it.
     pub latency: bool,
 }
 
-/// The address at which a host answers: the first of its addresses that takes a
+/// Returns the address at which a host answers: the first of its addresses that accepts a
 /// connection.
 ///
 /// # Errors
-/// Fails where the name does not resolve, or none of its addresses takes one.
+/// Fails if the name does not resolve, or none of its addresses accepts a connection.
 pub fn reach(host: &str, port: u16, options: &Options) -> Result<SocketAddr, Error> {
     dial(host, port, options).map(|(_, address)| address)
 }
 
-/// A connection to the first address of a host that takes one. To many servers
-/// each connection means something, so it is to be used.
+/// Connects to the first address of a host that accepts a connection. For many servers each
+/// connection has a meaning, so the caller must use it.
 ///
 /// # Errors
-/// Fails where the name does not resolve, or none of its addresses takes one.
+/// Fails if the name does not resolve, or none of its addresses accepts a connection.
 pub fn dial(host: &str, port: u16, options: &Options) -> Result<(TcpStream, SocketAddr), Error> {
     let addresses = resolve(host, port)?;
     first(&addresses, |address| connect(address, options))
 }
 
-/// The addresses of a host.
+/// Returns the addresses of a host.
 ///
 /// # Errors
-/// Fails where the name does not resolve.
+/// Fails if the name does not resolve.
 pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
     let failed = |source| Error::Resolve { host: host.to_owned(), source };
     let found: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(failed)?.collect();
     if found.is_empty() { Err(failed(io::ErrorKind::NotFound.into())) } else { Ok(found) }
 }
 
-/// What the first address gives of which there is something, and that address.
+/// Returns the result of the first address for which `connect` succeeds, and that address.
 ///
 /// # Errors
-/// The reason why the last of them gave nothing.
+/// Returns the error of the last address if all fail.
 pub fn first<T>(
     addresses: &[SocketAddr],
     mut connect: impl FnMut(SocketAddr) -> Result<T, Error>,
@@ -84,17 +84,17 @@ pub fn first<T>(
             Err(error) => wrong = Some(error),
         }
     }
-    Err(wrong.unwrap_or_else(|| Error::Asked("there is no address".to_owned())))
+    Err(wrong.unwrap_or_else(|| Error::Asked("the host has no address".to_owned())))
 }
 
-/// Makes a test. `tell` hears of the intervals of both ends; `stop` ends it.
+/// Makes a test. `tell` is called with the intervals of both ends; `stop` ends the test.
 ///
 /// # Errors
-/// Fails where it does not begin. What goes wrong later is told with what was
-/// measured, in [`Outcome::failure`].
+/// Fails if the test does not begin. A later failure is reported with the measurements, in
+/// [`Outcome::failure`].
 pub fn run(
     test: &Test<'_>,
-    ends: Ends,
+    ends: ThreadSettings,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, Error> {
@@ -105,14 +105,14 @@ pub fn run(
     let prober =
         test.latency.then(|| Prober::open(test.to, test.token, &test.transfer.ip)).transpose()?;
     let mut control = Control::open(test.to, &Options::beside(&test.transfer.ip))?;
-    let ask = Ask::Transfer(Box::new(test.transfer.clone()));
-    let Accepted { test: id, port, .. } = control.ask(test.token, ask)?;
+    let ask = RequestedService::Transfer(Box::new(test.transfer.clone()));
+    let AcceptedTest { test: id, port, .. } = control.ask(test.token, ask)?;
     let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
     if test.transfer.udp {
         let (wanted, buffers) = (test.transfer.connections(), test.transfer.client);
         let flows = open_flows(to, (wanted, buffers, &test.transfer.ip), id, &mut control)?;
         return measure(control, prober, stop, tell, || {
-            let format = Format::Windlass { tag: id.tag() };
+            let format = DatagramFormat::Windlass { tag: id.tag() };
             Ok(Box::new(UdpSide::start(End::Client, test.transfer, flows, format)?))
         });
     }
@@ -129,26 +129,26 @@ fn measure(
     prober: Option<Prober>,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
-    start: impl FnOnce() -> Result<Box<dyn Driven>, Error>,
+    start: impl FnOnce() -> Result<Box<dyn TestSide>, Error>,
 ) -> Result<Outcome, Error> {
     let idle_seconds = prober.as_ref().and_then(|prober| prober.idle);
     let probing = prober.map(Prober::under_load).transpose()?;
     let side = start()?;
     let outcome = attend(&mut control, side, stop, tell);
-    let loaded = probing.and_then(Probing::finish);
+    let loaded = probing.and_then(LoadedProber::finish);
     let (loaded_seconds, loaded_p10_seconds) = loaded.unzip();
     let latency = Latency { idle_seconds, loaded_seconds, loaded_p10_seconds };
     Ok(Outcome { latency, ..outcome })
 }
 
-/// Opens all streams at once, so that it takes no longer for many than for one.
+/// Opens all streams at once, so that many take no longer than one.
 fn open_streams(
     to: SocketAddr,
     transfer: &Transfer,
     test: TestId,
 ) -> Result<Vec<(u16, TcpStream)>, Error> {
     let options = Options::of(transfer, transfer.buffers(End::Client));
-    let connected = connect_all(to, &options, transfer.connections())?;
+    let connected = connect_all(to, &options, 0..transfer.connections())?;
     let name = |(stream, mut socket): (u16, TcpStream)| {
         socket
             .write_all(&Preamble::Data { test, stream }.bytes())

@@ -1,7 +1,7 @@
 //! Tests over UDP: datagrams of one size, to an end that counts them.
 //!
-//! ttcp's (`-u`) carry no numbers: short ones before and behind the data say where it
-//! begins and ends, and neither end learns what was lost.
+//! ttcp's datagrams (`-u`) carry no numbers. Short datagrams before and after the data mark its
+//! beginning and end, and neither end learns of losses.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, UdpSocket};
@@ -17,47 +17,47 @@ use crate::error::Error;
 use crate::meter::{ThreadTime, interval, processor_time};
 use crate::report::{Cpu, Datagrams, DirectionReport, Interval, Latency, Outcome, SideReport};
 use crate::stream::Source;
-use crate::transfer::{Direction, End, Role, Transfer, Until};
+use crate::transfer::{Direction, End, EndCondition, Role, Transfer};
 
-/// The most that a datagram of IPv4 carries (RFC 768, RFC 791).
+/// Largest payload of a UDP datagram over IPv4 (RFC 768, RFC 791), in bytes.
 pub const LONGEST: u32 = 65_507;
 
-/// A datagram of no more bytes marks where ttcp's data begins and ends (`UDPMINLEN`).
+/// Longest datagram that marks the beginning or the end of ttcp's data (`UDPMINLEN`), in bytes.
 pub(crate) const MARK: usize = 4;
 
-/// The shortest datagram whose last ones can be made no marks.
+/// Shortest datagram length whose last datagrams can be kept longer than a mark.
 const SHORTEST: usize = 2 * (MARK + 1);
 
-/// How many end it: one may be lost.
+/// Number of end marks: one may be lost.
 const END_MARKS: usize = 4;
 
-/// How far apart they are.
+/// Time between two end marks.
 const MARK_GAP: Duration = Duration::from_millis(10);
 
-/// The time for which a datagram may wait for room before it is looked whether the test is over.
+/// Longest wait for room in the socket before the sender checks for the end of the test.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// The time for which to wait where a queue on the way out of this host is full (`ENOBUFS`).
+/// Wait after a full queue of this host's interface (`ENOBUFS`).
 const FULL_QUEUE: Duration = Duration::from_micros(500);
 
-/// The longest sleep of a sender that keeps a pace: what a stop may wait for.
+/// Longest sleep of a paced sender, and so the longest delay of a stop.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 
-/// Refuses what cannot be done by datagrams.
+/// Checks that datagrams of ttcp can carry a transfer.
 ///
 /// # Errors
-/// What it is, in words.
+/// Names the setting that they cannot carry.
 pub fn check(transfer: &Transfer) -> Result<(), Error> {
     let refuse = |why: &str| Err(Error::Asked(why.to_owned()));
     if transfer.direction != Direction::Forward || transfer.streams != 1 {
-        return refuse("ttcp's datagrams go to the server, in one stream");
+        return refuse("ttcp sends datagrams to the server only, over one stream");
     }
     if transfer.length > LONGEST || (transfer.length as usize) < SHORTEST {
-        let why = format!("a datagram is {SHORTEST} to {LONGEST} B: the shortest are marks");
+        let why = format!("a datagram has {SHORTEST} to {LONGEST} B: shorter ones mark the end");
         return Err(Error::Asked(why));
     }
     if transfer.omit > Span::ZERO {
-        return refuse("the begin of datagrams counts: their receiver knows of no other");
+        return refuse("a ttcp receiver counts all datagrams, so --omit is not possible");
     }
     let of_tcp = transfer.mss.is_some()
         || transfer.congestion.is_some()
@@ -69,11 +69,11 @@ pub fn check(transfer: &Transfer) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sends a test over a socket that was just opened, as ttcp does. `tell` hears of the
-/// intervals; `stop` ends it.
+/// Sends a test over a newly opened socket, as ttcp does. `tell` is called with the intervals;
+/// `stop` ends the test.
 ///
 /// # Errors
-/// Fails where it does not begin. What goes wrong later is told with what was measured, in
+/// Fails if the test does not begin. A later failure is reported with the measurements, in
 /// [`Outcome::failure`].
 pub fn run(
     (socket, to): (UdpSocket, SocketAddr),
@@ -86,7 +86,7 @@ pub fn run(
     check(transfer)?;
     let mut data = Data::of(source.unwrap_or(Source::Random), transfer);
     let (before, process) = (cpu::of_this_thread(), cpu::of_this_process());
-    let mut test = Sending::new(&socket, transfer);
+    let mut test = TtcpSender::new(&socket, transfer);
     let failed = match test.send(&mut data, stop, tell) {
         Ok(()) => test.end().err(),
         Err(error) => Some(error),
@@ -108,7 +108,7 @@ pub fn run(
         processors: Some(cpu::allowed().map_or(1, |cpus| cpus.len())),
         process_cpu_seconds: Span::from_duration(cpu::of_this_process().since(process).total()),
     };
-    // A host that takes none at that port says so (ICMP), to the next datagram.
+    // A host without a listener on the port says so by ICMP, at the next datagram.
     let failure = failed.map(|source| match source.kind() {
         io::ErrorKind::ConnectionRefused => Error::Connect { to: to.to_string(), source },
         _ => Error::Stream(source.to_string()),
@@ -116,11 +116,11 @@ pub fn run(
     Ok(Outcome { near, far: None, latency: Latency::default(), failure, stopped })
 }
 
-/// A socket to a server, which is told that data will come.
+/// Opens a socket to a server, and sends the begin mark.
 ///
 /// # Errors
-/// Fails where there is no way to it, or an option is refused; and where it is this host, and takes
-/// none at that port. Another one is heard of later.
+/// Fails if there is no route, an option is refused, or the server is this host and nothing listens
+/// on the port. Another host's refusal shows only later.
 pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<UdpSocket, Error> {
     let failed = |source| Error::Connect { to: to.to_string(), source };
     let kind = socket2::Type::DGRAM;
@@ -144,7 +144,7 @@ pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<UdpSocket, Error> {
     }
 }
 
-/// Says that data begins, or has ended.
+/// Sends a begin or end mark.
 fn mark(socket: &UdpSocket) -> io::Result<()> {
     match socket.send(&[b' '; MARK]) {
         Err(error) if is_pause(&error) || is_full(&error) => Ok(()),
@@ -152,11 +152,11 @@ fn mark(socket: &UdpSocket) -> io::Result<()> {
     }
 }
 
-/// What the datagrams carry.
+/// Payload of the datagrams.
 struct Data {
     source: Source,
     length: usize,
-    /// What was read and not sent, or the pattern.
+    /// Bytes that were read but not sent, or the pattern.
     held: Vec<u8>,
     sent: usize,
 }
@@ -172,14 +172,14 @@ impl Data {
         Self { source, length, held, sent: 0 }
     }
 
-    /// The next datagram, where so much is left to send; empty at the end.
+    /// Returns the payload of the next datagram, with `left` bytes still to send; empty at the end.
     fn next(&mut self, left: u64) -> io::Result<&[u8]> {
         let Source::Reader(reader) = &mut self.source else {
             return Ok(&self.held[..one_of(left, self.length)]);
         };
         self.held.drain(..std::mem::take(&mut self.sent));
         let reader = reader.get_mut().unwrap_or_else(PoisonError::into_inner);
-        // So much ahead that it shows whether a mark would be left.
+        // Reads far enough ahead to see whether the last datagram would be a mark.
         let mut filled = self.held.len();
         self.held.resize(self.length + MARK + 1, 0);
         while filled < self.held.len() {
@@ -196,8 +196,8 @@ impl Data {
     }
 }
 
-/// How much of what is left goes in the next datagram: as much as it takes, or so much less that
-/// the last one is longer than a mark.
+/// Returns how many of the `left` bytes go into the next datagram: a full one, or less if the last
+/// one would otherwise be a mark.
 fn one_of(left: u64, length: usize) -> usize {
     let left = usize::try_from(left).unwrap_or(usize::MAX);
     match left.saturating_sub(length) {
@@ -206,21 +206,21 @@ fn one_of(left: u64, length: usize) -> usize {
     }
 }
 
-/// A test that is being sent.
-struct Sending<'a> {
+/// ttcp test that this end sends.
+struct TtcpSender<'a> {
     socket: &'a UdpSocket,
     transfer: &'a Transfer,
     began: Instant,
     bytes: u64,
     datagrams: u64,
-    /// The time when the last datagram went.
+    /// Time of the last datagram.
     last: Instant,
     stopped: bool,
-    /// The time when the interval began, and what had gone until then.
+    /// Time when the current interval began, and the bytes sent until then.
     interval: (Instant, u64),
 }
 
-impl<'a> Sending<'a> {
+impl<'a> TtcpSender<'a> {
     fn new(socket: &'a UdpSocket, transfer: &'a Transfer) -> Self {
         let now = Instant::now();
         Self {
@@ -276,16 +276,21 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// How much is left to send; nothing where the test is over.
+    /// Returns the number of bytes that are left to send; nothing if the test is over.
     fn left(&self) -> Option<u64> {
         match self.transfer.until {
-            Until::Time(time) => (self.began.elapsed() < time.to_duration()).then_some(u64::MAX),
-            Until::Bytes(bytes) => bytes.get().checked_sub(self.bytes).filter(|left| *left > 0),
-            Until::SourceEnds => Some(u64::MAX),
+            EndCondition::Time(time) => {
+                (self.began.elapsed() < time.to_duration()).then_some(u64::MAX)
+            }
+            EndCondition::Bytes(bytes) => {
+                bytes.get().checked_sub(self.bytes).filter(|left| *left > 0)
+            }
+            EndCondition::SourceEnds => Some(u64::MAX),
         }
     }
 
-    /// Sleeps for a while where the pace has the next datagram later.
+    /// Sleeps for a while if the pace allows the next datagram only later; returns whether it
+    /// slept.
     fn waits_for_its_turn(&self) -> bool {
         let Some(pace) = self.transfer.pace else { return false };
         let due = self.began + pace.time_for(Bytes::new(self.bytes)).to_duration();
@@ -297,11 +302,11 @@ impl<'a> Sending<'a> {
         true
     }
 
-    /// Says that this was all.
+    /// Sends the end marks.
     fn end(&self) -> io::Result<()> {
         for _ in 0..END_MARKS {
             match mark(self.socket) {
-                // Who has heard one of them may have gone.
+                // A receiver that has one end mark may have gone.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
                 done => done?,
             }
@@ -316,7 +321,7 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// Tells of what went since the last interval, but of a crumb of one.
+    /// Reports what was sent since the last interval, unless the interval is too short.
     fn close_interval(&mut self, tell: &mut dyn FnMut(&Interval)) {
         let ((from, bytes), now) = (self.interval, Instant::now());
         let every = self.transfer.interval.to_duration();
@@ -343,12 +348,12 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// Returns whether a queue on the way out is full.
+/// Returns whether the queue of this host's interface is full.
 fn is_full(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// What one end counted.
+/// Returns the report of a direction from the counts of one end.
 pub(crate) fn direction(role: Role, bytes: Bytes, seconds: Span, count: u64) -> DirectionReport {
     DirectionReport {
         role,

@@ -1,4 +1,4 @@
-//! What can go wrong with a test.
+//! Errors of a test.
 
 use std::io;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use windlass_wire::iperf3::Failure;
 
 use crate::control::frame::BadFrame;
 
-/// The most of the other end's words that is repeated, in letters.
+/// Maximum number of repeated characters of the other end's text.
 const MAX_WORDS: usize = 400;
 
-/// What went wrong, and at what.
+/// An error of a test.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name does not resolve.
@@ -19,79 +19,79 @@ pub enum Error {
     Resolve {
         /// The name.
         host: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// No connection.
+    /// The connection failed.
     #[error("cannot connect to {to}: {source}")]
     Connect {
         /// The address.
         to: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A port cannot be listened on.
+    /// The server cannot listen on a port.
     #[error("cannot listen on {on}: {source}")]
     Listen {
         /// The address.
         on: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A socket does not take an option.
+    /// A socket refuses an option.
     #[error("cannot set {option} to {value}: {source}")]
     Option {
-        /// Which.
+        /// Name of the option.
         option: &'static str,
-        /// To what.
+        /// Requested value.
         value: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Something of the system failed.
+    /// A system call failed.
     #[error("{doing}: {source}")]
     Io {
-        /// What was being done.
+        /// Attempted action.
         doing: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The other end has gone.
+    /// The other end has closed the connection.
     #[error("the other end closed the connection while {during}")]
     Gone {
-        /// What was being done.
+        /// Action at that time.
         during: &'static str,
     },
-    /// The other end says nothing.
-    #[error("nothing was heard from the other end for {} while {during}", Span::from_duration(*after))]
+    /// The other end sends nothing.
+    #[error("the other end sent nothing for {} while {during}", Span::from_duration(*after))]
     Silent {
-        /// What was being done.
+        /// Action at that time.
         during: &'static str,
-        /// For how long.
+        /// Duration of the silence.
         after: Duration,
     },
-    /// The other end says no.
+    /// The other end refuses.
     #[error("the other end refuses: {}", one_line(.0))]
     Refused(String),
-    /// It asks for a token that was not given.
+    /// The server requires a token, and none was given.
     #[error("the server asks for a token")]
     TokenNeeded,
-    /// The other end says something that it may not.
-    #[error("the other end does not keep to the protocol: {}", one_line(.0))]
+    /// The other end violates the protocol.
+    #[error("the other end violates the protocol: {}", one_line(.0))]
     Protocol(String),
-    /// A test with an end that speaks iperf3's protocol came to nothing.
+    /// A test with an end that speaks iperf3's protocol failed.
     #[error(transparent)]
     Iperf3(#[from] Failure),
     /// A stream of data failed.
     #[error("a stream failed: {0}")]
     Stream(String),
-    /// The system lets this user have no socket for ICMP.
-    #[error("cannot open a socket for ICMP: {source}")]
+    /// This user may not open a socket for ICMP.
+    #[error("cannot open an ICMP socket: {source}")]
     NoIcmp {
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// What was asked for cannot be done.
+    /// The requested settings cannot be used.
     #[error("{0}")]
     Asked(String),
 }
@@ -101,7 +101,8 @@ impl Error {
         move |source| Self::Io { doing, source }
     }
 
-    /// The reason why a control connection, whose writes may wait for `patience`, took nothing.
+    /// Returns the error of a control connection that accepted nothing, whose writes may take
+    /// `patience`.
     pub(crate) fn of_saying(source: io::Error, during: &'static str, patience: Duration) -> Self {
         match source.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Self::Gone { during },
@@ -113,15 +114,15 @@ impl Error {
     }
 }
 
-/// What the resolver says, without what the library says before it.
+/// Returns the resolver's own text, without the standard library's prefix.
 fn resolver(error: &io::Error) -> String {
     let whole = error.to_string();
     let own = whole.strip_prefix("failed to lookup address information: ");
     own.unwrap_or(&whole).to_owned()
 }
 
-/// Words of which the other end has a part: it may send a megabyte of them, and
-/// ends of lines, behind which a log would hold lines of its making.
+/// Returns one bounded line of the other end's text. The other end may send a megabyte, and line
+/// breaks that would forge lines of a log.
 fn one_line(words: &str) -> String {
     let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
     let mut letters = words.chars().map(printable);
@@ -158,7 +159,7 @@ mod tests {
         let saying = |kind: io::ErrorKind| {
             Error::of_saying(kind.into(), "it was being told", Duration::from_secs(10)).to_string()
         };
-        let silent = "nothing was heard from the other end for 10 s while it was being told";
+        let silent = "the other end sent nothing for 10 s while it was being told";
         assert_eq!(saying(io::ErrorKind::WouldBlock), silent);
         assert_eq!(saying(io::ErrorKind::TimedOut), silent);
         let gone = "the other end closed the connection while it was being told";
@@ -169,6 +170,6 @@ mod tests {
     fn how_long_it_was_silent_is_told_as_other_times_are() {
         let after = Duration::from_nanos(15_011_666_825);
         let error = Error::Silent { during: "the test ran", after }.to_string();
-        assert_eq!(error, "nothing was heard from the other end for 15 s while the test ran");
+        assert_eq!(error, "the other end sent nothing for 15 s while the test ran");
     }
 }

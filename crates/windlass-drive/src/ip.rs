@@ -1,4 +1,4 @@
-//! What is set on the packets of IP that carry a test, and where they leave.
+//! Settings of a test's IP packets, and their source address and interface.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
@@ -9,8 +9,8 @@ use windlass_sys::interfaces::interfaces;
 
 use crate::error::Error;
 
-/// The code points that have a name (RFC 2474, 2597, 3246, 5865, 8622), and the types
-/// of service of RFC 1349 by which iperf3 knows some.
+/// Code points with a name (RFC 2474, 2597, 3246, 5865, 8622), and the types of service of RFC 1349
+/// that iperf3 names.
 pub const CODE_POINTS: [(&str, u8); 26] = [
     ("cs0", 0),
     ("cs1", 8),
@@ -40,35 +40,36 @@ pub const CODE_POINTS: [(&str, u8); 26] = [
     ("reliability", 0x04 >> 2),
 ];
 
-/// What is set on IP's packets. Without one, the system's own.
+/// Settings of IP packets; the system's by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ip {
-    /// The type of service (`IP_TOS` in ip(7), RFC 791) or the traffic class
-    /// (`IPV6_TCLASS`): the differentiated services code point (RFC 2474) is in its
-    /// upper six bits. The lower two are ECN's (RFC 3168): the kernel keeps them to
-    /// itself for TCP.
+    /// Type of service (`IP_TOS` in ip(7), RFC 791) or traffic class (`IPV6_TCLASS`). The upper six
+    /// bits are the differentiated services code point (RFC 2474). The lower two are ECN's (RFC
+    /// 3168); for TCP, the kernel sets them itself.
     #[serde(default)]
     pub tos: Option<u8>,
-    /// How many hops a packet may take (`IP_TTL`, `IPV6_UNICAST_HOPS`).
+    /// Time to live of packets, in hops (`IP_TTL`, `IPV6_UNICAST_HOPS`).
     #[serde(default)]
     pub ttl: Option<u8>,
-    /// Where packets leave, which is the client's alone: a server is told, and does
-    /// not go by it.
+    /// Source address and interface of the client's packets. The server receives the setting but
+    /// does not apply it.
     #[serde(skip_deserializing)]
     pub bind: Bind,
 }
 
-/// Where packets leave. Without either the system chooses by its routes.
+/// Source address and interface; if neither is set, the system's routes decide.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Bind {
-    /// The address that they come from.
+    /// Source address.
     pub address: Option<IpAddr>,
-    /// The interface that they go by (`SO_BINDTODEVICE` in socket(7)).
+    /// Outgoing interface (`SO_BINDTODEVICE` in socket(7)).
     pub device: Option<String>,
+    /// Source port of the first data connection. Each further connection takes the next port.
+    pub port: Option<u16>,
 }
 
 impl Ip {
-    /// Sets it on a socket.
+    /// Sets these options on a socket.
     pub(crate) fn set(&self, socket: &Socket) -> Result<(), Error> {
         if self.tos.is_none() && self.ttl.is_none() {
             return Ok(());
@@ -76,7 +77,7 @@ impl Ip {
         let is_v6 = socket.domain().is_ok_and(|domain| domain == Domain::IPV6);
         if let Some(tos) = self.tos {
             let set = |socket: &Socket| match is_v6 {
-                // A socket of IPv6 may carry IPv4, too.
+                // An IPv6 socket may carry IPv4, too.
                 true => socket.set_tclass_v6(tos.into()).map(|()| {
                     let _ = socket.set_tos_v4(tos.into());
                 }),
@@ -98,8 +99,15 @@ impl Ip {
 }
 
 impl Bind {
-    /// Lets a socket's packets leave there, and from a port where one is named: for
-    /// one that is to be connected to `to`.
+    /// Returns the source address and interface of a data connection, by its number.
+    pub(crate) fn of_stream(&self, number: u16) -> Self {
+        // `Transfer::check` has ensured that there are enough ports.
+        let port = self.port.map(|first| first.saturating_add(number));
+        Self { port, ..self.clone() }
+    }
+
+    /// Binds a socket to the interface, the source address and the port, if one is set, before it
+    /// connects to `to`.
     pub(crate) fn apply(
         &self,
         socket: &Socket,
@@ -107,6 +115,7 @@ impl Bind {
         port: Option<u16>,
     ) -> Result<(), Error> {
         self.to_device(socket)?;
+        let port = port.or(self.port);
         if self.address.is_none() && port.is_none() {
             return Ok(());
         }
@@ -122,19 +131,20 @@ impl Bind {
         }
         let bind = || {
             if port.is_some() {
-                // The last job's connection from there may be remembered still.
+                // The system may still remember the last job's connection from this port.
                 socket.set_reuse_address(true)?;
             }
             socket.bind(&self.with_scope(from).into())
         };
         let (option, value) = match (self.address, port) {
             (None, Some(port)) => ("the source port", port.to_string()),
+            (Some(_), Some(_)) => ("the address and port to send from", from.to_string()),
             _ => ("the address to send from", from.ip().to_string()),
         };
         bind().map_err(refused(option, value))
     }
 
-    /// Keeps a socket to the interface.
+    /// Binds a socket to the interface.
     pub(crate) fn to_device(&self, socket: &Socket) -> Result<(), Error> {
         let Some(device) = &self.device else { return Ok(()) };
         socket
@@ -142,7 +152,7 @@ impl Bind {
             .map_err(refused("the interface", device.clone()))
     }
 
-    /// An address that is one of each link alone needs the number of its interface.
+    /// Adds the interface's number to a link-local address, which needs it.
     fn with_scope(&self, address: SocketAddr) -> SocketAddr {
         let (SocketAddr::V6(of), Some(device)) = (address, &self.device) else { return address };
         if !of.ip().is_unicast_link_local() {
@@ -164,7 +174,11 @@ mod tests {
 
     #[test]
     fn a_server_does_not_go_by_where_a_client_is_bound() {
-        let bind = Bind { address: Some([127, 0, 0, 9].into()), device: Some("lo".to_owned()) };
+        let bind = Bind {
+            address: Some([127, 0, 0, 9].into()),
+            device: Some("lo".to_owned()),
+            port: None,
+        };
         let ip = Ip { tos: Some(0xb8), ttl: Some(5), bind };
         let json = serde_json::to_string(&ip).unwrap();
         assert!(json.contains("127.0.0.9"), "the report tells: {json}");

@@ -1,38 +1,38 @@
-//! Tests over UDP with a server of iperf 2: numbered datagrams, of which the last of each flow is
-//! answered with what came.
+//! Tests over UDP with a server of iperf 2: numbered datagrams. The server answers the last
+//! datagram of each flow with a report.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::iperf2::datagrams::Report;
-use windlass_wire::numbered::Format;
+use windlass_wire::numbered::DatagramFormat;
 
 use crate::error::Error;
 use crate::plain::attend;
 use crate::protocol::Protocol;
 use crate::report::{Cpu, Datagrams, DirectionReport, FlowReport, Interval, Outcome, SideReport};
 use crate::transfer::{End, Role, Transfer};
-use crate::udp::{self, ANSWERING, Ending, UdpSide};
+use crate::udp::{self, ANSWERING, EndSignal, UdpSide};
 
-/// The time for which nothing may move: a last datagram is said for 2.5 s.
+/// Longest time without progress: the last datagram is repeated for 2.5 s.
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Opens the flows of a test.
 ///
 /// # Errors
-/// Fails where there is no way to the server.
+/// Fails if there is no route to the server.
 pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<Vec<(u16, UdpSocket)>, Error> {
     Protocol::Iperf.check(transfer)?;
-    let open = |number| Ok((number, udp::open(to, transfer.client, &transfer.ip)?));
+    let open = |number| Ok((number, udp::open(to, transfer.client, &transfer.ip, number)?));
     (0..transfer.streams).map(open).collect()
 }
 
-/// Makes a test over flows that were just opened. `tell` hears of the intervals of this end;
-/// `stop` ends it.
+/// Makes a test over newly opened flows. `tell` is called with the intervals of this end; `stop`
+/// ends the test.
 ///
 /// # Errors
-/// Fails where it does not begin. What goes wrong later is told with what was measured, in
+/// Fails if the test does not begin. A later failure is reported with the measurements, in
 /// [`Outcome::failure`].
 pub fn run(
     (flows, to): (Vec<(u16, UdpSocket)>, SocketAddr),
@@ -42,15 +42,15 @@ pub fn run(
 ) -> Result<Outcome, Error> {
     transfer.check()?;
     Protocol::Iperf.check(transfer)?;
-    let format = Format::Iperf { wide: true };
-    let ending = Ending::Answered { opens_late: false };
+    let format = DatagramFormat::Iperf { wide: true };
+    let ending = EndSignal::Answered { opens_late: false };
     let mut side = UdpSide::start_with(End::Client, transfer, flows, format, ending, &[])?;
     let idle = IDLE.max(transfer.time_until_next());
     let outcome = attend(&mut side, Some(idle), stop, tell);
     let far = side.answers().map(|answers| heard(&answers, &outcome.near, transfer));
     let unheard = || Error::Silent { during: "its report was awaited", after: ANSWERING };
     let failure = match outcome.failure {
-        // A host that takes none at that port says so (ICMP).
+        // A host without a listener on the port says so (ICMP).
         Some(Error::Stream(why)) if far.is_none() => Some(refused(to, why)),
         None if far.is_none() && !outcome.stopped => Some(unheard()),
         failure => failure,
@@ -58,7 +58,7 @@ pub fn run(
     Ok(Outcome { far, failure, ..outcome })
 }
 
-/// What went wrong with a flow, which may be that nobody listens.
+/// Returns the error of a flow, which may be that nothing listens on the port.
 fn refused(to: SocketAddr, why: String) -> Error {
     let source = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
     let refused = std::io::Error::from_raw_os_error(libc::ECONNREFUSED);
@@ -68,8 +68,8 @@ fn refused(to: SocketAddr, why: String) -> Error {
     }
 }
 
-/// What the server says, in our words. It counts the last datagram of each flow, too, which has no
-/// data of the test.
+/// Converts the server's reports. The server also counts the last datagram of each flow, which
+/// carries no data of the test.
 fn heard(answers: &[(u16, Report)], near: &SideReport, transfer: &Transfer) -> SideReport {
     let sent = near.directions.iter().find_map(|one| one.datagrams.as_ref());
     let sent = |stream| sent.and_then(|all| all.flows.iter().find(|flow| flow.stream == stream));

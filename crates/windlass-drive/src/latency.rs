@@ -11,12 +11,12 @@ use windlass_base::{Histogram, Quantiles, Span};
 use crate::control::{PATIENCE, Token};
 use crate::error::Error;
 use crate::ip::Ip;
-use crate::ping::{self, Asleep, Exchange, Plan, TripSeen};
+use crate::ping::{self, Exchange, Plan, SleepingEnds, TripSeen};
 
 /// The size of a request and of its answer, in bytes.
 const SIZE: u32 = 64;
 
-/// How an idle path is asked: a long one gets fewer round trips.
+/// Plan of the probes on the idle path: a long path gets fewer round trips.
 const IDLE: Plan = Plan {
     count: Some(20),
     time: Some(Duration::from_secs(1)),
@@ -25,14 +25,14 @@ const IDLE: Plan = Plan {
     timeout: PATIENCE,
 };
 
-/// How a loaded one is.
+/// Plan of the probes on the loaded path.
 const LOADED: Plan =
     Plan { count: None, time: None, interval: Some(Duration::from_millis(20)), ..IDLE };
 
-/// The share of the quickest.
+/// Share of the fastest round trips whose limit is reported.
 const TENTH: f64 = 0.1;
 
-/// A connection beside the test that is asked again and again.
+/// Probe connection beside the test.
 #[derive(Debug)]
 pub(crate) struct Prober {
     exchange: Exchange,
@@ -40,10 +40,10 @@ pub(crate) struct Prober {
 }
 
 impl Prober {
-    /// Opens it, and asks the idle path.
+    /// Opens the probe connection, and measures the idle path.
     pub(crate) fn open(to: SocketAddr, token: Option<&Token>, ip: &Ip) -> Result<Self, Error> {
-        // It sleeps while it waits: the processors are the test's.
-        let asleep = Asleep { near: true, far: false };
+        // The probe sleeps while it waits: the processors belong to the test.
+        let asleep = SleepingEnds { near: true, far: false };
         let mut exchange = Exchange::open(to, token, (SIZE, SIZE), asleep, ip)?;
         let measured = ping::run(&mut exchange, &IDLE, &mut |_| (), &|| false);
         match measured.failure {
@@ -52,8 +52,8 @@ impl Prober {
         }
     }
 
-    /// Goes on asking, in a thread.
-    pub(crate) fn under_load(mut self) -> Result<Probing, Error> {
+    /// Continues to probe, in a thread.
+    pub(crate) fn under_load(mut self) -> Result<LoadedProber, Error> {
         let stop = Arc::<AtomicBool>::default();
         let times = Arc::new(Mutex::new(Histogram::fine()));
         let (stopped, answered) = (Arc::clone(&stop), Arc::clone(&times));
@@ -65,27 +65,27 @@ impl Prober {
                     times.add(Span::from_duration(seen.trip.time));
                 }
             };
-            // What was answered counts, whatever ends it.
+            // Answered probes count, whatever ends the run.
             let _ = ping::run(&mut self.exchange, &LOADED, &mut saw, &stop);
         };
         let thread = thread::Builder::new().name("latency".to_owned()).spawn(ask);
         let thread = thread.map_err(Error::io("cannot start a thread for the latency"))?;
-        Ok(Probing { stop, times, thread })
+        Ok(LoadedProber { stop, times, thread })
     }
 }
 
-/// Asking that goes on.
+/// Thread that probes the loaded path.
 #[derive(Debug)]
-pub(crate) struct Probing {
+pub(crate) struct LoadedProber {
     stop: Arc<AtomicBool>,
-    /// The time for which answers took so far.
+    /// Round-trip times so far.
     times: Arc<Mutex<Histogram>>,
     thread: JoinHandle<()>,
 }
 
-impl Probing {
-    /// Ends it, and gives what was measured, with the least that nine of ten took. One that
-    /// still waits for an answer is not waited for.
+impl LoadedProber {
+    /// Ends the thread, and returns the round-trip times and their 10th percentile. A probe that
+    /// still has no answer after half a second is left to itself.
     pub(crate) fn finish(self) -> Option<(Quantiles, Span)> {
         self.stop.store(true, Ordering::Relaxed);
         let since = Instant::now();

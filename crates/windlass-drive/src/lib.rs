@@ -2,12 +2,12 @@
 //!
 //! Drives a path and measures it.
 //!
-//! This crate opens sockets and has threads. It knows neither the analyser nor
-//! the simulator, so what it measures can be held against both.
+//! This crate opens sockets and starts threads. It knows neither the analyser nor the simulator, so
+//! its measurements can be compared with both.
 //!
-//! A test has two ends, and each has a [`side`]: a thread for each stream,
-//! and the samples of what the kernel says of them. [`client`] asks for a test,
-//! [`server`] is asked, and both speak of it on a [`control`] connection.
+//! A test has two ends, and each has a [`side`]: a thread for each stream, and samples of the
+//! kernel's figures. [`client`] asks for a test, [`server`] serves it, and both exchange messages
+//! about it on a [`control`] connection.
 #![cfg(target_os = "linux")]
 
 pub mod bulk;

@@ -1,4 +1,4 @@
-//! The measure of one stream: what its kernel says, sampled.
+//! Measurement of one stream by samples of its kernel's figures.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -12,32 +12,31 @@ use windlass_sys::tcp_info::{TcpInfo, tcp_info};
 use crate::report::{Cpu, LimitTimes, SenderInterval, SenderStream, StreamReport, share};
 use crate::socket::{congestion, granted};
 use crate::transfer::Role;
-use crate::waits::{Waiting, Waits};
+use crate::waits::{WaitState, Waits};
 
-/// Intervals between samples of the kernel: short transfers have figures, too, and long
-/// ones with many streams take little of a processor.
+/// Intervals between samples of the kernel: short for short transfers, so that these have figures,
+/// too, and longer later. Many streams then take little processor time.
 const SAMPLE: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(50));
 
-/// The length of the short period.
+/// Duration of the short intervals.
 const SHORT: Duration = Duration::from_millis(200);
 
-/// A last interval shorter than this share of a whole one is not told apart.
+/// Share of a full interval below which the last interval is not reported by itself.
 const CRUMB: f64 = 0.05;
 
-/// Returns the time from one look at a transfer to the next, once it has run for so
-/// long.
+/// Returns the time until the next sample of a transfer that has run for `running`.
 pub fn pause_after(running: Duration) -> Duration {
     if running < SHORT { SAMPLE.0 } else { SAMPLE.1 }
 }
 
-/// Returns whether a last interval is too short to be told apart from the one before,
-/// where a whole one is `every`.
+/// Returns whether the last interval is too short to be reported by itself, for full intervals of
+/// `every`.
 pub fn is_crumb(last: Duration, every: Duration) -> bool {
     last.as_secs_f64() < CRUMB * every.as_secs_f64()
 }
 
-/// The interval of a test that began then, from one moment to another; nothing where it is a
-/// crumb ([`is_crumb`]).
+/// Returns the interval between two moments, relative to the test's beginning; nothing if it is too
+/// short ([`is_crumb`]).
 pub(crate) fn interval(
     began: Instant,
     (from, to): (Instant, Instant),
@@ -48,14 +47,14 @@ pub(crate) fn interval(
     (!is_crumb(length, every)).then(|| (since(from), since(to)))
 }
 
-/// The time of a thread.
+/// Times of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ThreadTime {
     /// Processor time.
     pub cpu: CpuTime,
-    /// Time from its begin to its end.
+    /// Time from its beginning to its end.
     pub ran: Duration,
-    /// Time in which it was ready and waited for a processor, where the kernel counts that.
+    /// Time in which it was ready and waited for a processor, if the kernel counts this.
     pub waited: Option<Duration>,
 }
 
@@ -71,7 +70,7 @@ pub fn processor_time(threads: impl IntoIterator<Item = ThreadTime>) -> Cpu {
         }
         let of = |time: Duration| time.as_secs_f64() / ran.as_secs_f64();
         let (share, waited) = (of(cpu.total()), waited.map(of));
-        // The one that wanted most of a processor.
+        // The thread that needed most of a processor.
         if waiting.is_none() || share + waited.unwrap_or(0.0) > busiest + waiting.unwrap_or(0.0) {
             (busiest, waiting) = (share, waited);
         }
@@ -87,7 +86,7 @@ pub fn processor_time(threads: impl IntoIterator<Item = ThreadTime>) -> Cpu {
     }
 }
 
-/// Half a window is near to half of the window at a sample: a twentieth of it.
+/// Tolerance for half of the window at a sample: a twentieth of the window.
 const HALVED_BY: u64 = 20;
 
 /// Counters of a connection.
@@ -104,11 +103,11 @@ struct Totals {
     times: LimitTimes,
 }
 
-/// Samples of what changes, each as long as the time since the one before.
+/// Sums over samples, each weighted with the time since the one before.
 #[derive(Clone, Copy, Debug, Default)]
 struct Samples {
     count: u64,
-    /// Sums are of seconds, and of values times seconds.
+    /// Sums of seconds, and of values times seconds.
     time: f64,
     rtt_time: f64,
     rtt_sum: f64,
@@ -122,7 +121,7 @@ struct Samples {
     open_sum: f64,
     flight_sum: f64,
     unsent_sum: f64,
-    /// The largest packet that the path was believed to take.
+    /// Largest path MTU that the kernel assumed.
     path_mtu_most: u32,
     delivery_most: u64,
     empty: f64,
@@ -130,7 +129,7 @@ struct Samples {
 
 impl Samples {
     fn add(&mut self, info: &TcpInfo, time: Duration) {
-        // Two looks at once are one, and still count where there are no others.
+        // Two simultaneous samples are one, and still count if there are no others.
         let time = time.max(Duration::from_nanos(1)).as_secs_f64();
         self.count += 1;
         self.time += time;
@@ -173,19 +172,19 @@ impl Samples {
     }
 }
 
-/// Facts that a connection no longer tells once it is closed: Linux forgets the other end
-/// of it (`ENOTCONN`), and the port of this one where the kernel chose it.
+/// Facts that a connection no longer has once it is closed. Linux then forgets the other end
+/// (`ENOTCONN`), and this end's port if the kernel chose it.
 #[derive(Clone, Debug)]
-struct Ends {
+struct ConnectionFacts {
     local: String,
     remote: String,
     congestion: String,
 }
 
-impl Ends {
+impl ConnectionFacts {
     fn of(stream: &TcpStream) -> Self {
         let text = |address: std::io::Result<SocketAddr>| {
-            // One of IPv4 that came by a socket of IPv6 is what it is.
+            // An IPv4 address from an IPv6 socket is shown as IPv4.
             let plain = |address: SocketAddr| {
                 SocketAddr::new(address.ip().to_canonical(), address.port()).to_string()
             };
@@ -199,7 +198,7 @@ impl Ends {
     }
 }
 
-/// The measure of one stream.
+/// Measurement of one stream.
 #[derive(Debug)]
 pub struct Meter {
     /// The stream's number.
@@ -207,16 +206,16 @@ pub struct Meter {
     role: Role,
     /// The connection.
     pub stream: Arc<TcpStream>,
-    ends: Ends,
+    ends: ConnectionFacts,
     /// Bytes that its thread has written or read.
     pub moved: Arc<AtomicU64>,
     last: TcpInfo,
     last_at: Instant,
-    waiting: Waiting,
+    waiting: WaitState,
     waits: Waits,
-    /// The time with a timer that ran out, up to where the interval began.
+    /// Time with an expired retransmission timer, up to the beginning of the interval.
     interval_timeout: Duration,
-    /// Counters at the begin of the time that counts, and at that of the interval.
+    /// Counters at the beginning of the counted time, and at that of the interval.
     base: Totals,
     interval: Totals,
     whole: Samples,
@@ -224,10 +223,10 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Of a connection, from now on.
+    /// Starts to measure a connection.
     pub fn new(number: u16, role: Role, stream: Arc<TcpStream>) -> Self {
         let last = tcp_info(&*stream).unwrap_or_default();
-        let ends = Ends::of(&stream);
+        let ends = ConnectionFacts::of(&stream);
         let mut meter = Self {
             number,
             role,
@@ -236,7 +235,7 @@ impl Meter {
             moved: Arc::default(),
             last,
             last_at: Instant::now(),
-            waiting: Waiting::default(),
+            waiting: WaitState::default(),
             waits: Waits::default(),
             interval_timeout: Duration::ZERO,
             base: Totals::default(),
@@ -249,16 +248,16 @@ impl Meter {
         meter
     }
 
-    /// Looks at the connection.
+    /// Takes a sample of the connection.
     pub fn sample(&mut self) {
-        // A receiver's kernel knows nothing of what limits.
+        // A receiver's kernel does not know what limits the sender.
         if self.role == Role::Receiver {
             return;
         }
         if let Ok(info) = tcp_info(&*self.stream) {
             let now = Instant::now();
             let time = now.saturating_duration_since(self.last_at);
-            // What has ended keeps what it had: its windows say nothing now.
+            // The windows of an ended connection mean nothing.
             if info.is_established {
                 self.whole.add(&info, time);
                 self.lately.add(&info, time);
@@ -291,30 +290,30 @@ impl Meter {
         }
     }
 
-    /// The time that counts begins now, with a sample just taken.
+    /// Starts the counted time now, with a sample just taken.
     pub fn begin(&mut self) {
         self.base = self.totals();
         self.whole = Samples::default();
         (self.waits, self.interval_timeout) = (Waits::default(), Duration::ZERO);
     }
 
-    /// Bytes that have arrived at the other end so far, in order or not, and the round trip.
+    /// Returns the bytes that have arrived at the other end so far, in order or not, and the RTT.
     pub(crate) fn delivered(&self) -> (u64, Option<Duration>) {
         (u64::from(self.last.delivered) * u64::from(self.segment()), self.last.rtt)
     }
 
-    /// Bytes in the time that counts, so far.
+    /// Returns the bytes of the counted time so far.
     pub fn bytes(&self) -> Bytes {
-        // A write that goes on may have more on its way than its thread knows.
+        // A write in progress may have sent more than its thread knows.
         Bytes::new(self.totals().bytes.saturating_sub(self.base.bytes))
     }
 
-    /// All bytes that its thread has moved.
+    /// Returns all bytes that its thread has moved.
     pub fn all(&self) -> Bytes {
         Bytes::new(self.moved.load(Ordering::Relaxed))
     }
 
-    /// Ends the interval: its bytes, and what the sender's kernel knows of it.
+    /// Ends the interval; returns its bytes, and the figures of the sender's kernel.
     pub fn close_interval(&mut self) -> (Bytes, Option<SenderInterval>) {
         let totals = self.totals();
         let bytes = Bytes::new(totals.bytes.saturating_sub(self.interval.bytes));
@@ -338,18 +337,18 @@ impl Meter {
         (bytes, sender)
     }
 
-    /// The size of a full segment. Where the window is so small that Linux sends
-    /// half of it at a time, it is what this end could take itself.
+    /// Returns the size of a full segment. If the window is so small that Linux sends half of it at
+    /// a time, returns the MSS that this end accepts.
     fn segment(&self) -> u32 {
         let mss = self.last.mss;
         let halved = |window: u64| window.abs_diff(u64::from(mss) * 2) * HALVED_BY <= window;
         if self.whole.window_most.is_some_and(halved) { self.last.own_mss.max(mss) } else { mss }
     }
 
-    /// The stream over the time that counts; `bytes` of it took `seconds`.
+    /// Returns the report of the stream over the counted time; `bytes` of it took `seconds`.
     pub fn report(&self, bytes: Bytes, seconds: Span) -> StreamReport {
         let (receive, send) = granted(&self.stream);
-        let Ends { local, remote, congestion } = self.ends.clone();
+        let ConnectionFacts { local, remote, congestion } = self.ends.clone();
         StreamReport {
             stream: self.number,
             local,

@@ -1,4 +1,4 @@
-//! How the flows of windlass's own tests over UDP are opened.
+//! Opening of the flows of windlass's own tests over UDP.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -9,14 +9,14 @@ use crate::ip::Ip;
 use crate::transfer::Buffers;
 use crate::udp;
 
-/// The longest time that the server may take before the first datagram of a flow is sent again.
+/// Wait for the server before the first datagram of each flow is sent again.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// The longest time that it may take altogether.
+/// Longest time to open all flows.
 const OPENING: Duration = Duration::from_secs(20);
 
-/// Opens the flows of a test over UDP. Their first datagrams may be lost: each is sent again
-/// until the server says that all have come.
+/// Opens the flows of a test over UDP. Their first datagrams may be lost. They are therefore
+/// repeated until the server says that all have arrived.
 pub(crate) fn open_flows(
     to: SocketAddr,
     (wanted, buffers, ip): (u16, Buffers, &Ip),
@@ -24,12 +24,12 @@ pub(crate) fn open_flows(
     control: &mut Control,
 ) -> Result<Vec<(u16, UdpSocket)>, Error> {
     let during = "the streams were opened";
-    let open = |number| Ok((number, udp::open(to, buffers, ip)?));
+    let open = |number| Ok((number, udp::open(to, buffers, ip, number)?));
     let flows: Vec<(u16, UdpSocket)> = (0..wanted).map(open).collect::<Result<_, Error>>()?;
     let until = Instant::now() + OPENING;
     while Instant::now() < until {
         for (stream, socket) in &flows {
-            // What a host or a rule on the way says of it may be over at the next.
+            // An error of a host or a firewall on the path may have passed by the next attempt.
             let _ = socket.send(&Preamble::Datagrams { test, stream: *stream }.bytes());
         }
         match control.hear(Instant::now() + AGAIN, during)? {

@@ -1,47 +1,46 @@
-//! Tests that are data and nothing else: those of ttcp, and the plain ones of
-//! iperf 2. The client sends and closes; the server reads to the end.
+//! Tests without a protocol, which are data only: ttcp's, and the plain ones of iperf 2. The client
+//! sends and closes; the server reads to the end.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use windlass_wire::iperf2::plain_header;
 
-use crate::driven::Driven;
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::report::{Interval, Latency, Outcome};
-use crate::side::{Ends, Side};
+use crate::side::{Side, ThreadSettings};
 use crate::socket::{Options, connect_all};
 use crate::stream::Source;
-use crate::transfer::{End, Transfer, Until};
+use crate::transfer::{End, EndCondition, Transfer};
 
-/// The longest that nobody looks whether the test is to stop.
+/// Longest time between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The longest time that the last bytes may take after the time is over.
+/// Longest time that the last bytes may take after the test's duration.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// The time for which nothing may move.
+/// Longest time without progress.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The size of a write of PCATTCP (`-l`), in bytes.
+/// Size of PCATTCP's writes (`-l`), in bytes.
 pub const TTCP_LENGTH: u32 = 8_192;
 
-/// How many of them it sends (`-n`).
+/// Number of PCATTCP's writes (`-n`).
 pub const TTCP_WRITES: u64 = 2_048;
 
-/// Makes a test over a connection to a server that was just opened, with the
-/// options of the transfer, and others beside it. `tell` hears of the intervals
-/// of this end; `stop` ends it.
+/// Makes a test over a connection to a server, newly opened with the options of the transfer, and
+/// over further connections. `tell` is called with the intervals of this end; `stop` ends the test.
 ///
 /// # Errors
-/// Fails where it does not begin. What goes wrong later is told with what was
-/// measured, in [`Outcome::failure`].
+/// Fails if the test does not begin. A later failure is reported with the measurements, in
+/// [`Outcome::failure`].
 pub fn run(
     (first, to): (TcpStream, SocketAddr),
     protocol: Protocol,
     transfer: &Transfer,
-    ends: Ends,
+    ends: ThreadSettings,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, Error> {
@@ -51,22 +50,21 @@ pub fn run(
     let ends = match (ends.source, protocol) {
         (None, Protocol::Iperf) => {
             let head = plain_header(transfer.streams, to.port());
-            Ends { source: Some(Source::Headed(head.to_vec())), ..ends }
+            ThreadSettings { source: Some(Source::Headed(head.to_vec())), ..ends }
         }
-        (source, _) => Ends { source, ..ends },
+        (source, _) => ThreadSettings { source, ..ends },
     };
-    let others = connect_all(to, &options, transfer.streams.saturating_sub(1))?;
+    let others = connect_all(to, &options, 1..transfer.streams)?;
     let streams = (0..).zip([first].into_iter().chain(others)).collect();
     let mut side = Side::start(End::Client, transfer, streams, ends)?;
-    // A source that has nothing for a while is not the other end's fault.
-    let idle = (!matches!(transfer.until, Until::SourceEnds)).then_some(IDLE);
+    // A pause of the source is not the other end's fault.
+    let idle = (!matches!(transfer.until, EndCondition::SourceEnds)).then_some(IDLE);
     Ok(attend(&mut side, idle, stop, tell))
 }
 
-/// Looks after streams that nothing but their own end ends. Where nothing moves
-/// for `idle`, they are given up.
+/// Runs streams to their end. If nothing moves for `idle`, gives up.
 pub(crate) fn attend(
-    side: &mut dyn Driven,
+    side: &mut dyn TestSide,
     idle: Option<Duration>,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),

@@ -1,4 +1,4 @@
-//! How two ends speak of a test.
+//! Protocols of a test.
 
 use windlass_base::{Named, Span};
 use windlass_wire::{iperf2, iperf3 as wire};
@@ -6,24 +6,24 @@ use windlass_wire::{iperf2, iperf3 as wire};
 use crate::datagrams;
 use crate::error::Error;
 use crate::iperf3;
-use crate::transfer::{Direction, Transfer, Until};
+use crate::transfer::{Direction, EndCondition, Transfer};
 use crate::udp;
 
-/// How two ends speak of a test.
+/// Protocol between the two ends of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Named)]
 pub enum Protocol {
-    /// As windlass and windlass do: both ends tell what their kernels say.
+    /// windlass's own: both ends report their kernels' figures.
     Windlass,
-    /// As iperf3 does: both ends tell bytes, times and processor time.
+    /// iperf3's: both ends report bytes, times and processor time.
     Iperf3,
-    /// As iperf 2 does in its plain test: data, and nothing else.
+    /// Plain test of iperf 2: data only.
     Iperf,
-    /// As ttcp does: data, and nothing else.
+    /// ttcp's: data only.
     Ttcp,
 }
 
 impl Protocol {
-    /// The port that its servers listen on.
+    /// Returns the port of its servers.
     pub const fn port(self) -> u16 {
         match self {
             Self::Windlass | Self::Iperf3 => wire::PORT,
@@ -31,7 +31,7 @@ impl Protocol {
         }
     }
 
-    /// What runs at the other end: `iperf3 -s`.
+    /// Returns the server's command: `iperf3 -s`.
     pub const fn server(self, udp: bool) -> &'static str {
         match self {
             Self::Ttcp if udp => "ttcp -r -u",
@@ -43,10 +43,10 @@ impl Protocol {
         }
     }
 
-    /// Refuses what the other end cannot be asked for.
+    /// Checks that the protocol can carry a transfer.
     ///
     /// # Errors
-    /// What it is, in words.
+    /// Names the setting that it cannot carry.
     pub fn check(self, transfer: &Transfer) -> Result<(), Error> {
         if transfer.udp {
             return match self {
@@ -54,13 +54,13 @@ impl Protocol {
                 Self::Windlass => udp::check_asked(transfer, udp::SHORTEST),
                 Self::Iperf3 => iperf3::client::check(transfer),
                 Self::Iperf if transfer.direction != Direction::Forward => {
-                    Err(Error::Asked(format!("with {self} data goes to the server only")))
+                    Err(Error::Asked(format!("{self} sends data to the server only")))
                 }
                 Self::Iperf if transfer.omit > Span::ZERO => {
-                    let why = "an iperf server counts each datagram, from the first on";
+                    let why = "an iperf server counts all datagrams, so --omit is not possible";
                     Err(Error::Asked(why.to_owned()))
                 }
-                // The header of its client has to find room.
+                // The client's header has to fit.
                 Self::Iperf => {
                     let shortest = u32::try_from(iperf2::datagrams::SHORTEST).unwrap_or(u32::MAX);
                     udp::check_asked(transfer, shortest)
@@ -70,18 +70,18 @@ impl Protocol {
         match self {
             Self::Iperf3 => iperf3::client::check(transfer),
             Self::Iperf | Self::Ttcp if transfer.direction != Direction::Forward => {
-                Err(Error::Asked(format!("with {self} data goes to the server only")))
+                Err(Error::Asked(format!("{self} sends data to the server only")))
             }
-            Self::Iperf if transfer.until == Until::SourceEnds => {
-                let why = "an iperf server takes the first bytes of data for its own; ttcp's \
-                           protocol sends files as they are";
+            Self::Iperf if transfer.until == EndCondition::SourceEnds => {
+                let why = "an iperf server reads the first bytes of the file as a header; use \
+                           --protocol ttcp";
                 Err(Error::Asked(why.to_owned()))
             }
             Self::Windlass | Self::Iperf | Self::Ttcp => Ok(()),
         }
     }
 
-    /// Returns whether there is nothing but data, from the client to the server.
+    /// Returns whether the protocol is data only, from the client to the server.
     pub const fn is_plain(self) -> bool {
         matches!(self, Self::Iperf | Self::Ttcp)
     }

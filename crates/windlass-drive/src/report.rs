@@ -8,40 +8,40 @@ use windlass_host::processors::{Processors, system_number};
 use crate::error::Error;
 use crate::transfer::{End, Role};
 
-/// The latency of small messages.
+/// Latency of small messages.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Latency {
-    /// On the idle path.
+    /// Latency on the idle path.
     pub idle_seconds: Option<Quantiles>,
-    /// Under load.
+    /// Latency under load.
     pub loaded_seconds: Option<Quantiles>,
-    /// The least that nine of ten took under load: beyond the idle path's, a queue that never
+    /// 10th percentile under load: the excess over the idle path's latency is a queue that never
     /// empties.
     pub loaded_p10_seconds: Option<Span>,
 }
 
-/// The outcome of a test.
+/// Outcome of a test.
 #[derive(Debug)]
 pub struct Outcome {
     /// This end's measurements.
     pub near: SideReport,
-    /// The server's measurements; nothing where it could not say.
+    /// The server's measurements; nothing if it could not report any.
     pub far: Option<SideReport>,
-    /// The latency beside it.
+    /// Latency beside the test.
     pub latency: Latency,
-    /// The reason why the test did not end as it should.
+    /// Reason why the test did not end normally.
     pub failure: Option<Error>,
-    /// True if it was stopped.
+    /// True if the test was stopped.
     pub stopped: bool,
 }
-/// Times that the kernel waited, by reason.
+/// Times of the kernel's sender by limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LimitTimes {
-    /// There was something to send or to be acknowledged.
+    /// Time with data to send or to be acknowledged.
     pub busy_seconds: Span,
-    /// The peer's window held it up.
+    /// Time limited by the peer's receive window.
     pub receiver_limited_seconds: Span,
-    /// The send buffer held it up.
+    /// Time limited by the send buffer.
     pub buffer_limited_seconds: Span,
 }
 
@@ -72,27 +72,26 @@ impl std::ops::AddAssign for LimitTimes {
     }
 }
 
-/// One interval of one direction, over all its streams, as one end saw it.
+/// One interval of one direction, over all its streams, as one end measured it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// The end that saw it.
+    /// End that measured it.
     pub end: End,
-    /// The role of that end.
+    /// Role of that end.
     pub role: Role,
-    /// The time when it began, from the begin of the test.
+    /// Time of its beginning, from the beginning of the test.
     pub from_seconds: Span,
-    /// The time when it ended.
+    /// Time of its end.
     pub to_seconds: Span,
-    /// True if it counts in the figures of the whole.
+    /// True if the interval lies before the counted time.
     pub omitted: bool,
-    /// Bytes that were acknowledged, at the sender; that were read, at the
-    /// receiver.
+    /// Bytes acknowledged, at the sender; bytes read, at the receiver.
     pub bytes: Bytes,
-    /// Their rate.
+    /// Rate of these bytes.
     pub bytes_per_second: Rate,
     /// Figures of the sender's kernel.
     pub sender: Option<SenderInterval>,
-    /// Of a test over UDP with numbered datagrams.
+    /// Figures of a UDP test with numbered datagrams.
     #[serde(default)]
     pub datagrams: Option<DatagramInterval>,
 }
@@ -100,186 +99,181 @@ pub struct Interval {
 /// Numbered datagrams of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatagramInterval {
-    /// The number sent or received.
+    /// Number of datagrams sent or received.
     pub count: u64,
-    /// The number of missing ones, as far as the numbers show by now; nothing at the
-    /// sender. Late ones count as lost until they are there.
+    /// Number of missing datagrams, as far as the numbers show by now; nothing at the sender. Late
+    /// datagrams count as lost until they arrive.
     pub lost: Option<u64>,
-    /// The number that came behind a later one; nothing at the sender.
+    /// Number of datagrams that came after a later one; nothing at the sender.
     pub out_of_order: Option<u64>,
-    /// The smoothed jitter at its end (RFC 3550), of several flows the largest.
+    /// Smoothed jitter at the end (RFC 3550); of several flows the largest.
     pub jitter_seconds: Option<Span>,
 }
 
 /// Figures of the sender's kernel over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SenderInterval {
-    /// The smoothed RTT, the mean over samples and streams.
+    /// Smoothed RTT, the mean over samples and streams.
     pub rtt_seconds: Option<Span>,
-    /// The congestion window, the mean of a stream.
+    /// Congestion window, the mean of a stream.
     pub congestion_window_bytes: Bytes,
-    /// The window that the peer advertises, the mean of a stream.
+    /// Receive window that the peer advertises, the mean of a stream.
     pub peer_window_bytes: Option<Bytes>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
-    /// The rate of delivery at the last acknowledgments, over all streams.
+    /// Delivery rate at the last ACKs, over all streams.
     pub delivery_bytes_per_second: Rate,
-    /// The time with a retransmission timer that ran out; with several streams, the sum over
-    /// them. It is told once the timer has, with the silence before it.
+    /// Time with an expired retransmission timer; with several streams, their sum. It is reported
+    /// after the timer has expired, and includes the silence before.
     #[serde(default)]
     pub timeout_seconds: Option<Span>,
-    /// Times by what was waited for; with several streams, their sums.
+    /// Times by limit; with several streams, their sums.
     #[serde(flatten)]
     pub times: LimitTimes,
 }
 
-/// Measurements of an end, over the time that counts.
+/// Measurements of an end over the counted time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SideReport {
-    /// The role of the end.
+    /// The end.
     pub end: End,
-    /// Directions in which it took part: one, or two where the test goes both
-    /// ways.
+    /// Directions of the end: one, or two if the test goes both ways.
     pub directions: Vec<DirectionReport>,
-    /// The processors of its machine that it may use; nothing where it does not
-    /// say.
+    /// Number of processors that it may use; nothing if it does not say.
     pub processors: Option<usize>,
-    /// The processor time of the whole program during the test.
+    /// Processor time of the whole program during the test.
     pub process_cpu_seconds: Span,
 }
 
-/// One direction, as one end saw it.
+/// One direction, as one end measured it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DirectionReport {
-    /// The role of this end.
+    /// Role of this end.
     pub role: Role,
-    /// The time that counts.
+    /// Counted time.
     pub seconds: Span,
     /// Bytes in that time: acknowledged at the sender, read at the receiver.
     pub bytes: Bytes,
-    /// Their rate.
+    /// Rate of these bytes.
     pub bytes_per_second: Rate,
-    /// All bytes of the test, with those before the time that counts and after.
+    /// All bytes of the test, including those before and after the counted time.
     pub total_bytes: Bytes,
-    /// The processor time of the threads that sent or received: in the program
-    /// and in the kernel, over the whole test.
+    /// Processor time of the sending or receiving threads, in the program and in the kernel, over
+    /// the whole test.
     pub cpu: Cpu,
-    /// The mean share of their time in which the threads read what they send, or wrote what came,
-    /// elsewhere: from a file, to a pipe. Nothing where the end does not say.
+    /// Mean share of the threads' time spent on reading the data to send, or writing the received
+    /// data: from a file, to a pipe. Nothing if the end does not say.
     #[serde(default)]
     pub program_share: Option<f64>,
-    /// Each stream; none where the end speaks another protocol than windlass's,
-    /// which does not tell of its sockets.
+    /// Streams; none if the end speaks another protocol than windlass's, which does not report its
+    /// sockets.
     pub streams: Vec<StreamReport>,
-    /// Segments sent again, where the end says that and no more of its kernel:
-    /// iperf3's does.
+    /// Retransmitted segments, if the end reports only this figure of its kernel, as iperf3 does.
     #[serde(default)]
     pub retransmissions: Option<u64>,
-    /// Of a test over UDP: what went or came. Its bytes are those that a sender handed to the
+    /// Datagrams of a UDP test, sent or received. For a sender, their bytes are those handed to the
     /// network; nobody acknowledges them.
     #[serde(default)]
     pub datagrams: Option<Datagrams>,
-    /// The rates at which data arrived over the time; nothing where this end is not the sender,
-    /// or the time was too short.
+    /// Rates at which data arrived; nothing if this end is not the sender, or the time was too
+    /// short.
     #[serde(default)]
     pub delivery: Option<Delivery>,
-    /// The processors of this end's machine; nothing where it does not say, or the test
-    /// was too short.
+    /// Processors of this end's machine; nothing if it does not say, or the test was too short.
     #[serde(default)]
     pub machine: Option<Machine>,
-    /// The error, where there was one.
+    /// Error of the direction, if there was one.
     pub error: Option<String>,
 }
 
-/// The rates at which data arrived at the other end over slices of the time that counts, each of
-/// 200 ms and two round trips at the least, by what the sender's kernel says (`tcpi_delivered`).
+/// Rates at which data arrived at the other end, over slices of the counted time. Each slice is at
+/// least 200 ms and two round trips. The rates come from the sender's kernel (`tcpi_delivered`).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The number of slices in which something arrived.
+    /// Number of slices in which data arrived.
     pub slices: u64,
-    /// A tenth of them had less.
+    /// 10th percentile of the rates.
     #[serde(default)]
     pub p10_bytes_per_second: Option<Rate>,
-    /// The median of them.
+    /// Median of the rates.
     pub usual_bytes_per_second: Rate,
-    /// A tenth of them had more.
+    /// 90th percentile of the rates.
     #[serde(default)]
     pub p90_bytes_per_second: Option<Rate>,
-    /// The best.
+    /// Highest rate.
     pub most_bytes_per_second: Rate,
 }
 
 /// Datagrams with data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Datagrams {
-    /// The number sent or received: each once.
+    /// Number of datagrams sent or received, each counted once.
     pub count: u64,
-    /// The number that came while the test ran and for which the receiver's socket had no room: of
-    /// numbered ones those of this test, of ttcp's from whomever. Nothing at the sender.
+    /// Number of datagrams that the receiver's full socket dropped during the test. For numbered
+    /// datagrams they are this test's; for ttcp's, any sender's. Nothing at the sender.
     pub overflowed: Option<u64>,
-    /// True if those were as many at the least: what comes so fast that the kernel joins several as
-    /// one, it counts as one.
+    /// True if that number is a lower bound: the kernel counts datagrams that it joined as one.
     #[serde(default)]
     pub overflowed_is_least: bool,
-    /// Figures of a receiver of numbered ones, from here on. How many were sent: as the sender
-    /// says, or else the largest number that came.
+    /// Number of sent datagrams, as the sender says, or else the largest received number. This and
+    /// all further fields are for a receiver of numbered datagrams.
     #[serde(default)]
     pub sent: Option<u64>,
-    /// The number of those that did not come.
+    /// Number of datagrams that did not arrive.
     #[serde(default)]
     pub lost: Option<u64>,
-    /// The number that came behind a later one.
+    /// Number of datagrams that came after a later one.
     #[serde(default)]
     pub out_of_order: Option<u64>,
-    /// The number that came again.
+    /// Number of datagrams that came again.
     #[serde(default)]
     pub duplicates: Option<u64>,
-    /// The smoothed jitter at the end (RFC 3550 section 6.4.1), of several flows the mean.
+    /// Smoothed jitter at the end (RFC 3550 section 6.4.1); of several flows the mean.
     #[serde(default)]
     pub jitter_seconds: Option<Span>,
-    /// The mean of what it smooths, over the whole test.
+    /// Mean of the unsmoothed jitter over the whole test.
     #[serde(default)]
     pub mean_jitter_seconds: Option<Span>,
-    /// Extra time beyond the quickest (RFC 5481 section 4.2); of several flows the
-    /// one with the largest middle.
+    /// Delay beyond the smallest (RFC 5481 section 4.2); of several flows the one with the largest
+    /// median.
     #[serde(default)]
     pub delay_variation_seconds: Option<Quantiles>,
-    /// Each flow by itself.
+    /// Flows by themselves.
     #[serde(default)]
     pub flows: Vec<FlowReport>,
 }
 
-/// One flow of numbered datagrams, as one end saw it.
+/// One flow of numbered datagrams, as one end measured it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReport {
     /// Its number, from 0.
     pub stream: u16,
-    /// The address of this end.
+    /// Address of this end.
     pub local: String,
-    /// The address of the other end.
+    /// Address of the other end.
     pub remote: String,
-    /// The bytes of its datagrams.
+    /// Bytes of its datagrams.
     pub bytes: Bytes,
     /// Its datagrams.
     pub datagrams: Datagrams,
-    /// Those before the time that counts: how many were sent, as far as this end knew when it
-    /// began. Nothing where it does not say, as iperf3 before 3.13.
+    /// Number of datagrams sent before the counted time, as far as this end knew at its beginning.
+    /// Nothing if the end does not say, as iperf3 before 3.13.
     #[serde(default)]
     pub omitted: Option<u64>,
-    /// The number of those that had not come by then.
+    /// Number of those that had not arrived by then.
     #[serde(default)]
     pub omitted_lost: Option<u64>,
 }
 
 impl FlowReport {
-    /// The number of datagrams from the sender of the flow, with those that do not count.
+    /// Returns the number of datagrams sent in the flow, including those before the counted time.
     pub(crate) fn all_sent(&self) -> u64 {
         self.datagrams.count + self.omitted.unwrap_or(0)
     }
 }
 
 impl Datagrams {
-    /// Of several flows together.
+    /// Sums up several flows.
     pub(crate) fn of(flows: &[FlowReport]) -> Self {
         let all = || flows.iter().map(|flow| &flow.datagrams);
         let sum = |of: fn(&Self) -> Option<u64>| all().map(of).sum::<Option<u64>>();
@@ -300,15 +294,15 @@ impl Datagrams {
         }
     }
 
-    /// Makes it what its flows come to, which it keeps.
+    /// Replaces the figures with the sums over its flows, which it keeps.
     pub(crate) fn add_up(&mut self) {
         let flows = std::mem::take(&mut self.flows);
         *self = Self::of(&flows);
         self.flows = flows;
     }
 
-    /// Learns how many the sender says to have sent, of each flow by its number and with those
-    /// that do not count: those behind the last that came were lost, too.
+    /// Learns the sender's number of datagrams of each flow, including those before the counted
+    /// time. Datagrams after the last that arrived were lost, too.
     pub(crate) fn learn(&mut self, sent: impl Fn(u16) -> Option<u64>) {
         for flow in &mut self.flows {
             let datagrams = &mut flow.datagrams;
@@ -320,32 +314,32 @@ impl Datagrams {
         self.add_up();
     }
 
-    /// The number of lost ones that the path lost: those for which the receiver's socket had no
-    /// room had come. Nothing where either is not known.
+    /// Returns the number of datagrams that the path lost; those that the receiver's full socket
+    /// dropped had arrived. Returns nothing if either number is unknown.
     pub fn lost_on_path(&self) -> Option<u64> {
         let here = self.overflowed.filter(|_| !self.overflowed_is_least)?;
         Some(self.lost?.saturating_sub(here))
     }
 
-    /// The lost ones as a share of those sent.
+    /// Returns the lost datagrams as a share of those sent.
     pub fn loss(&self) -> Option<f64> {
         Some(share(self.lost?, self.sent?))
     }
 }
 
-/// The processor time of threads.
+/// Processor time of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cpu {
-    /// In the program.
+    /// Time in the program.
     pub user_seconds: Span,
-    /// In the kernel.
+    /// Time in the kernel.
     pub system_seconds: Span,
-    /// Both, as a share of one processor over the test.
+    /// Both times as a share of one processor over the test.
     pub share: f64,
-    /// The busiest thread's share of a processor.
+    /// Share of a processor of the busiest thread.
     pub busiest_share: f64,
-    /// The share of its time in which that thread was ready and waited for a processor; nothing
-    /// where its kernel does not count that.
+    /// Share of its time in which that thread was ready and waited for a processor; nothing if its
+    /// kernel does not count this.
     #[serde(default)]
     pub waiting_share: Option<f64>,
 }
@@ -353,30 +347,31 @@ pub struct Cpu {
 /// The processors of an end's machine during a test.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// A number that two ends have in common where they are one machine.
+    /// Identifier of the running system, the same for two ends on one machine.
     pub system: Option<String>,
-    /// The number of its processors.
+    /// Number of its processors.
     pub processors: usize,
-    /// The share of all processors' time in which they worked.
+    /// Share of all processors' time in which they worked.
     pub busy_share: f64,
-    /// The share of the one with most work.
+    /// Share of the busiest processor.
     pub busiest_core_share: f64,
-    /// The part of that which interrupts took, with what they leave for later.
+    /// Part of that share for interrupts, including their deferred work.
     pub busiest_core_interrupt_share: f64,
-    /// The share of one processor that this end's program had.
+    /// Share of one processor used by this end's program.
     pub own_share: f64,
-    /// Other programs with most, each with its children. An end tells nobody else of them.
+    /// Other programs that used the most, each with its children. An end does not tell the other
+    /// end about them.
     pub others: Vec<OtherProgram>,
 }
 
 /// Another program on the machine of an end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OtherProgram {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// The share of one processor that it and its children had.
+    /// Share of one processor used by the program and its children.
     pub cpu_share: f64,
 }
 
@@ -401,7 +396,7 @@ impl Machine {
 }
 
 impl SideReport {
-    /// Returns the report for the other end, which is not told what else runs on this machine.
+    /// Returns the report for the other end, without the other programs on this machine.
     pub(crate) fn for_the_other_end(&self) -> Self {
         let mut report = self.clone();
         let machines = report.directions.iter_mut().filter_map(|one| one.machine.as_mut());
@@ -410,125 +405,125 @@ impl SideReport {
     }
 }
 
-/// One stream, as one end saw it.
+/// One stream, as one end measured it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamReport {
     /// Its number, from 0.
     pub stream: u16,
-    /// The address of this end.
+    /// Address of this end.
     pub local: String,
-    /// The address of the other end.
+    /// Address of the other end.
     pub remote: String,
-    /// Bytes in the time that counts.
+    /// Bytes in the counted time.
     pub bytes: Bytes,
-    /// Their rate.
+    /// Rate of these bytes.
     pub bytes_per_second: Rate,
-    /// The congestion control.
+    /// Congestion control.
     pub congestion: String,
-    /// The size of full segments, in bytes.
+    /// Size of full segments, in bytes.
     pub mss_bytes: u32,
-    /// The receive buffer that the kernel granted, for data and what it keeps
-    /// beside it.
+    /// Receive buffer that the kernel granted, for data and its overhead.
     pub granted_receive_buffer_bytes: Bytes,
-    /// The send buffer that it granted.
+    /// Send buffer that the kernel granted.
     pub granted_send_buffer_bytes: Bytes,
     /// Figures of the sender's kernel.
     pub sender: Option<SenderStream>,
 }
 
-/// Figures of the sender's kernel for a stream, in the time that counts.
+/// Figures of the sender's kernel for a stream over the counted time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SenderStream {
-    /// The least RTT of the connection.
+    /// Smallest RTT of the connection.
     pub min_rtt_seconds: Option<Span>,
-    /// The mean of the smoothed RTT.
+    /// Mean of the smoothed RTT.
     pub mean_rtt_seconds: Option<Span>,
-    /// The most that the smoothed RTT was.
+    /// Largest smoothed RTT.
     pub max_rtt_seconds: Option<Span>,
-    /// The mean of the congestion window.
+    /// Mean of the congestion window.
     pub mean_congestion_window_bytes: Bytes,
-    /// The most that the congestion window was.
+    /// Largest congestion window.
     pub max_congestion_window_bytes: Bytes,
-    /// True if the congestion window was still without a slow-start threshold
-    /// at the end: nothing had told it to stop growing.
+    /// True if the congestion window still had no slow-start threshold at the end: no loss or mark
+    /// had stopped its growth.
     pub never_left_slow_start: bool,
-    /// The largest window that the peer advertised (Linux 5.4).
+    /// Largest receive window that the peer advertised (Linux 5.4).
     pub max_peer_window_bytes: Option<Bytes>,
-    /// The mean of the window that it advertised.
+    /// Mean of the advertised window.
     pub mean_peer_window_bytes: Option<Bytes>,
-    /// The least window that it advertised at a sample.
+    /// Smallest advertised window at a sample.
     pub min_peer_window_bytes: Option<Bytes>,
-    /// The time in which the window was closed, as a share, by samples.
+    /// Share of the time with a closed window, by samples.
     pub closed_share: f64,
-    /// The window as a share of the largest until then, the mean over time: 1 where the
-    /// peer's program reads what comes at once.
+    /// Window as a share of the largest until then, the mean over time: 1 if the peer's program
+    /// reads data at once.
     #[serde(default)]
     pub open_share: Option<f64>,
-    /// The mean of what was sent and not acknowledged.
+    /// Mean of the bytes in flight.
     pub mean_flight_bytes: Bytes,
-    /// The best rate of delivery at a sample, where the program did not set it.
+    /// Highest delivery rate at a sample that the program did not limit.
     pub max_delivery_bytes_per_second: Rate,
     /// Data segments sent.
     pub segments: u64,
-    /// Of them, sent again.
+    /// Retransmitted segments among them.
     pub retransmissions: u64,
-    /// Bytes sent, with those sent again.
+    /// Bytes sent, including retransmissions.
     pub sent_bytes: Bytes,
-    /// Of them, sent again.
+    /// Retransmitted bytes among them.
     pub retransmitted_bytes: Bytes,
     /// Retransmissions as a share of the segments.
     pub retransmission_share: f64,
-    /// Segments that the peer had already.
+    /// Retransmitted segments that the peer had already (spurious retransmissions).
     pub needless_retransmissions: u64,
-    /// Segments that a queue on the path marked, which the peer told (ECN, RFC 3168).
+    /// Segments with a congestion mark of a queue on the path, as the peer reported (ECN, RFC
+    /// 3168).
     #[serde(default)]
     pub marked_segments: Option<u64>,
-    /// The time in which nothing waited in the send buffer, as a share, by samples: the
-    /// program did not keep it filled.
+    /// Share of the time in which nothing waited in the send buffer, by samples: the program did
+    /// not keep it filled.
     pub empty_share: f64,
-    /// The mean of what waited in the send buffer and was never sent.
+    /// Mean of the bytes in the send buffer that were never sent.
     #[serde(default)]
     pub mean_unsent_bytes: Option<Bytes>,
-    /// The number of ACKs that showed overtaken segments (Linux 4.19).
+    /// Number of ACKs that showed reordered segments (Linux 4.19).
     #[serde(default)]
     pub reorderings: Option<u64>,
-    /// The largest packet that the path was believed to take at the end.
+    /// Path MTU that the kernel assumed at the end.
     #[serde(default)]
     pub path_mtu_bytes: Option<u32>,
-    /// The most that this ever was.
+    /// Largest path MTU that the kernel assumed.
     #[serde(default)]
     pub max_path_mtu_bytes: Option<u32>,
-    /// The time with a retransmission timer that ran out: from the last acknowledgment before it
-    /// to the end of the repair.
+    /// Time with an expired retransmission timer: from the last ACK before it to the end of the
+    /// repair.
     #[serde(default)]
     pub timeout_seconds: Option<Span>,
-    /// Segments sent again in that time.
+    /// Segments retransmitted in that time.
     #[serde(default)]
     pub timeout_retransmissions: Option<u64>,
-    /// The longest time in which nothing was acknowledged, with something in flight.
+    /// Longest time without an ACK while data was in flight.
     #[serde(default)]
     pub longest_silence_seconds: Option<Span>,
-    /// The time in slow start by a congestion window in use, before any threshold.
+    /// Time in slow start with the congestion window in use, before any threshold.
     #[serde(default)]
     pub slow_start_seconds: Option<Span>,
-    /// The mean of the smoothed RTT when segments were sent again, but for those of a timer: that
-    /// of a queue that was full, or of a path that loses data whatever waits in it.
+    /// Mean of the smoothed RTT during retransmissions, those of a timer excluded. It is the RTT of
+    /// a full queue, or of a path that loses data whatever its queue holds.
     #[serde(default)]
     pub loss_rtt_seconds: Option<Span>,
-    /// Openings of a closed window, as far as samples tell when they were.
+    /// Openings of a closed window, as far as samples show their times.
     #[serde(default)]
     pub window_openings: u64,
-    /// Of them, those at which no probe of the sender's was due: the receiver announced them.
+    /// Openings at which no probe of the sender was due: the receiver announced them.
     #[serde(default)]
     pub unprompted_window_openings: u64,
-    /// Times by what was waited for.
+    /// Times by limit.
     #[serde(flatten)]
     pub times: LimitTimes,
 }
 
 impl SenderInterval {
-    /// Of several streams together: sums of what is counted, and of what is measured
-    /// the mean over those that have a value; nothing of none.
+    /// Returns the figures of several streams together: sums of counters, and means over the
+    /// streams that have a value. Returns nothing for no streams.
     pub(crate) fn of(streams: &[Self]) -> Option<Self> {
         let all = || streams.iter();
         let delivery = all().map(|one| one.delivery_bytes_per_second.bytes_per_second());
@@ -547,7 +542,7 @@ impl SenderInterval {
 }
 
 impl DirectionReport {
-    /// Makes it one of `seconds` at the least: the data had so long, and came in less.
+    /// Extends the direction to at least `seconds`: the data had this time, but came in less.
     pub(crate) fn last(&mut self, seconds: Span) {
         if self.seconds >= seconds {
             return;
@@ -559,9 +554,8 @@ impl DirectionReport {
         }
     }
 
-    /// Returns the figures of the sender's kernel for all streams together: sums of what is
-    /// counted, means and extremes of what is measured; nothing where it is not the
-    /// sender.
+    /// Returns the figures of the sender's kernel for all streams together: sums of counters, means
+    /// and extremes of measurements. Returns nothing for a receiver.
     pub fn kernel(&self) -> Option<SenderStream> {
         let all = || self.streams.iter().filter_map(|stream| stream.sender.as_ref());
         let mean = |of: fn(&SenderStream) -> f64| all().map(of).sum::<f64>() / all().count() as f64;
@@ -618,25 +612,25 @@ impl DirectionReport {
     }
 }
 
-/// Nothing of none.
+/// Returns the mean; nothing for no values.
 fn mean_bytes(all: impl Iterator<Item = Bytes>) -> Option<Bytes> {
     let (count, sum) = all.fold((0, Bytes::ZERO), |(count, sum), one| (count + 1, sum + one));
     sum.get().checked_div(count).map(Bytes::new)
 }
 
-/// Nothing of none.
+/// Returns the mean; nothing for no values.
 fn mean_share(all: impl Iterator<Item = f64>) -> Option<f64> {
     let (count, sum) = all.fold((0.0, 0.0), |(count, sum), one| (count + 1.0, sum + one));
     (count > 0.0).then(|| sum / count)
 }
 
-/// Nothing of none.
+/// Returns the mean; nothing for no values.
 fn mean_span(all: impl Iterator<Item = Span>) -> Option<Span> {
     let (count, sum) = all.fold((0, Span::ZERO), |(count, sum), one| (count + 1, sum + one));
     (count > 0).then(|| sum / count)
 }
 
-/// Nothing of none.
+/// Returns the sum; nothing for no values.
 fn sum_span(all: impl Iterator<Item = Span>) -> Option<Span> {
     all.reduce(|sum, one| sum + one)
 }
@@ -646,8 +640,7 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
 }
 
 impl Outcome {
-    /// Returns the measurements of the data that `from` sends: by it, and by the end that
-    /// receives.
+    /// Returns the measurements of the data that `from` sends: by the sender, and by the receiver.
     pub fn way(&self, from: End) -> [Option<&DirectionReport>; 2] {
         let (near, far) = (Some(&self.near), self.far.as_ref());
         let (sends, receives) = if from == End::Client { (near, far) } else { (far, near) };

@@ -1,34 +1,31 @@
-//! Both ends of a test while it runs: the streams, and the words about them.
+//! Both ends of a running test: the streams, and the messages about them.
 
 use std::time::{Duration, Instant};
 
 use crate::control::{Control, Word};
-use crate::driven::Driven;
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::report::{Interval, Latency, Outcome, SideReport};
 
-/// How often an end says that it is there.
+/// Interval between two messages that say that an end is there.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// The longest time that an end may be silent.
+/// Longest silence of an end.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// The longest time that the last bytes may take after the other end is done, or the time is
-/// over.
+/// Longest time for the last bytes after the other end is done, or after the test's duration.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// The longest time that the other end may take for its last word after this one was told to
-/// stop.
+/// Longest time for the other end's report after this end was told to stop.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
-/// The longest that nobody looks whether the test is to stop.
+/// Longest time between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Looks after a test until it is over. `tell` hears of the intervals of both
-/// ends.
+/// Runs a test to its end. `tell` is called with the intervals of both ends.
 pub(crate) fn attend(
     control: &mut Control,
-    side: Box<dyn Driven>,
+    side: Box<dyn TestSide>,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
 ) -> Outcome {
@@ -53,8 +50,8 @@ pub(crate) fn attend(
 
 struct Session<'a> {
     control: &'a mut Control,
-    side: Box<dyn Driven>,
-    /// What that measured, once it has ended.
+    side: Box<dyn TestSide>,
+    /// This end's measurements, once it has ended.
     near: Option<SideReport>,
     far: Option<SideReport>,
     failure: Option<Error>,
@@ -73,7 +70,7 @@ impl Session<'_> {
         if self.stopped.is_none() && stop() {
             self.stopped = Some(Instant::now());
             self.say(&Word::Stop);
-            // What is under way is not waited for: somebody is waiting.
+            // Data in flight is not awaited: the user is waiting.
             self.side.cut();
         }
         self.measure(tell);
@@ -89,7 +86,7 @@ impl Session<'_> {
         }
     }
 
-    /// Takes what the own end has measured.
+    /// Takes the measurements of this end.
     fn measure(&mut self, tell: &mut dyn FnMut(&Interval)) {
         if self.near.is_some() {
             return;
@@ -131,7 +128,7 @@ impl Session<'_> {
                 self.side.cut();
             }
             Word::Done(report) => {
-                // It sends no more, whatever it said before.
+                // The other end sends no more, whatever it said before.
                 self.side.heard(&[]);
                 self.far = Some(*report);
             }
@@ -139,11 +136,11 @@ impl Session<'_> {
             Word::Failed { why } => self.fail(Error::Refused(why)),
             Word::Begin => self.fail(Error::Protocol("it begins twice".to_owned())),
         }
-        // Many small words must not keep it from looking at the time.
+        // Many small messages must not delay the check of the time.
         self.wait_no_longer();
     }
 
-    /// Gives up what does not come.
+    /// Gives up on a message or data that does not come.
     fn wait_no_longer(&mut self) {
         let silent = self.heard.elapsed();
         if silent > SILENCE {
@@ -163,7 +160,7 @@ impl Session<'_> {
 
     fn fail(&mut self, error: Error) {
         self.side.cut();
-        // The first is the cause of all that follow.
+        // The first error is the cause of all that follow.
         self.failure.get_or_insert(error);
     }
 }

@@ -1,7 +1,7 @@
-//! One end of a test: its threads, and what is measured of them.
+//! One end of a test: its threads and their measurements.
 //!
-//! It knows no protocol. Who has the streams starts it, calls its `tick` when
-//! its `next_time` is there, and takes the report when it is done.
+//! This module knows no protocol. The owner of the streams starts the end, calls its `tick` at each
+//! `next_time`, and takes the report when it is done.
 
 use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
@@ -10,62 +10,61 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
-use windlass_host::processors::Looker;
+use windlass_host::processors::ProcessorSampler;
 use windlass_sys::cpu::{self, CpuTime};
 
-use crate::driven::Driven;
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::meter::{Meter, interval, pause_after, processor_time};
 use crate::report::{DirectionReport, Interval, Machine, SenderInterval, SideReport};
 use crate::slices::Slices;
-use crate::stream::{Budget, Closing, Receiver, Sender, Shared, Sink, Source, StreamEnd};
+use crate::stream::{Budget, CloseSignal, Receiver, Sender, Sink, Source, StreamEnd, TestFlags};
 use crate::transfer::{End, Role, Transfer};
 
-/// The longest time that a thread may take to end once it was told to. One that waits for a
-/// terminal or a pipe may take for ever.
+/// Longest time for a thread to end after it was told to. A thread that waits for a terminal or a
+/// pipe may take forever.
 const ENDING: Duration = Duration::from_secs(1);
 
-/// With more streams than this each write copies: a pipe for each takes files
-/// from the connections.
+/// Maximum number of streams with a pipe each. With more, each write copies, because the pipes'
+/// file descriptors would be missing for connections.
 const MAX_PIPES: u16 = 64;
 
-/// One end of a test that runs.
+/// One end of a running test.
 #[derive(Debug)]
 pub(crate) struct Side {
     end: End,
     began: Instant,
-    /// The time when the time that counts begins and, where the time decides, ends.
+    /// Beginning of the counted time and, if the test has a duration, its end.
     counts_from: Instant,
     deadline: Option<Instant>,
     interval: Duration,
     directions: Vec<Direction>,
-    shared: Arc<Shared>,
+    shared: Arc<TestFlags>,
     next_sample: Instant,
-    /// The interval that runs.
+    /// Beginning of the current interval.
     from: Instant,
     process: CpuTime,
     has_begun: bool,
-    /// The bytes that count, where they end the test.
+    /// Number of counted bytes after which the test ends, if bytes end it.
     bytes: Option<u64>,
     budget: Arc<Budget>,
-    /// True if all that is written is delivered: no time and nobody ends it
-    /// before.
+    /// True if everything written is delivered: neither a time nor a user ends the test before.
     is_whole: bool,
-    /// True if the last interval has been told.
+    /// True if the last interval was reported.
     is_told: bool,
-    /// Begins to look at the machine. A look at thousands of processes takes its time, and the
-    /// test does not wait for it.
-    looker: Option<JoinHandle<Option<Looker>>>,
+    /// Thread that takes the first sample of the machine. Sampling thousands of processes takes a
+    /// while, and the test does not wait for it.
+    looker: Option<JoinHandle<Option<ProcessorSampler>>>,
 }
 
-/// The streams of one direction.
+/// Streams of one direction.
 #[derive(Debug)]
 struct Direction {
     role: Role,
     streams: Vec<Stream>,
-    /// What was measured, once the time that counts is over.
-    measured: Option<Measured>,
-    /// The time when the time that counts began here.
+    /// Measurements, once the counted time is over.
+    measured: Option<DirectionTotals>,
+    /// Beginning of the counted time in this direction.
     base: Instant,
     slices: Slices,
 }
@@ -78,46 +77,44 @@ struct Stream {
 }
 
 #[derive(Clone, Debug)]
-struct Measured {
+struct DirectionTotals {
     seconds: Span,
     bytes: Vec<Bytes>,
 }
 
-/// What the threads of an end work with.
+/// Settings for the threads of an end.
 #[derive(Debug, Default)]
-pub struct Ends {
-    /// What is sent; by default random bytes.
+pub struct ThreadSettings {
+    /// Data to send; random bytes by default.
     pub source: Option<Source>,
-    /// Where what is received goes; by default nowhere. There is one stream
-    /// then.
+    /// Destination of received data, for a single stream; discarded by default.
     pub sink: Option<Sink>,
-    /// True if each byte that is received is looked at.
+    /// True if each received byte is read.
     pub touch: bool,
 }
 
 impl Side {
-    /// Starts the threads: the test begins now. Streams have their numbers, from
-    /// which their roles follow. Each is closed by its sender when it has sent
-    /// all.
+    /// Starts the threads: the test begins now. The number of a stream gives its role. The sender
+    /// of each stream closes it after it has sent everything.
     ///
     /// # Errors
-    /// Fails where no thread is to be had.
+    /// Fails if a thread cannot be started.
     pub(crate) fn start(
         end: End,
         transfer: &Transfer,
         streams: Vec<(u16, TcpStream)>,
-        ends: Ends,
+        ends: ThreadSettings,
     ) -> Result<Self, Error> {
-        Self::start_with(end, transfer, streams, ends, Closing::Sender)
+        Self::start_with(end, transfer, streams, ends, CloseSignal::Sender)
     }
 
-    /// The same, where something else may say when the data is over.
+    /// Starts the threads like [`Self::start`]; `closing` says which side ends a stream's data.
     pub(crate) fn start_with(
         end: End,
         transfer: &Transfer,
         mut streams: Vec<(u16, TcpStream)>,
-        ends: Ends,
-        closing: Closing,
+        ends: ThreadSettings,
+        closing: CloseSignal,
     ) -> Result<Self, Error> {
         let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
         let sends = streams.iter().any(|(number, _)| transfer.role(end, *number) == Role::Sender);
@@ -127,13 +124,13 @@ impl Side {
         let began = Instant::now();
         let counts_from = began + transfer.omit.to_duration();
         let (deadline, bytes) = transfer.until.bounds(counts_from);
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<TestFlags>::default();
         let has_begun = counts_from == began;
         let budget = if has_begun { Budget::new(bytes) } else { Budget::later(bytes) };
         let budget = Arc::new(budget);
         let (mut sink, touch) = (ends.sink, ends.touch);
         let mut directions = BTreeMap::<u8, Direction>::new();
-        // They come as they are opened; reports have them in order.
+        // Streams come in the order of their opening; reports list them by number.
         streams.sort_by_key(|(number, _)| *number);
         for (number, stream) in streams {
             let role = transfer.role(end, number);
@@ -195,7 +192,10 @@ impl Side {
             bytes,
             is_whole: deadline.is_none(),
             is_told: false,
-            looker: thread::Builder::new().name("machine".to_owned()).spawn(Looker::begin).ok(),
+            looker: thread::Builder::new()
+                .name("machine".to_owned())
+                .spawn(ProcessorSampler::begin)
+                .ok(),
         })
     }
 
@@ -208,30 +208,28 @@ impl Side {
         self.directions.iter().all(|direction| direction.measured.is_some())
     }
 
-    /// Returns whether the time that counts is over for a direction.
+    /// Returns whether the counted time of a direction is over.
     fn is_over(&self, place: usize, now: Instant) -> bool {
         let late = self.deadline.is_some_and(|deadline| now >= deadline);
         late || self.directions[place].streams.iter().all(|stream| stream.ended.is_some())
     }
 
-    /// Takes the figures of a direction.
+    /// Takes the measurements of a direction.
     fn measure(&mut self, place: usize, now: Instant) {
         let direction = &mut self.directions[place];
-        // A test of bytes ends with the last of them, and not when somebody
-        // looks.
+        // A test of bytes ends with the last of them, and not at the next sample.
         let ends = direction.streams.iter().map(|stream| stream.ended.as_ref().map(|end| end.at));
         let last = ends.collect::<Option<Vec<_>>>().and_then(|ends| ends.into_iter().max());
         let end = last.map_or(now, |last| last.min(now));
         direction.sample(now);
         let bytes = direction.streams.iter().map(|stream| match last {
-            // All that was written was acknowledged; with it the FIN, which is
-            // no byte.
+            // Everything written was acknowledged, and so was the FIN, which is no byte.
             Some(_) if self.is_whole && direction.base == self.began => stream.meter.all(),
             _ => stream.meter.bytes(),
         });
         let bytes = bytes.collect();
         direction.measured =
-            Some(Measured { seconds: Span::from_duration(end - direction.base), bytes });
+            Some(DirectionTotals { seconds: Span::from_duration(end - direction.base), bytes });
     }
 
     fn close_intervals(&mut self, now: Instant) -> Vec<Interval> {
@@ -262,7 +260,7 @@ impl Side {
         intervals.collect()
     }
 
-    /// Takes over what the threads that have ended say.
+    /// Takes the results of the threads that have ended.
     fn collect(&mut self) {
         for stream in self.directions.iter_mut().flat_map(|direction| &mut direction.streams) {
             let ended = stream.thread.as_ref().is_some_and(JoinHandle::is_finished);
@@ -277,11 +275,11 @@ impl Side {
     }
 }
 
-impl Driven for Side {
+impl TestSide for Side {
     fn next_time(&self) -> Instant {
         let due = [self.next_sample, self.next_interval()];
         due.into_iter().chain(self.deadline.filter(|_| !self.is_measured())).min().unwrap_or_else(
-            // There are two at least.
+            // There are at least two.
             Instant::now,
         )
     }
@@ -345,7 +343,7 @@ impl Driven for Side {
                 continue;
             }
             for stream in direction.streams.iter().filter(|stream| stream.ended.is_some()) {
-                // Its thread left it open, and it may have ended by itself since.
+                // Its thread left the stream open, and the stream may have ended by itself since.
                 let _ = stream.meter.stream.shutdown(Shutdown::Write);
             }
             if direction.measured.is_none() {
@@ -358,7 +356,7 @@ impl Driven for Side {
         for direction in self.directions.iter().filter(|one| one.role == Role::Receiver) {
             for stream in direction.streams.iter().filter(|stream| stream.ended.is_none()) {
                 if is_all(stream.meter.number, stream.meter.all()) {
-                    // Linux gives what is in the buffer, and then the end.
+                    // Linux delivers the buffered data, and then the end of the stream.
                     let _ = stream.meter.stream.shutdown(Shutdown::Read);
                 }
             }
@@ -425,14 +423,14 @@ impl Driven for Side {
 }
 
 impl Drop for Side {
-    /// Lets no thread go on without its test.
+    /// Ends all threads with the test.
     fn drop(&mut self) {
         self.shared.cut();
     }
 }
 
 impl Direction {
-    /// Looks at all streams.
+    /// Samples all streams.
     fn sample(&mut self, now: Instant) {
         self.streams.iter_mut().for_each(|stream| stream.meter.sample());
         if self.role == Role::Sender {
@@ -445,7 +443,7 @@ impl Direction {
 
     fn report(&self) -> DirectionReport {
         let nothing =
-            Measured { seconds: Span::ZERO, bytes: vec![Bytes::ZERO; self.streams.len()] };
+            DirectionTotals { seconds: Span::ZERO, bytes: vec![Bytes::ZERO; self.streams.len()] };
         let measured = self.measured.as_ref().unwrap_or(&nothing);
         let streams = self.streams.iter().zip(&measured.bytes);
         let reports: Vec<_> =
@@ -473,7 +471,7 @@ impl Direction {
     }
 }
 
-/// Returns the mean; nothing of none.
+/// Returns the mean; nothing for no values.
 fn mean(all: impl Iterator<Item = f64>) -> Option<f64> {
     let (count, sum) = all.fold((0_u32, 0.0), |(count, sum), one| (count + 1, sum + one));
     (count > 0).then(|| sum / f64::from(count))

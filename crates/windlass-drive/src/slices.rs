@@ -1,4 +1,4 @@
-//! The rate of a direction over its time: that of most of it, and the best.
+//! Rates of a direction over slices of its time: median, percentiles and maximum.
 
 use std::time::Duration;
 
@@ -6,27 +6,26 @@ use windlass_base::Rate;
 
 use crate::report::Delivery;
 
-/// A slice of a transfer: long enough that a look a few milliseconds late changes its rate
-/// little.
+/// Length of a slice: long enough that a sample a few milliseconds late changes its rate little.
 const LENGTH: Duration = Duration::from_millis(200);
 
-/// And so many round trips: ACKs come in bursts.
+/// Minimum length of a slice in round trips: ACKs come in bursts.
 const ROUND_TRIPS: u32 = 2;
 
-/// With so many slices each two become one, so a long test takes no more memory.
+/// Number of slices at which pairs are merged, so that a long test takes no more memory.
 const MOST: usize = 512;
 
-/// A transfer cut into slices of about the same length.
+/// A transfer cut into slices of about equal length.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Slices {
-    /// How many of [`LENGTH`] one is.
+    /// Length of a slice in units of [`LENGTH`].
     each: u32,
     began: Option<(Duration, u64)>,
     rates: Vec<f64>,
 }
 
 impl Slices {
-    /// This many bytes had arrived at `at`, over a path of this round trip.
+    /// Records that `bytes` had arrived at `at`, over a path with this RTT.
     pub(crate) fn add(&mut self, at: Duration, bytes: u64, rtt: Option<Duration>) {
         let Some((from, before)) = self.began else {
             self.began = Some((at, bytes));
@@ -45,12 +44,12 @@ impl Slices {
         }
     }
 
-    /// What they come to; nothing where there is none in which something arrived.
+    /// Returns the rates over all slices; nothing if no slice has data.
     pub(crate) fn delivery(&self) -> Option<Delivery> {
         let mut rates: Vec<f64> = self.rates.iter().copied().filter(|rate| *rate > 0.0).collect();
         rates.sort_by(f64::total_cmp);
         let rate = Rate::from_bytes_per_second;
-        // The nearest rank (Hyndman and Fan 1996, definition 1).
+        // Nearest rank (Hyndman and Fan 1996, definition 1).
         let within = |tenths: usize| {
             let rank = (rates.len() * tenths).div_ceil(10).max(1);
             rates.get(rank - 1).copied().map(rate)

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -12,31 +13,31 @@ use windlass_sys::tcp_info::tcp_info;
 use windlass_sys::wait::writable;
 
 use crate::error::Error;
-use crate::ip::Ip;
+use crate::ip::{Bind, Ip};
 use crate::transfer::{Buffers, Transfer};
 
-/// The longest time that a connection may take.
+/// Longest time for a connection to be established.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// What is set on the sockets of a test.
+/// Socket options of a test.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The buffers.
+    /// Buffers of this end.
     pub buffers: Buffers,
-    /// The congestion control.
+    /// Congestion control.
     pub congestion: Option<String>,
-    /// The largest segment.
+    /// Largest segment.
     pub mss: Option<u16>,
     /// True if small writes are sent at once.
     pub nodelay: bool,
-    /// The most that one stream sends.
+    /// Maximum rate of one stream.
     pub pace: Option<Rate>,
-    /// What is set on the packets of IP, and where they leave.
+    /// Settings of IP packets, and their source address and interface.
     pub ip: Ip,
 }
 
 impl Options {
-    /// Those of a transfer, at an end with these buffers.
+    /// Returns the options of a transfer, at an end with these buffers.
     pub fn of(transfer: &Transfer, buffers: Buffers) -> Self {
         let streams = f64::from(transfer.streams.max(1));
         Self {
@@ -51,13 +52,14 @@ impl Options {
         }
     }
 
-    /// Those of a connection beside the data, which takes the same way.
+    /// Returns the options of a connection beside the data, on the same path.
     pub fn beside(ip: &Ip) -> Self {
-        Self { ip: ip.clone(), ..Self::default() }
+        let bind = Bind { port: None, ..ip.bind.clone() };
+        Self { ip: Ip { bind, ..ip.clone() }, ..Self::default() }
     }
 
-    /// What must be set before the handshake: it decides on the scale of the
-    /// window and tells the MSS.
+    /// Sets the options that must be set before the handshake, which decides on the window scale
+    /// and announces the MSS.
     fn set_before(&self, socket: &Socket) -> Result<(), Error> {
         if let Some(window) = self.buffers.window {
             set_window(socket, window)?;
@@ -68,7 +70,7 @@ impl Options {
         Ok(())
     }
 
-    /// What can be set at any time.
+    /// Sets the options that can be set at any time.
     fn set_after(&self, socket: &Socket) -> Result<(), Error> {
         self.ip.set(socket)?;
         if let Some(send) = self.buffers.send {
@@ -90,18 +92,18 @@ impl Options {
         Ok(())
     }
 
-    /// Sets on an accepted connection what its listener did not have.
+    /// Sets the options on an accepted connection that its listener did not have.
     ///
     /// # Errors
-    /// Fails where the kernel refuses.
+    /// Fails if the kernel refuses an option.
     pub fn set_on_accepted(&self, stream: &TcpStream) -> Result<(), Error> {
         self.set_after(&Socket::from(
             stream.try_clone().map_err(Error::io("cannot share a connection"))?,
         ))
     }
 
-    /// Sets all that can be set on a connection of a port for everybody: the
-    /// buffer for the window came by the system's choice, and is changed late.
+    /// Sets all options that are possible on a connection of a shared port. The system chose the
+    /// receive buffer before the handshake, so the window changes late.
     pub(crate) fn set_late(&self, stream: &TcpStream) -> Result<(), Error> {
         if let Some(window) = self.buffers.window {
             let socket = stream.try_clone().map_err(Error::io("cannot share a connection"))?;
@@ -116,11 +118,10 @@ fn refused(option: &'static str, value: impl std::fmt::Display) -> impl FnOnce(i
     move |source| Error::Option { option, value, source }
 }
 
-/// Makes `window` the largest that is advertised. Linux makes twice of what
-/// `SO_RCVBUF` asks for, and reckons with a share of it for data: a quarter at
-/// first (`TCP_DEFAULT_SCALING_RATIO`), and what it has seen later, which for
-/// small segments is little more. So the buffer is asked for twice as large, and
-/// the clamp keeps the window to what was asked for.
+/// Makes `window` the largest advertised window. Linux doubles the requested `SO_RCVBUF`, and uses
+/// only a share of it for data: a quarter at first (`TCP_DEFAULT_SCALING_RATIO`). Later the share
+/// follows the received segments, and is little more for small ones. The buffer is therefore
+/// requested twice as large, and the clamp limits the window.
 fn set_window(socket: &Socket, window: Bytes) -> Result<(), Error> {
     let buffer = window.get().saturating_mul(2).min(i32::MAX.unsigned_abs().into());
     socket
@@ -129,11 +130,10 @@ fn set_window(socket: &Socket, window: Bytes) -> Result<(), Error> {
     set_window_clamp(socket, window.get()).map_err(refused("TCP_WINDOW_CLAMP", window))
 }
 
-/// Keeps the window of a connection to what was asked for. Linux (6.12 at least)
-/// moves the clamp whenever it sees a segment longer than all before, so this is
-/// to be said before each read.
+/// Limits the window of a connection again. Linux (6.12 at least) moves the clamp with each segment
+/// longer than all before. This function must therefore be called before each read.
 pub(crate) fn keep_window(stream: &TcpStream, window: Bytes) {
-    // A connection that has ended needs none.
+    // An ended connection needs no clamp.
     let _ = set_window_clamp(stream, window.get());
 }
 
@@ -144,16 +144,15 @@ fn new(address: &SocketAddr) -> io::Result<Socket> {
 /// Connects with these options.
 ///
 /// # Errors
-/// Fails where there is no connection, or an option is refused.
+/// Fails if the connection fails, or an option is refused.
 pub fn connect(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
     connect_from(to, options, None)
 }
 
-/// The same from a port of this host: some servers mind it.
+/// Connects with these options from a port of this host, which matters to some servers.
 ///
 /// # Errors
-/// Fails where there is no connection, an option is refused, or the port is taken or
-/// not allowed.
+/// Fails if the connection fails, an option is refused, or the port is taken or not allowed.
 pub fn connect_from(
     to: SocketAddr,
     options: &Options,
@@ -168,29 +167,29 @@ pub fn connect_from(
     Ok(socket.into())
 }
 
-/// Connects so often with these options, all at once: it takes a round trip, however many
-/// they are. They are given in order.
+/// Opens a connection for each number with these options, all at once, so that many take one round
+/// trip. Returns them in order.
 ///
 /// # Errors
-/// Fails where one of them does not come, or an option is refused.
+/// Fails if one of the connections fails, or an option is refused.
 pub(crate) fn connect_all(
     to: SocketAddr,
     options: &Options,
-    count: u16,
+    numbers: Range<u16>,
 ) -> Result<Vec<TcpStream>, Error> {
     let failed = |source| Error::Connect { to: to.to_string(), source };
-    let begin = || {
+    let begin = |number| {
         let socket = new(&to).map_err(failed)?;
         options.set_before(&socket)?;
         options.set_after(&socket)?;
-        options.ip.bind.apply(&socket, to, None)?;
+        options.ip.bind.of_stream(number).apply(&socket, to, None)?;
         socket.set_nonblocking(true).map_err(failed)?;
         match socket.connect(&to.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(failed(error)),
             _ => Ok(socket),
         }
     };
-    let sockets = (0..count).map(|_| begin()).collect::<Result<Vec<_>, _>>()?;
+    let sockets = numbers.map(begin).collect::<Result<Vec<_>, _>>()?;
     let until = Instant::now() + CONNECTING;
     let finish = |socket: Socket| {
         loop {
@@ -211,12 +210,11 @@ pub(crate) fn connect_all(
     sockets.into_iter().map(finish).collect()
 }
 
-/// Listens, with the options that connections must have from their first packet
-/// on. An address of IPv6 that is not one of a host takes IPv4, too; where the
-/// system has no IPv6, IPv4 alone.
+/// Listens, with the options that connections must have from their first packet on. The unspecified
+/// IPv6 address accepts IPv4, too; without IPv6 on the system, IPv4 alone.
 ///
 /// # Errors
-/// Fails where the port is taken or not allowed, or an option is refused.
+/// Fails if the port is taken or not allowed, or an option is refused.
 pub fn listen(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
     let no_family = |error: &Error| match error {
         Error::Listen { source, .. } => source.raw_os_error() == Some(libc::EAFNOSUPPORT),
@@ -244,41 +242,40 @@ fn listen_on(on: SocketAddr, options: &Options) -> Result<TcpListener, Error> {
     Ok(socket.into())
 }
 
-/// How long so many round trips of a connection take, as its kernel knows them: no time
-/// where it does not.
+/// Returns the duration of `count` round trips by the kernel's RTT; zero if the kernel has none.
 pub(crate) fn round_trips(stream: &TcpStream, count: u32) -> Duration {
     let rtt = tcp_info(stream).ok().and_then(|info| info.rtt);
     rtt.unwrap_or_default().saturating_mul(count)
 }
 
-/// The buffers that the kernel granted: for receiving, and for sending.
+/// Returns the buffers that the kernel granted: receive buffer and send buffer.
 pub(crate) fn granted(stream: &TcpStream) -> (Bytes, Bytes) {
     let socket = socket2::SockRef::from(stream);
     let bytes = |size: io::Result<usize>| Bytes::new(size.unwrap_or(0) as u64);
     (bytes(socket.recv_buffer_size()), bytes(socket.send_buffer_size()))
 }
 
-/// What became of a send buffer that was to be larger.
+/// Result of raising a send buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Raised {
-    /// The buffer before, as the kernel counts it: data and what it keeps beside.
+pub struct RaisedBuffer {
+    /// Buffer before, as the kernel counts it: data and its overhead.
     pub before: Bytes,
-    /// The same since: as before, where nothing was to be gained.
+    /// Buffer after; unchanged if a larger one was not possible.
     pub granted: Bytes,
-    /// True if it holds all that was asked for.
+    /// True if the buffer is as large as requested.
     pub is_enough: bool,
 }
 
-/// Makes the send buffer of a connection larger, never smaller. A buffer that
-/// was set is no longer sized by the kernel, and `net.core.wmem_max` may bound it
-/// below what the kernel had made of it: so another socket tries it first.
+/// Makes the send buffer of a connection larger, never smaller. The kernel no longer sizes a buffer
+/// that was set, and `net.core.wmem_max` may limit it below the kernel's own size. Another socket
+/// therefore tries it first.
 ///
 /// # Errors
-/// Fails where the kernel refuses.
-pub fn raise_send_buffer(stream: &TcpStream, to: Bytes) -> Result<Raised, Error> {
+/// Fails if the kernel refuses the option.
+pub fn raise_send_buffer(stream: &TcpStream, to: Bytes) -> Result<RaisedBuffer, Error> {
     let size = usize::try_from(to.get()).unwrap_or(usize::MAX);
     let not_taken = || refused("SO_SNDBUF", to);
-    // The kernel grants twice of what is asked for.
+    // The kernel grants twice the requested size.
     let enough = Bytes::new(to.get().saturating_mul(2));
     let (_, before) = granted(stream);
     let tried = || {
@@ -288,24 +285,23 @@ pub fn raise_send_buffer(stream: &TcpStream, to: Bytes) -> Result<Raised, Error>
     };
     let tried = Bytes::new(tried().map_err(not_taken())? as u64);
     if before >= enough || tried <= before {
-        return Ok(Raised { before, granted: before, is_enough: before >= enough });
+        return Ok(RaisedBuffer { before, granted: before, is_enough: before >= enough });
     }
     socket2::SockRef::from(stream).set_send_buffer_size(size).map_err(not_taken())?;
     let (_, granted) = granted(stream);
-    Ok(Raised { before, granted, is_enough: granted >= enough })
+    Ok(RaisedBuffer { before, granted, is_enough: granted >= enough })
 }
 
-/// Has a connection reset once it is closed: what the kernel still holds of its data is not
-/// sent any more.
+/// Makes closing a connection a reset, so that the kernel discards its unsent data.
 ///
 /// # Errors
-/// Fails where the kernel refuses.
+/// Fails if the kernel refuses the option.
 pub fn reset_on_close(stream: &TcpStream) -> Result<(), Error> {
     let linger = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
     linger.map_err(refused("SO_LINGER", "0 s"))
 }
 
-/// The name of the congestion control that a connection has.
+/// Returns the name of a connection's congestion control.
 pub(crate) fn congestion(stream: &TcpStream) -> String {
     let name = socket2::SockRef::from(stream).tcp_congestion().unwrap_or_default();
     let name: Vec<u8> = name.into_iter().take_while(|byte| *byte != 0).collect();
@@ -358,15 +354,16 @@ mod tests {
         let stream = connect(listener.local_addr().unwrap(), &options).unwrap();
         let bytes = Bytes::new;
         let raised = raise_send_buffer(&stream, bytes(20_000)).unwrap();
-        let expected = Raised { before: bytes(16_384), granted: bytes(40_000), is_enough: true };
+        let expected =
+            RaisedBuffer { before: bytes(16_384), granted: bytes(40_000), is_enough: true };
         assert_eq!(raised, expected);
-        // What is there already, and less, change nothing.
+        // The present size, and a smaller one, change nothing.
         for size in [20_000, 10_000] {
             let raised = raise_send_buffer(&stream, bytes(size)).unwrap();
             let same = bytes(40_000);
-            assert_eq!(raised, Raised { before: same, granted: same, is_enough: true });
+            assert_eq!(raised, RaisedBuffer { before: same, granted: same, is_enough: true });
         }
-        // More than net.core.wmem_max is granted up to that.
+        // A size above net.core.wmem_max is granted up to that limit.
         let raised = raise_send_buffer(&stream, bytes(i32::MAX as u64)).unwrap();
         assert!(raised.granted > raised.before && !raised.is_enough, "{raised:?}");
         let again = raise_send_buffer(&stream, bytes(i32::MAX as u64)).unwrap();

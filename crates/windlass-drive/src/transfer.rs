@@ -1,4 +1,4 @@
-//! What is to be transferred, and how.
+//! The settings of a transfer.
 
 use std::ops::RangeInclusive;
 use std::sync::OnceLock;
@@ -10,35 +10,34 @@ use windlass_base::{Bytes, CongestionControl, Rate, Span};
 use crate::error::Error;
 use crate::ip::Ip;
 
-/// The most streams of a test, each way.
+/// Maximum number of streams of a test, each way.
 pub const MAX_STREAMS: u16 = 1_024;
 
-/// The longest write, in bytes.
+/// Longest write, in bytes.
 pub const LONGEST_WRITE: u32 = 1 << 26;
 
-/// The largest multiple at which memory is to begin, in bytes.
+/// Largest alignment of memory, in bytes.
 pub const LONGEST_ALIGNMENT: u32 = 1 << 24;
 
-/// The longest test.
+/// Longest test.
 pub const LONGEST_TEST: Span = Span::from_millis(7 * 24 * 3_600 * 1_000);
 
-/// The segments that Linux lets a program ask for (`TCP_MIN_MSS`,
-/// `MAX_TCP_WINDOW`).
+/// MSS values that Linux accepts (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
 const MSS: RangeInclusive<u16> = 88..=32_767;
 
-/// The shortest interval.
+/// Shortest interval.
 pub const SHORTEST_INTERVAL: Span = Span::from_millis(10);
 
-/// The length of a write that copies nothing where none is asked for. Longer
-/// ones are no faster, shorter ones have more calls.
+/// Default length of a write that does not copy. Longer writes are no faster, and shorter ones need
+/// more calls.
 pub const UNCOPIED_LENGTH: u32 = 256 << 10;
 
-/// The length of a write that copies, or of a read, where none is asked for: a
-/// quarter of the second-level cache of a core, from 64 KiB to 1 MiB.
+/// Returns the default length of a write that copies, or of a read: a quarter of a core's
+/// second-level cache, from 64 KiB to 1 MiB.
 ///
-/// What is written, what the kernel makes of it and what is read then stay near
-/// the core. With more, the data comes from memory each time, and the receiver
-/// takes twice the time for a byte; with less, there are more calls.
+/// With this length the written data, the kernel's copy and the read data stay near the core. With
+/// longer writes the data comes from memory each time, and the receiver takes twice the time for a
+/// byte. Shorter ones need more calls.
 pub fn usual_length() -> u32 {
     static LENGTH: OnceLock<u32> = OnceLock::new();
     *LENGTH.get_or_init(|| length_for(windlass_sys::cache::second_level()))
@@ -50,7 +49,7 @@ fn length_for(cache: Option<u64>) -> u32 {
     u32::try_from(quarter).unwrap_or(u32::MAX).clamp(64 << 10, 1 << 20)
 }
 
-/// Which way the data goes.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -63,18 +62,18 @@ pub enum Direction {
     Both,
 }
 
-/// Which end of a test.
+/// End of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// The one that asked for it.
+    /// The end that asks for the test.
     Client,
-    /// The one that was asked.
+    /// The end that serves the test.
     Server,
 }
 
 impl End {
-    /// The one at the far side of it.
+    /// Returns the opposite end.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -84,31 +83,31 @@ impl End {
     }
 }
 
-/// What an end does with a stream.
+/// Role of an end in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// It sends the data.
+    /// The end sends the data.
     Sender,
-    /// It receives it.
+    /// The end receives the data.
     Receiver,
 }
 
-/// When a transfer is over.
+/// Condition that ends a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Until {
-    /// After so long.
+pub enum EndCondition {
+    /// End after this time.
     Time(Span),
-    /// After so many bytes each way, over all streams.
+    /// End after this many bytes each way, over all streams.
     Bytes(Bytes),
-    /// When the sender's source has no more.
+    /// End when the sender's source has no more data.
     SourceEnds,
 }
 
-impl Until {
-    /// The time when a test ends whose data counts from then on, and after how many bytes; nothing
-    /// where it does not go by that.
+impl EndCondition {
+    /// Returns the time and the number of bytes that end a test whose data counts from
+    /// `counts_from`; nothing for each that does not end it.
     pub(crate) fn bounds(self, counts_from: Instant) -> (Option<Instant>, Option<u64>) {
         match self {
             Self::Time(time) => (Some(counts_from + time.to_duration()), None),
@@ -118,76 +117,74 @@ impl Until {
     }
 }
 
-/// The buffers of one end, as they are asked for. Without one the kernel sizes
-/// it, and grows it as it sees fit.
+/// Requested buffers of one end. The kernel sizes, and grows, a buffer that is not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffers {
-    /// The largest window that it advertises, in bytes.
+    /// Largest advertised window, in bytes.
     pub window: Option<Bytes>,
-    /// The send buffer: what `SO_SNDBUF` is set to, of which Linux makes twice
-    /// as much.
+    /// Send buffer (`SO_SNDBUF`), which Linux doubles.
     pub send: Option<Bytes>,
 }
 
-/// Where the memory begins that a sender writes from, or the part of it for data.
+/// Alignment of the memory that a sender writes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Align {
-    /// At a multiple of so many bytes.
+pub struct MemoryAlignment {
+    /// Multiple at which the memory begins, in bytes.
     pub to: u32,
-    /// This many bytes behind it.
+    /// Offset from that multiple, in bytes.
     pub offset: u32,
 }
 
-/// A transfer.
+/// Settings of a transfer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Transfer {
-    /// Which way.
+    /// Direction of the data.
     pub direction: Direction,
-    /// How many streams at once, each way.
+    /// Number of parallel streams, each way.
     pub streams: u16,
-    /// True if it goes in datagrams of UDP.
+    /// True if the data goes over UDP.
     #[serde(default)]
     pub udp: bool,
-    /// The time when it is over.
-    pub until: Until,
-    /// The time at the start that does not count.
+    /// Condition that ends the transfer.
+    pub until: EndCondition,
+    /// Time at the start that does not count.
     pub omit: Span,
-    /// The time from one set of figures to the next.
+    /// Interval between two sets of figures.
     pub interval: Span,
-    /// How many bytes are written and read at a time.
+    /// Number of bytes per write and read.
     pub length: u32,
-    /// True if each write copies its bytes. Without it, data that a sender makes
-    /// itself goes into the kernel as pages, where writes are long (splice(2)).
+    /// True if each write copies its bytes. Otherwise, data that a sender makes itself goes into
+    /// the kernel as pages if the writes are long enough (splice(2)).
     pub copy: bool,
-    /// Where writes that copy read from; without it, wherever memory is to be had.
+    /// Alignment of the memory that writes copy from; any if none is set.
     #[serde(default)]
-    pub align: Option<Align>,
-    /// The client's buffers.
+    pub align: Option<MemoryAlignment>,
+    /// Client's buffers.
     pub client: Buffers,
-    /// The server's.
+    /// Server's buffers.
     pub server: Buffers,
-    /// The congestion control, by its name; without one, the system's.
+    /// Name of the congestion control; the system's if none is set.
     pub congestion: Option<String>,
-    /// The largest segment (`TCP_MAXSEG`), in bytes.
+    /// Largest segment (`TCP_MAXSEG`), in bytes.
     pub mss: Option<u16>,
     /// True if small writes are sent at once (`TCP_NODELAY`).
     pub nodelay: bool,
-    /// The most that all streams of a direction send together.
+    /// Maximum rate of all streams of a direction together.
     pub pace: Option<Rate>,
-    /// What is set on the packets of IP.
+    /// Settings of IP packets.
     #[serde(default)]
     pub ip: Ip,
 }
 
 impl Default for Transfer {
-    /// Ten seconds over one stream, to the server, in writes of the usual
+    /// Returns a transfer of ten seconds over one stream to the server, in writes of the default
     /// length.
     fn default() -> Self {
         Self {
             direction: Direction::Forward,
             streams: 1,
             udp: false,
-            until: Until::Time(Span::from_millis(10_000)),
+            until: EndCondition::Time(Span::from_millis(10_000)),
             omit: Span::ZERO,
             interval: Span::from_millis(1_000),
             length: usual_length(),
@@ -205,7 +202,7 @@ impl Default for Transfer {
 }
 
 impl Transfer {
-    /// The streams of a test, over both directions.
+    /// Returns the number of streams of a test, over both directions.
     pub const fn connections(&self) -> u16 {
         match self.direction {
             Direction::Both => self.streams.saturating_mul(2),
@@ -213,7 +210,7 @@ impl Transfer {
         }
     }
 
-    /// What `end` does with stream number `stream`.
+    /// Returns the role of `end` in stream number `stream`.
     pub const fn role(&self, end: End, stream: u16) -> Role {
         let client_sends = match self.direction {
             Direction::Forward => true,
@@ -226,7 +223,7 @@ impl Transfer {
         }
     }
 
-    /// The buffers of an end.
+    /// Returns the buffers of an end.
     pub const fn buffers(&self, end: End) -> Buffers {
         match end {
             End::Client => self.client,
@@ -234,7 +231,7 @@ impl Transfer {
         }
     }
 
-    /// How long the next datagrams of each stream may take at the pace: several gaps.
+    /// Returns the longest time for the next datagrams of each stream at the pace: several gaps.
     pub(crate) fn time_until_next(&self) -> std::time::Duration {
         const GAPS: f64 = 4.0;
         let gap = self.pace.map(|pace| pace.time_for(Bytes::new(self.length.into())));
@@ -247,52 +244,59 @@ impl Transfer {
         self.server.window.is_some() || self.mss.is_some()
     }
 
-    /// Refuses what cannot be done. The other end may have made it up.
+    /// Checks that the settings are possible. The other end may have made them up.
     ///
     /// # Errors
-    /// What cannot be done, in words.
+    /// Names the impossible setting.
     pub fn check(&self) -> Result<(), Error> {
         let refuse = |why: String| Err(Error::Asked(why));
         if self.streams == 0 || self.streams > MAX_STREAMS {
-            return refuse(format!("streams are 1 to {MAX_STREAMS}, not {}", self.streams));
+            return refuse(format!("a test has 1 to {MAX_STREAMS} streams, not {}", self.streams));
+        }
+        let last = self.connections() - 1;
+        if self.ip.bind.port.is_some_and(|first| first.checked_add(last).is_none()) {
+            let count = self.connections();
+            return refuse(format!(
+                "{count} data connections need {count} source ports, and fewer follow that port"
+            ));
         }
         if self.length == 0 || self.length > LONGEST_WRITE {
             let most = Bytes::new(u64::from(LONGEST_WRITE));
             let length = Bytes::new(self.length.into());
-            return refuse(format!("a write is 1 B to {most}, not {length}"));
+            return refuse(format!("a write has 1 B to {most}, not {length}"));
         }
-        if let Some(Align { to, offset }) = self.align
+        if let Some(MemoryAlignment { to, offset }) = self.align
             && (to == 0 || to > LONGEST_ALIGNMENT || offset >= to)
         {
             let most = Bytes::new(LONGEST_ALIGNMENT.into());
             return refuse(format!(
-                "memory begins at a multiple of up to {most}, and less than that behind it"
+                "an alignment is a multiple of up to {most}, with an offset below the multiple"
             ));
         }
-        if let Until::Time(time) = self.until
+        if let EndCondition::Time(time) = self.until
             && (time <= Span::ZERO || time > LONGEST_TEST)
         {
             return refuse(format!("a test lasts up to {LONGEST_TEST}, not {time}"));
         }
-        if self.until == Until::Bytes(Bytes::ZERO) {
-            return refuse("no bytes are no test".to_owned());
+        if self.until == EndCondition::Bytes(Bytes::ZERO) {
+            return refuse("a test sends at least 1 byte".to_owned());
         }
         if self.omit < Span::ZERO || self.omit > LONGEST_TEST {
-            return refuse(format!("a time of {} cannot be left out", self.omit));
+            return refuse(format!("a time of {} cannot be omitted", self.omit));
         }
         if self.interval < SHORTEST_INTERVAL {
             let least = SHORTEST_INTERVAL;
-            return refuse(format!("an interval is {least} at least, not {}", self.interval));
+            return refuse(format!("an interval is at least {least}, not {}", self.interval));
         }
         if let Some(pace) = self.pace
             && pace.bytes_per_second() < 1.0
         {
-            return refuse(format!("a pace of {pace} is none"));
+            return refuse(format!("a pace of {pace} is too low"));
         }
         let most = Bytes::new(i32::MAX.unsigned_abs().into());
         for buffer in [self.client, self.server].iter().flat_map(|end| [end.window, end.send]) {
             if buffer.is_some_and(|buffer| buffer == Bytes::ZERO || buffer > most) {
-                return refuse(format!("a buffer is 1 B to {most}"));
+                return refuse(format!("a buffer has 1 B to {most}"));
             }
         }
         if let Some(mss) = self.mss
@@ -302,7 +306,7 @@ impl Transfer {
             return refuse(format!("Linux takes an MSS of {least} to {most} B, not {mss}"));
         }
         if self.ip.ttl == Some(0) {
-            return refuse("a packet of no hops goes nowhere".to_owned());
+            return refuse("a TTL is at least 1".to_owned());
         }
         if let Some(name) = &self.congestion
             && let Err(wrong) = name.parse::<CongestionControl>()
@@ -350,9 +354,9 @@ mod tests {
             Transfer { streams: 5_000, ..good.clone() },
             Transfer { length: 0, ..good.clone() },
             Transfer { length: u32::MAX, ..good.clone() },
-            Transfer { until: Until::Time(Span::ZERO), ..good.clone() },
-            Transfer { until: Until::Time(Span::MAX), ..good.clone() },
-            Transfer { until: Until::Bytes(Bytes::ZERO), ..good.clone() },
+            Transfer { until: EndCondition::Time(Span::ZERO), ..good.clone() },
+            Transfer { until: EndCondition::Time(Span::MAX), ..good.clone() },
+            Transfer { until: EndCondition::Bytes(Bytes::ZERO), ..good.clone() },
             Transfer { omit: Span::from_nanos(-1), ..good.clone() },
             Transfer { interval: Span::ZERO, ..good.clone() },
             Transfer { pace: Some(Rate::ZERO), ..good.clone() },
@@ -361,8 +365,8 @@ mod tests {
                 server: Buffers { window: Some(Bytes::new(1 << 40)), send: None },
                 ..good.clone()
             },
-            Transfer { align: Some(Align { to: 0, offset: 0 }), ..good.clone() },
-            Transfer { align: Some(Align { to: 8, offset: 8 }), ..good.clone() },
+            Transfer { align: Some(MemoryAlignment { to: 0, offset: 0 }), ..good.clone() },
+            Transfer { align: Some(MemoryAlignment { to: 8, offset: 8 }), ..good.clone() },
             Transfer { mss: Some(87), ..good.clone() },
             Transfer { mss: Some(32_768), ..good.clone() },
             Transfer { ip: Ip { ttl: Some(0), ..Ip::default() }, ..good.clone() },

@@ -1,6 +1,6 @@
-//! The verdict on a transfer by the measurements of its ends.
+//! Verdict on a transfer from the measurements of its ends.
 //!
-//! The ends' figures become the facts of [`windlass_base::live`], which judges them.
+//! The ends' figures become the facts that [`windlass_base::live`] judges.
 
 use windlass_base::live::{
     Delivery, Facts, IdleMessages, LoadedMessages, Machine, Program, Sampling, Thread,
@@ -12,25 +12,25 @@ use crate::report::{self, Cpu, DirectionReport, Latency, SenderStream};
 
 pub use windlass_base::live::{fills, flight, keeps};
 
-/// Facts of a direction of a transfer.
+/// Measurements of a direction of a transfer, and its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct DirectionSeen<'a> {
-    /// The sender's measurements.
+    /// Sender's measurements.
     pub sender: &'a DirectionReport,
-    /// The receiver's measurements, where it reported them.
+    /// Receiver's measurements, if it reported them.
     pub receiver: Option<&'a DirectionReport>,
-    /// The latency beside it.
+    /// Latency beside the transfer.
     pub latency: Latency,
-    /// The pace that was asked for.
+    /// Requested pace.
     pub pace: Option<Rate>,
-    /// The window that the receiver was asked to advertise on each stream.
+    /// Requested receive window of each stream.
     pub window: Option<Bytes>,
-    /// The processors that this end may use, where it knows no more of its machine.
+    /// Number of processors that this end may use, if nothing else is known of its machine.
     pub processors: Option<usize>,
 }
 
 impl<'a> DirectionSeen<'a> {
-    /// Takes the sender's measurements alone.
+    /// Returns the facts from the sender's measurements alone.
     pub fn by_sender(sender: &'a DirectionReport) -> Self {
         Self {
             sender,
@@ -43,7 +43,7 @@ impl<'a> DirectionSeen<'a> {
     }
 }
 
-/// Returns what held a direction of a transfer back.
+/// Returns the limit of a direction of a transfer.
 pub fn verdict(seen: &DirectionSeen<'_>) -> Verdict {
     live::verdict(&facts(seen))
 }
@@ -130,7 +130,7 @@ pub fn facts(seen: &DirectionSeen<'_>) -> Facts {
         sink_share: receiver.and_then(|receiver| receiver.program_share),
         sender: Some(thread(&sender.cpu)),
         receiver: receiver.map(|receiver| thread(&receiver.cpu)),
-        // A test too short to look at its machine still knows the processors that it may use.
+        // A test too short to sample its machine still knows the processors that it may use.
         sending_machine: machine(sender).or_else(|| {
             seen.processors.map(|processors| Machine { processors, ..Machine::default() })
         }),
@@ -159,7 +159,7 @@ fn machine(seen: &report::Machine) -> Machine {
     }
 }
 
-/// Returns whether both ends have told the number of one running system.
+/// Returns whether both ends report the same running system.
 fn is_one_system(one: &DirectionReport, other: &DirectionReport) -> bool {
     let system = |end: &DirectionReport| end.machine.as_ref().and_then(|it| it.system.clone());
     system(one).zip(system(other)).is_some_and(|(one, other)| one == other)

@@ -31,8 +31,8 @@ fn a_thread_that_waits_for_a_processor_is_held_by_it() {
         ("application/processor", Confidence::High)
     );
     let sentence = held.sentence.to_string();
-    assert!(sentence.contains("waits 85 % of it for a processor"), "{sentence}");
-    assert!(sentence.contains("make (811) 160 % of one"), "{sentence}");
+    assert!(sentence.contains("waits for a processor 85 % of the time"), "{sentence}");
+    assert!(sentence.contains("make (811) 160 % of a processor"), "{sentence}");
     // One that is woken for each packet hardly works, and still lacks nothing for sure.
     let woken = of(0.01, 0.3);
     assert_eq!(cause(&woken), "path-capacity/queue");

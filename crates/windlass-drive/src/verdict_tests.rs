@@ -96,7 +96,7 @@ fn a_full_window_is_the_receivers() {
     assert_eq!(verdict.confidence, Confidence::High);
     let predicted = verdict.predicted_bytes_per_second.unwrap().bytes_per_second();
     assert!((predicted / 10e6 - 1.0).abs() < 0.01, "{predicted}");
-    // What the path carries was not seen, and so the law is a bound and no promise.
+    // The path's capacity was not measured, so the law gives an upper bound and no promise.
     let larger = &verdict.remedies[0];
     assert_eq!(larger.expected_bytes_per_second, None);
     let most = larger.at_most_bytes_per_second.unwrap().bytes_per_second();
@@ -188,7 +188,7 @@ fn a_window_below_a_segment_and_a_closed_one_are_told_apart() {
         stream.times = times(10.0, 9.0, 0.0);
         stream.closed_share = 0.5;
     }));
-    // What opened it was not seen.
+    // The event that opened it was not seen.
     assert_eq!(cause(&closed), "zero-window/receiver-not-reading or zero-window/no-window-update");
     // A small window that is closed nearly all the time is no small window's doing.
     let small = of(&sender(|stream, _| {
@@ -299,7 +299,7 @@ fn what_no_clock_of_the_kernel_holds_is_the_congestion_windows_or_the_paths() {
     assert_eq!([marked(0), marked(10)], ["path-capacity/marks"; 2]);
     assert_eq!(marked(20), "congestion-window/after-loss");
     assert_eq!(name(|stream, _| stream.retransmissions = 2_000), "loss/fast-recovery");
-    // What the peer had already was not lost.
+    // Segments that the peer had already were not lost.
     assert_eq!(
         name(|stream, _| {
             stream.retransmissions = 2_000;
@@ -447,7 +447,7 @@ fn an_outage_is_told_before_a_full_path() {
     assert_eq!(interrupted(1.7, 1.8, Some(12e6)).next, Some(Limit::Application));
     // Most of the time is told for sure.
     assert_eq!(interrupted(5.0, 6.0, None).confidence, Confidence::High);
-    // What is regained behind it is its own.
+    // The catching up after the outage has its own rate.
     let regained = sender(|stream, direction| {
         stream.retransmissions = 900;
         stream.timeout_retransmissions = Some(600);
@@ -510,7 +510,7 @@ fn losses_that_find_a_queue_full_are_not_the_paths_faults() {
     });
     few.streams[0].congestion = "reno".to_owned();
     assert_eq!(cause(&of(&few)), "loss/fast-recovery");
-    // Where nothing waits, data is lost for other reasons; so it is where messages do not wait.
+    // Without a queue, data is lost for other reasons, and so it is if messages do not wait.
     assert_eq!(cause(&lossy(2_600, 6e6, "cubic")), "loss/fast-recovery");
     let mut sender = sender(|stream, direction| {
         stream.retransmissions = 1_500;
@@ -547,7 +547,7 @@ fn several_streams_fill_a_path_by_what_they_have_together() {
         sender.streams.push(sender.streams[0].clone());
         of(&sender)
     };
-    // What one had at its best says nothing of what both have.
+    // The highest rate of one stream does not bound the rate of both.
     assert_eq!(cause(&together(None)), "congestion-window/steady");
     assert_eq!(cause(&together(delivery(7e6, 10e6))), "congestion-window/steady");
     // Without a queue each may have found only its own share.
@@ -678,7 +678,7 @@ fn a_flight_that_fills_the_send_buffer_is_held_by_it() {
     kernel.mean_rtt_seconds = Some(Span::from_millis(14));
     kernel.max_delivery_bytes_per_second = Rate::from_bytes_per_second(12e6);
     assert_eq!(cause(&of(&late, 14_000)), "send-buffer/path-rtt");
-    // Where it does not, a larger buffer would change nothing.
+    // If the path delivers no more, a larger buffer would change nothing.
     let kernel = late.streams[0].sender.as_mut().unwrap();
     kernel.max_delivery_bytes_per_second = Rate::from_bytes_per_second(5.5e6);
     assert_eq!(cause(&of(&late, 14_000)), "path-capacity/queue");
@@ -697,10 +697,7 @@ fn the_least_round_trip_is_no_longer_than_one_under_load() {
     let latency = Latency { idle_seconds, ..Latency::default() };
     let seen = DirectionSeen { latency, ..DirectionSeen::by_sender(&sender) };
     let shown: Vec<_> = verdict(&seen).evidence.into_iter().map(|one| one.shows).collect();
-    assert!(
-        shown[1].to_string().contains("takes 8 µs at the least, 41 µs under load"),
-        "{shown:?}"
-    );
+    assert!(shown[1].to_string().contains("RTT is 8 µs, the RTT under load 41 µs"), "{shown:?}");
 }
 
 #[test]

@@ -1,63 +1,64 @@
-//! The time between samples of a connection's kernel.
+//! Times of a connection that are derived from consecutive samples of its kernel.
 
 use std::time::Duration;
 
 use windlass_base::Span;
 use windlass_sys::tcp_info::TcpInfo;
 
-/// In slow start a window is in use where half of it was in flight (`tcp_is_cwnd_limited`
-/// of Linux): it doubles with each round trip.
+/// Divisor of the congestion window. In slow start, a window is in use if this part of it was in
+/// flight (`tcp_is_cwnd_limited` of Linux), because it doubles each round trip.
 const IN_USE: u32 = 2;
 
-/// The least time from a window that closes to the first probe of it (`tcp_probe0_base` of Linux).
+/// Shortest time from the closing of a window to its first probe (`tcp_probe0_base` of Linux).
 const FIRST_PROBE: Duration = Duration::from_millis(200);
 
-/// An answer to a probe is here after this many round trips.
+/// Number of round trips until the answer to a probe has arrived.
 const ANSWERED: u32 = 2;
 
-/// Returns the time from the last probe of a closed window to the next (`tcp_probe0_when`): each
-/// waits twice as long as the one before.
+/// Returns the time from the last probe of a closed window to the next (`tcp_probe0_when`): it
+/// doubles with each probe.
 fn probe_interval(info: &TcpInfo) -> Duration {
     info.rto.max(FIRST_PROBE).saturating_mul(1 << info.backoff.min(16))
 }
 
-/// Time of a connection that its kernel has no clock for.
+/// Times of a connection for which its kernel has no clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Waits {
-    /// With a timer that ran out, from the last acknowledgment before it to the end of the
+    /// Time with an expired retransmission timer, from the last ACK before it to the end of the
     /// repair.
     pub(crate) timeout: Duration,
-    /// Segments sent again in that time.
+    /// Segments retransmitted in that time.
     pub(crate) timeout_retransmissions: u64,
-    /// The longest time in which nothing was acknowledged, with something in flight.
+    /// Longest time without an ACK while data was in flight.
     pub(crate) longest_silence: Duration,
-    /// In slow start before any threshold, by a congestion window in use.
+    /// Time in slow start before any threshold, with the congestion window in use.
     pub(crate) slow_start: Duration,
-    /// The time in which segments were sent again, in seconds, and its round trips. (By their
-    /// number, one start that found a queue full would outweigh all that came after it.)
+    /// Time in which segments were retransmitted, in seconds, and the RTT weighted with it.
+    /// Weighted by their number, one start that met a full queue would outweigh everything after
+    /// it.
     lost: f64,
     lost_rtt: f64,
-    /// Openings of a closed window, and those of them that no probe of the sender's brought.
+    /// Openings of a closed window, and those of them without a probe of the sender.
     pub(crate) openings: u64,
     pub(crate) unprompted_openings: u64,
 }
 
 /// State at a sample.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Waiting {
-    /// For how long nothing has been acknowledged, and what of that is charged to no timer.
+pub(crate) struct WaitState {
+    /// Time without an ACK, and the part of it that was charged to no timer.
     silent: Duration,
     uncharged: Duration,
-    /// The time since the window closed or was probed last, where it is closed.
-    closed: Option<Closed>,
+    /// Time since the window closed or was last probed, while it is closed.
+    closed: Option<ClosedWindow>,
 }
 
-/// A closed window. Samples tell its moments within the time between two of them.
+/// A closed window. Samples date its events only to the time between two of them.
 #[derive(Clone, Copy, Debug)]
-struct Closed {
-    /// The most time since it closed, or since the last probe of it.
+struct ClosedWindow {
+    /// Upper limit of the time since it closed, or since its last probe.
     at_most: Duration,
-    /// The part of that which may be too much.
+    /// Uncertainty of that limit.
     error: Duration,
 }
 
@@ -65,7 +66,7 @@ impl Waits {
     /// Charges the time between two samples.
     pub(crate) fn add(
         &mut self,
-        waiting: &mut Waiting,
+        waiting: &mut WaitState,
         time: Duration,
         before: &TcpInfo,
         now: &TcpInfo,
@@ -78,7 +79,7 @@ impl Waits {
             self.longest_silence = self.longest_silence.max(waiting.silent);
         }
         if now.is_after_timeout {
-            // The timer ran since the last acknowledgment.
+            // The timer has run since the last ACK.
             self.timeout += if is_silent { waiting.uncharged } else { waiting.uncharged + time };
             self.timeout_retransmissions += u64::from(again);
             waiting.uncharged = Duration::ZERO;
@@ -91,18 +92,18 @@ impl Waits {
             (waiting.silent, waiting.uncharged) = (Duration::ZERO, Duration::ZERO);
         }
         self.add_window(waiting, time, before, now);
-        // What a queue held at a loss has left it a moment later.
+        // The queue at a loss may have drained a moment later.
         if let (Some(rtt), 1.., false) = (before.rtt.max(now.rtt), again, now.is_after_timeout) {
             self.lost += time.as_secs_f64();
             self.lost_rtt += rtt.as_secs_f64() * time.as_secs_f64();
         }
     }
 
-    /// Follows a window that is closed. Data that was sent and acknowledged from one sample to the
-    /// next tells of an opening. Where no probe was due until then, the receiver told it by itself.
+    /// Follows a closed window. Data sent and acknowledged between two samples shows that it
+    /// opened. If no probe was due until then, the receiver announced it.
     fn add_window(
         &mut self,
-        waiting: &mut Waiting,
+        waiting: &mut WaitState,
         time: Duration,
         before: &TcpInfo,
         now: &TcpInfo,
@@ -111,8 +112,8 @@ impl Waits {
         let sent_after = has_moved && before.unacknowledged == 0;
         if let (Some(closed), true) = (waiting.closed, sent_after) {
             let due = probe_interval(before);
-            // The answer to the last probe may be what opens it, until a sample after that answer
-            // found it closed. Nor do samples that are far apart tell.
+            // The answer to the last probe may open the window, until a sample after that answer
+            // found it closed. Samples that are far apart show nothing.
             let since = closed.at_most.saturating_sub(closed.error);
             let is_answered = before.backoff == 0
                 || since > before.rtt.unwrap_or_default().saturating_mul(ANSWERED);
@@ -124,14 +125,14 @@ impl Waits {
         let is_closed = now.peer_window == Some(0);
         waiting.closed = is_closed.then(|| match waiting.closed {
             Some(closed) if !has_moved && now.backoff <= before.backoff => {
-                Closed { at_most: closed.at_most + time, ..closed }
+                ClosedWindow { at_most: closed.at_most + time, ..closed }
             }
-            _ => Closed { at_most: time, error: time },
+            _ => ClosedWindow { at_most: time, error: time },
         });
     }
 
-    /// The mean round trip while segments were sent again, but for those of a timer; nothing
-    /// where there were none.
+    /// Returns the mean RTT during retransmissions, those of a timer excluded; nothing if there
+    /// were none.
     pub(crate) fn loss_rtt(&self) -> Option<Span> {
         (self.lost > 0.0).then(|| Span::from_seconds(self.lost_rtt / self.lost))
     }
@@ -143,7 +144,7 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(50);
 
-    /// A sample with something in flight.
+    /// Returns a sample with data in flight.
     fn at(acknowledged: u64, retransmissions: u32, is_after_timeout: bool) -> TcpInfo {
         TcpInfo {
             acknowledged,
@@ -158,7 +159,7 @@ mod tests {
     }
 
     fn over(samples: &[TcpInfo]) -> Waits {
-        let (mut waits, mut waiting) = (Waits::default(), Waiting::default());
+        let (mut waits, mut waiting) = (Waits::default(), WaitState::default());
         for pair in samples.windows(2) {
             waits.add(&mut waiting, STEP, &pair[0], &pair[1]);
         }
@@ -189,12 +190,12 @@ mod tests {
     fn a_silence_without_a_timer_is_none_of_its() {
         let waits = over(&[at(0, 0, false), at(0, 0, false), at(0, 0, false), at(1_000, 0, false)]);
         assert_eq!((waits.timeout, waits.longest_silence), (Duration::ZERO, 2 * STEP));
-        // Nor is that in which there was nothing to be acknowledged.
+        // Time with nothing to be acknowledged does not count either.
         let idle = TcpInfo { unacknowledged: 0, ..at(0, 0, false) };
         assert_eq!(over(&[idle, idle, idle]).longest_silence, Duration::ZERO);
     }
 
-    /// Counts openings, and unprompted ones, of samples of `(window, acknowledged, backoff)`.
+    /// Counts openings, and unprompted ones, in samples of `(window, acknowledged, backoff)`.
     fn openings(windows: &[(u32, u64, u8)]) -> (u64, u64) {
         let samples: Vec<TcpInfo> = windows
             .iter()
@@ -226,7 +227,7 @@ mod tests {
         // The first probe was sent just before, and its answer may open it.
         let probed = [(9, 0, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 0), (0, 9, 1), (0, 40, 0)];
         assert_eq!(openings(&probed), (0, 0));
-        // What was in flight before says nothing of the window.
+        // Data that was in flight before does not show that the window opened.
         let before = [(9, 0, 0), (9, 9, 0), (0, 20, 0)];
         assert_eq!(openings(&before), (0, 0));
     }

@@ -15,19 +15,19 @@ use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::{Interval, Outcome};
 use windlass_drive::server::{Event, Server, Settings};
-use windlass_drive::side::Ends;
-use windlass_drive::transfer::{Buffers, Direction, Role, Transfer, Until};
+use windlass_drive::side::ThreadSettings;
+use windlass_drive::transfer::{Buffers, Direction, EndCondition, Role, Transfer};
 use windlass_drive::{Error, Source};
 
 /// A server in a thread.
-struct Serving {
+struct TestServer {
     at: SocketAddr,
     stop: Arc<AtomicBool>,
     said: Arc<Mutex<Vec<String>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Serving {
+impl TestServer {
     fn start(settings: Settings) -> Self {
         let said = Arc::<Mutex<Vec<String>>>::default();
         let heard = Arc::clone(&said);
@@ -64,7 +64,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -73,29 +73,30 @@ impl Drop for Serving {
     }
 }
 
-fn serving() -> Serving {
-    Serving::start(Settings::default())
+fn serving() -> TestServer {
+    TestServer::start(Settings::default())
 }
 
 fn bytes(bytes: u64) -> Transfer {
-    Transfer { until: Until::Bytes(Bytes::new(bytes)), ..Transfer::default() }
+    Transfer { until: EndCondition::Bytes(Bytes::new(bytes)), ..Transfer::default() }
 }
 
 fn millis(millis: i64) -> Transfer {
     Transfer {
-        until: Until::Time(Span::from_millis(millis)),
+        until: EndCondition::Time(Span::from_millis(millis)),
         interval: Span::from_millis(100),
         ..Transfer::default()
     }
 }
 
-fn test<'a>(serving: &Serving, transfer: &'a Transfer) -> Test<'a> {
+fn test<'a>(serving: &TestServer, transfer: &'a Transfer) -> Test<'a> {
     Test { to: serving.at, token: None, transfer, latency: false }
 }
 
-fn run(serving: &Serving, transfer: &Transfer) -> Outcome {
+fn run(serving: &TestServer, transfer: &Transfer) -> Outcome {
     let outcome =
-        client::run(&test(serving, transfer), Ends::default(), &|| false, &mut |_| ()).unwrap();
+        client::run(&test(serving, transfer), ThreadSettings::default(), &|| false, &mut |_| ())
+            .unwrap();
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     outcome
 }
@@ -110,7 +111,7 @@ fn a_stream_that_has_ended_is_still_known_by_both_its_addresses() {
             let far = outcome.far.unwrap();
             let [near, far] = [&outcome.near, &far].map(|side| &side.directions[0].streams);
             for (here, there) in near.iter().zip(far) {
-                // What one end calls its own is the other's far end.
+                // The near end of one is the far end of the other.
                 assert_eq!(here.local, there.remote, "{direction:?}");
                 assert_eq!(here.remote, there.local, "{direction:?}");
                 assert_eq!(here.remote, serving.at.to_string(), "{direction:?}");
@@ -161,7 +162,8 @@ fn a_time_is_kept_and_its_intervals_tell_of_it() {
     let began = Instant::now();
     let mut tell = |interval: &Interval| intervals.push(*interval);
     let outcome =
-        client::run(&test(&serving, &transfer), Ends::default(), &|| false, &mut tell).unwrap();
+        client::run(&test(&serving, &transfer), ThreadSettings::default(), &|| false, &mut tell)
+            .unwrap();
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let near = &outcome.near.directions[0];
     // A loaded machine may look late where the time that counts begins, and where it ends.
@@ -187,14 +189,15 @@ fn bytes_count_from_where_nothing_is_left_out_any_more() {
     // So few that a machine which starves the sender for a part of that time sends them, too.
     let bytes = Bytes::new(100_000);
     let omit = Span::from_millis(300);
-    let transfer = Transfer { omit, until: Until::Bytes(bytes), ..Transfer::default() };
+    let transfer = Transfer { omit, until: EndCondition::Bytes(bytes), ..Transfer::default() };
     let mut intervals = Vec::<Interval>::new();
     let mut tell = |interval: &Interval| intervals.push(*interval);
     let outcome =
-        client::run(&test(&serving, &transfer), Ends::default(), &|| false, &mut tell).unwrap();
+        client::run(&test(&serving, &transfer), ThreadSettings::default(), &|| false, &mut tell)
+            .unwrap();
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let near = &outcome.near.directions[0];
-    // What was written before and not yet delivered arrives after it.
+    // Data written before but not yet delivered arrives after it.
     assert!(near.bytes >= bytes, "{near:#?}");
     assert!(near.total_bytes > near.bytes, "the time left out sent something");
     let left_out = intervals.iter().filter(|one| one.omitted && one.role == Role::Sender);
@@ -202,10 +205,10 @@ fn bytes_count_from_where_nothing_is_left_out_any_more() {
     assert!(sent > bytes.get(), "as fast as it goes for 300 ms: {sent}");
 }
 
-/// What comes is kept.
+/// A writer that stores its data.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<u8>>>);
-impl std::io::Write for Kept {
+struct StoredData(Arc<Mutex<Vec<u8>>>);
+impl std::io::Write for StoredData {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -220,13 +223,17 @@ fn data_goes_through_whole() {
     let serving = serving();
     let data: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
     let sent = data.len() as u64;
-    let ends = Ends { source: Some(Source::reader(std::io::Cursor::new(data))), ..Ends::default() };
-    let transfer = Transfer { until: Until::SourceEnds, length: 10_000, ..Transfer::default() };
+    let ends = ThreadSettings {
+        source: Some(Source::reader(std::io::Cursor::new(data))),
+        ..ThreadSettings::default()
+    };
+    let transfer =
+        Transfer { until: EndCondition::SourceEnds, length: 10_000, ..Transfer::default() };
     let outcome = client::run(&test(&serving, &transfer), ends, &|| false, &mut |_| ()).unwrap();
     assert_eq!(outcome.far.unwrap().directions[0].bytes, Bytes::new(sent));
     // And comes into a sink.
-    let kept = Kept::default();
-    let ends = Ends { sink: Some(Sink::new(kept.clone())), ..Ends::default() };
+    let kept = StoredData::default();
+    let ends = ThreadSettings { sink: Some(Sink::new(kept.clone())), ..ThreadSettings::default() };
     let transfer = Transfer { direction: Direction::Reverse, ..bytes(100_000) };
     client::run(&test(&serving, &transfer), ends, &|| false, &mut |_| ()).unwrap();
     assert_eq!(kept.0.lock().unwrap().len(), 100_000);
@@ -266,11 +273,11 @@ fn a_pace_is_kept() {
 #[test]
 fn only_who_knows_the_token_is_served() {
     let token = Token::new("sesame");
-    let serving = Serving::start(Settings { token: token.clone(), ..Settings::default() });
+    let serving = TestServer::start(Settings { token: token.clone(), ..Settings::default() });
     let transfer = bytes(1_000);
     let run = |token: Option<&Token>| {
         let test = Test { to: serving.at, token, transfer: &transfer, latency: false };
-        client::run(&test, Ends::default(), &|| false, &mut |_| ())
+        client::run(&test, ThreadSettings::default(), &|| false, &mut |_| ())
     };
     assert!(matches!(run(None), Err(Error::TokenNeeded)));
     let wrong = Token::new("barley").unwrap();
@@ -283,7 +290,7 @@ fn latency_is_measured_idle_and_under_load() {
     let serving = serving();
     let transfer = millis(1_500);
     let test = Test { to: serving.at, token: None, transfer: &transfer, latency: true };
-    let outcome = client::run(&test, Ends::default(), &|| false, &mut |_| ()).unwrap();
+    let outcome = client::run(&test, ThreadSettings::default(), &|| false, &mut |_| ()).unwrap();
     let (idle, loaded) =
         (outcome.latency.idle_seconds.unwrap(), outcome.latency.loaded_seconds.unwrap());
     assert!(idle.count == 20 && loaded.count > 0, "{idle:?} {loaded:?}");
@@ -305,7 +312,8 @@ fn a_test_that_is_stopped_tells_what_it_measured() {
         };
         let stop = || told.get() == (true, true);
         let outcome =
-            client::run(&test(&serving, &transfer), Ends::default(), &stop, &mut tell).unwrap();
+            client::run(&test(&serving, &transfer), ThreadSettings::default(), &stop, &mut tell)
+                .unwrap();
         assert!(outcome.stopped && outcome.failure.is_none(), "{:?}", outcome.failure);
         let near = &outcome.near.directions[0];
         assert!(near.bytes > Bytes::ZERO && near.seconds < Span::from_millis(600_000));
@@ -322,7 +330,8 @@ fn a_server_that_ends_is_an_error_and_the_figures_stay() {
         serving.stop.fetch_or(moved, Ordering::Relaxed);
     };
     let outcome =
-        client::run(&test(&serving, &transfer), Ends::default(), &|| false, &mut tell).unwrap();
+        client::run(&test(&serving, &transfer), ThreadSettings::default(), &|| false, &mut tell)
+            .unwrap();
     assert!(outcome.near.directions[0].bytes > Bytes::ZERO);
     // A server that is told to end says so, and what it measured.
     assert!(outcome.stopped && outcome.far.is_some(), "{:?}", outcome.failure);
@@ -352,7 +361,7 @@ fn who_listens_for_nothing_and_who_says_nonsense_are_told_apart() {
     let mut stream = TcpStream::connect(serving.at).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     stream.read_to_end(&mut Vec::new()).unwrap_or(0);
-    serving.awaits("refused: the other end does not keep to the protocol");
+    serving.awaits("refused: the other end violates the protocol");
     // A stream for a test that there is not.
     let preamble = windlass_drive::control::Preamble::Data { test: Default::default(), stream: 0 };
     let mut stream = TcpStream::connect(serving.at).unwrap();

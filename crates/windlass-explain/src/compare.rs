@@ -1,31 +1,31 @@
-//! Two captures compared: one connection at two places, or two transfers of a service.
+//! Comparison of two captures: one connection at two places, or two transfers of a service.
 
 use windlass_base::{Failure, Timestamp};
-use windlass_capture::{CaptureFacts, Read, Reading};
+use windlass_capture::{CaptureFacts, ReadCapture, ReadSettings};
 use windlass_lab::what_if::try_remedies;
 use windlass_trace::compare::{
     Coverage, Fingerprints, Match, Recorder, Recording, TwoPlaces, TwoRuns, choose, common,
 };
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep, Totals, Transfer};
-use windlass_wire::{EthernetHead, Observer, Packet, PacketRange, Segment, TooBig};
+use windlass_wire::{EthernetHead, Observer, Packet, PacketRange, PacketTooBig, Segment};
 
 use crate::report::report_of;
 
-/// The transfers of each capture among which a service is looked for, the largest.
+/// Number of the largest transfers of each capture in which a service is searched.
 const LARGEST: usize = 64;
 
-/// The connections that both captures seem to hold which are looked at, the largest. Simulated
-/// ones may begin alike and be others.
+/// Number of connections to try among those that both captures seem to contain, the largest first.
+/// Simulated connections may begin alike and still differ.
 const TRIED: usize = 3;
 
-/// Observer of a capture that is compared.
+/// Observer of a capture for a comparison.
 #[derive(Debug)]
 pub struct Observation {
     analyzer: Analyzer,
     fingerprints: Fingerprints,
     recorder: Option<Recorder>,
-    /// The first segment and the last.
+    /// Times of the first segment and the last.
     span: Option<(Timestamp, Timestamp)>,
 }
 
@@ -51,7 +51,7 @@ impl Observer for Observation {
         }
     }
 
-    fn too_big(&mut self, message: &TooBig) {
+    fn too_big(&mut self, message: &PacketTooBig) {
         self.analyzer.too_big(message);
     }
 
@@ -60,27 +60,28 @@ impl Observer for Observation {
     }
 }
 
-/// Reads a capture for a comparison: each is read twice.
-type ReadCapture<'a> = dyn FnMut(&Reading<'_>, &mut Observation) -> Result<Read, Failure> + 'a;
+/// Function that reads a capture for a comparison, which needs two readings of each.
+type CaptureReader<'a> =
+    dyn FnMut(&ReadSettings<'_>, &mut Observation) -> Result<ReadCapture, Failure> + 'a;
 
-/// A capture after the first reading.
+/// Results of a capture's first reading.
 #[derive(Debug)]
 pub struct Survey {
-    read: Read,
+    read: ReadCapture,
     connections: Vec<Transfer>,
     fingerprints: Fingerprints,
     totals: Totals,
 }
 
 impl Survey {
-    /// Reads a capture for the first time; `only` is the number of the connection that is wanted.
+    /// Reads a capture for the first time; `only` is the number of the wanted connection.
     ///
     /// # Errors
-    /// A [`Failure`] where it cannot be read, or the reading was interrupted.
+    /// A [`Failure`] if the capture cannot be read, or the reading was interrupted.
     pub fn of(
-        reading: &Reading<'_>,
+        reading: &ReadSettings<'_>,
         only: Option<u64>,
-        read: &mut ReadCapture<'_>,
+        read: &mut CaptureReader<'_>,
     ) -> Result<Self, Failure> {
         let keep = only.map_or(Keep::Largest(LARGEST), Keep::Only);
         let mut observation = Observation::new(keep, None);
@@ -89,23 +90,23 @@ impl Survey {
         Ok(Self { read, connections, fingerprints: observation.fingerprints, totals })
     }
 
-    /// Returns whether a connection of it can be compared.
+    /// Returns whether the capture has a connection that can be compared.
     pub fn has_data(&self) -> bool {
         !self.connections.is_empty()
     }
 
-    /// Returns what all its connections come to.
+    /// Returns the totals of all connections.
     pub const fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Returns what the capture says of itself.
+    /// Returns the capture's description of itself.
     pub fn facts(&self, name: String) -> CaptureFacts {
         CaptureFacts::new(name, &self.read)
     }
 }
 
-fn whole(reading: &Reading<'_>, read: Read) -> Result<Read, Failure> {
+fn whole(reading: &ReadSettings<'_>, read: ReadCapture) -> Result<ReadCapture, Failure> {
     if read.interrupted {
         let doing = format!("cannot {} {}", reading.doing, reading.name());
         return Err(Failure::new(doing, "it was interrupted"));
@@ -116,31 +117,31 @@ fn whole(reading: &Reading<'_>, read: Read) -> Result<Read, Failure> {
 /// Relation of two captures.
 #[derive(Debug)]
 pub enum Relation {
-    /// They hold one connection at two places.
+    /// One connection at two places.
     Places(Box<TwoPlaces>),
-    /// They hold two transfers.
+    /// Two transfers.
     Runs(Box<TwoRuns>),
 }
 
-/// Two captures compared.
+/// Comparison of two captures.
 #[derive(Debug)]
-pub struct Compared {
-    /// Their relation.
+pub struct Comparison {
+    /// Relation of the captures.
     pub relation: Relation,
-    /// The transfers that were compared.
+    /// The two transfers that were compared.
     pub transfers: [ConnectionReport; 2],
 }
 
-/// Compares two captures. `only` is the number of the connection of the first one that is wanted.
+/// Compares two captures. `only` is the number of the wanted connection in the first one.
 ///
 /// # Errors
-/// A [`Failure`] where one cannot be read again, or has no transfer.
+/// A [`Failure`] if a capture cannot be read again, or has no transfer.
 pub fn compare(
-    readings: [&Reading<'_>; 2],
+    readings: [&ReadSettings<'_>; 2],
     surveys: &[Survey; 2],
     only: Option<u64>,
-    read: &mut ReadCapture<'_>,
-) -> Result<Compared, Failure> {
+    read: &mut CaptureReader<'_>,
+) -> Result<Comparison, Failure> {
     let [first, second] = surveys;
     let found = common(&first.fingerprints, &second.fingerprints, only);
     for one in found.iter().take(TRIED) {
@@ -162,16 +163,17 @@ pub fn compare(
     }
     let [before, after] = &transfers;
     let runs = TwoRuns::of([before, after], chosen, service, !found.is_empty());
-    Ok(Compared { relation: Relation::Runs(Box::new(runs)), transfers })
+    Ok(Comparison { relation: Relation::Runs(Box::new(runs)), transfers })
 }
 
-/// Compares a connection at two places, of so many common ones; nothing where it is two after all.
+/// Compares a connection at two places; `count` is the number of common connections. Returns `None`
+/// if they are two connections after all.
 fn at_two_places(
-    readings: [&Reading<'_>; 2],
+    readings: [&ReadSettings<'_>; 2],
     surveys: &[Survey; 2],
     (found, count): (Match, usize),
-    read: &mut ReadCapture<'_>,
-) -> Result<Option<Compared>, Failure> {
+    read: &mut CaptureReader<'_>,
+) -> Result<Option<Comparison>, Failure> {
     let prints = [0, 1].map(|side| surveys[side].fingerprints.of(found.numbers[side]));
     let [Some(first), Some(second)] = prints else { return Ok(None) };
     let [first, second] = Recorder::pair(&found, [first, second]);
@@ -183,14 +185,14 @@ fn at_two_places(
         return Ok(None);
     };
     let relation = Relation::Places(Box::new(places));
-    Ok(Some(Compared { relation, transfers: [first.1, second.1] }))
+    Ok(Some(Comparison { relation, transfers: [first.1, second.1] }))
 }
 
 /// Reads a capture again, and records a connection.
 fn recorded(
-    reading: &Reading<'_>,
+    reading: &ReadSettings<'_>,
     recorder: Recorder,
-    read: &mut ReadCapture<'_>,
+    read: &mut CaptureReader<'_>,
 ) -> Result<Option<(Recording, ConnectionReport)>, Failure> {
     let mut observation = Observation::new(Keep::Only(recorder.number()), Some(recorder));
     let read = whole(reading, read(reading, &mut observation)?)?;
@@ -199,7 +201,7 @@ fn recorded(
     let Some((connection, recorder)) = connections.first().zip(recorder) else { return Ok(None) };
     let mut report = report_of(connection, &read);
     try_remedies(&mut report, connection);
-    // Of a stretch, the packets outside of it do not count.
+    // In part of a capture, packets outside that part do not count.
     let whole = read.info().earliest.zip(read.info().latest);
     let whole = whole.filter(|_| reading.range == PacketRange::default());
     let Some((from, to)) = whole.or(span) else { return Ok(None) };

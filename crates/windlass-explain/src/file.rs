@@ -1,4 +1,4 @@
-//! One capture: read, hashed and explained.
+//! Explanation of one capture file: reading, hashing and analysis.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::thread;
 
 use data_encoding::HEXLOWER;
 use windlass_base::{Bytes, Failure};
-use windlass_capture::{Archive, CaptureFacts, Each, Member, Read, Reading};
+use windlass_capture::{Archive, CaptureFacts, CaptureReceiver, Member, ReadCapture, ReadSettings};
 use windlass_lab::what_if::try_remedies;
 use windlass_tables::{CaptureRow, ConnectionRow, PathPattern};
 use windlass_trace::{Analysis, Analyzer, Keep, LatencySecond};
@@ -18,48 +18,47 @@ use windlass_wire::{ConnectionFilter, PacketRange};
 use crate::hash;
 use crate::report::{MODELLED, report_of};
 
-/// A file from this size on is hashed beside the analysis: below it a thread costs more.
+/// Minimum size of a file that is hashed in a second thread: for smaller files a thread costs more.
 const BESIDE: u64 = 1 << 20;
 
-/// So many rows are handed on at once.
+/// Number of rows in a batch.
 const ROWS: usize = 64;
 
-/// What hangs on a bug of ours: the other files are explained all the same.
-const BUG: &str = "windlass failed on it, which is a fault of windlass";
+/// Message for a panic; the other files are still explained.
+const BUG: &str = "windlass failed on it, which is a bug in windlass";
 
-/// A connection's row, and how its ACKs came in each second.
-pub type Explained = (ConnectionRow, Vec<LatencySecond>);
+/// Row of a connection, and the latency of its ACKs in each second.
+pub type ExplainedConnection = (ConnectionRow, Vec<LatencySecond>);
 
-/// What is told of a file, in this order; of an archive again and again.
+/// Message about a file. Messages come in this order, repeated for the members of an archive.
 #[derive(Debug)]
 pub enum Piece {
-    /// The key of the capture whose connections follow.
+    /// Key of the capture whose connections follow.
     Capture(Arc<str>),
-    /// Some of its connections.
-    Connections(Vec<Explained>),
-    /// The capture itself.
+    /// Some of the capture's connections.
+    Connections(Vec<ExplainedConnection>),
+    /// Row of the capture itself.
     Row(Box<CaptureRow>),
 }
 
-/// How files are to be explained.
+/// Settings for explaining files.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Manner<'a> {
-    /// Which connections to look at.
+pub struct ExplainSettings<'a> {
+    /// Filter of connections.
     pub filter: ConnectionFilter,
-    /// How the files are named.
+    /// Pattern of the file names.
     pub pattern: Option<&'a PathPattern>,
 }
 
-/// Explains a file, and hands on what is told of it, piece by piece; nothing more where `tell`
-/// says that nobody listens. `false` where `stop` was set meanwhile: then the file is not told
-/// to its end.
+/// Explains a file, and passes the results to `tell` piece by piece, until `tell` returns `false`.
+/// Returns `false` if `stop` was set or `tell` returned `false`: the results are then incomplete.
 ///
-/// Each capture of an archive is told by itself. A file that cannot be explained is told with
-/// the reason, and so is an archive that is damaged, behind what came before that. `on_progress`
-/// is told how many bytes were taken.
+/// Each capture of an archive has results of its own. A file that cannot be explained gets a row
+/// with the reason. So does a damaged archive, after the results before the damage. `on_progress`
+/// gets the number of bytes read so far.
 pub fn explain(
     file: &Path,
-    manner: Manner<'_>,
+    manner: ExplainSettings<'_>,
     stop: &Arc<AtomicBool>,
     mut on_progress: impl FnMut(u64),
     mut tell: impl FnMut(Piece) -> bool,
@@ -70,7 +69,7 @@ pub fn explain(
         ..CaptureRow::default()
     };
     let told = catch_unwind(AssertUnwindSafe(|| {
-        Telling { file, manner, stop, row: &mut row, tell: &mut tell }.all(&mut on_progress)
+        FileExplainer { file, manner, stop, row: &mut row, tell: &mut tell }.all(&mut on_progress)
     }));
     let told = told.unwrap_or_else(|_| Err(BUG.to_owned()));
     match told {
@@ -82,19 +81,19 @@ pub fn explain(
     }
 }
 
-/// A file that is being told.
-struct Telling<'a, T> {
+/// Explainer of one file.
+struct FileExplainer<'a, T> {
     file: &'a Path,
-    manner: Manner<'a>,
+    manner: ExplainSettings<'a>,
     stop: &'a Arc<AtomicBool>,
-    /// What is known of the file.
+    /// Row of the file.
     row: &'a mut CaptureRow,
     tell: &'a mut T,
 }
 
-impl<T: FnMut(Piece) -> bool> Telling<'_, T> {
-    /// Tells all of it, or says why it cannot be told, behind what was; `false` where it was
-    /// stopped or nobody listens.
+impl<T: FnMut(Piece) -> bool> FileExplainer<'_, T> {
+    /// Passes on all results, or returns the reason why the rest is missing. `Ok(false)` means that
+    /// the explanation was stopped or the receiver is gone.
     fn all(mut self, mut on_progress: impl FnMut(u64)) -> Result<bool, String> {
         let (file, stop) = (self.file, self.stop);
         let before = fs::metadata(file).map_err(|error| error.to_string())?;
@@ -103,7 +102,7 @@ impl<T: FnMut(Piece) -> bool> Telling<'_, T> {
             return Err(what.to_owned());
         }
         self.row.size = Some(Bytes::new(before.len()));
-        let reading = Reading {
+        let reading = ReadSettings {
             file,
             filter: self.manner.filter,
             range: PacketRange::default(),
@@ -154,13 +153,13 @@ impl<T: FnMut(Piece) -> bool> Telling<'_, T> {
         }
     }
 
-    /// Tells a capture: its connections, the largest first, and then its row. `false` where
-    /// nobody listens.
+    /// Passes on a capture: its connections, the largest first, and then its row. Returns `false`
+    /// if the receiver is gone.
     fn capture(
         &mut self,
         key: &Arc<str>,
         mut row: CaptureRow,
-        read: &Read,
+        read: &ReadCapture,
         analysis: Analysis<()>,
     ) -> bool {
         let (connections, totals) = analysis.analyzer.finish();
@@ -188,10 +187,10 @@ impl<T: FnMut(Piece) -> bool> Telling<'_, T> {
             && (self.tell)(Piece::Row(Box::new(row)))
     }
 
-    /// Tells a capture of an archive.
-    fn member(&mut self, member: &Member, read: &Read, analysis: Analysis<()>) -> bool {
+    /// Passes on a capture from an archive.
+    fn member(&mut self, member: &Member, read: &ReadCapture, analysis: Analysis<()>) -> bool {
         let key: Arc<str> = HEXLOWER.encode(&member.sha256.unwrap_or_default()).into();
-        // An archive is as a folder of its members.
+        // A pattern treats an archive as a folder of its members.
         let name = member.name.to_string();
         let path = self.file.join(name.trim_start_matches('/'));
         let taken = self.manner.pattern.and_then(|pattern| pattern.take(&path));
@@ -208,18 +207,18 @@ fn analysis() -> Analysis<()> {
     Analysis { analyzer: Analyzer::new(Keep::All).by_second(), notes: () }
 }
 
-/// The captures of a file, as they are read: one, or those of an archive.
+/// Receiver of a file's captures: one, or those of an archive.
 struct Captures<'a, 'b, T> {
-    telling: &'b mut Telling<'a, T>,
-    /// Of the one that is being read.
+    telling: &'b mut FileExplainer<'a, T>,
+    /// Analysis of the current capture.
     analysis: Analysis<()>,
-    /// The capture, where the file is no archive.
-    one: Option<(Read, Analysis<()>)>,
-    /// Whether somebody listens.
+    /// The capture, if the file is not an archive.
+    one: Option<(ReadCapture, Analysis<()>)>,
+    /// True if the receiver still listens.
     goes_on: bool,
 }
 
-impl<T: FnMut(Piece) -> bool> Each for Captures<'_, '_, T> {
+impl<T: FnMut(Piece) -> bool> CaptureReceiver for Captures<'_, '_, T> {
     type Observer = Analysis<()>;
 
     fn archive(&mut self, _: &Archive) -> Result<(), Failure> {
@@ -238,7 +237,7 @@ impl<T: FnMut(Piece) -> bool> Each for Captures<'_, '_, T> {
         self.analysis = analysis();
     }
 
-    fn read(&mut self, read: Read) -> Result<(), Failure> {
+    fn read(&mut self, read: ReadCapture) -> Result<(), Failure> {
         let analysis = std::mem::replace(&mut self.analysis, analysis());
         match read.member.clone() {
             None => self.one = Some((read, analysis)),

@@ -1,4 +1,4 @@
-//! What a file's content is known by.
+//! Hash of a file's content.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
-/// What is read at once: it stays in a processor's own cache until it is hashed.
+/// Size of a read: it stays in the processor's cache until it is hashed.
 const BLOCK: usize = 64 << 10;
 
-/// The SHA-256 of a file, as `sha256sum` writes it; nothing where `stop` was set meanwhile.
+/// Returns the SHA-256 of a file, as `sha256sum` writes it; `None` if `stop` was set meanwhile.
 pub(crate) fn of_file(path: &Path, stop: &AtomicBool) -> io::Result<Option<Arc<str>>> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();

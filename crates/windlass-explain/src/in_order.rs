@@ -1,8 +1,8 @@
-//! Work by several threads, told in its order.
+//! Work by several threads, with results in the order of the items.
 //!
-//! Each worker takes the next place and puts what it tells into a short queue of its own; the
-//! caller's thread empties the queue of the one whose turn it is. So a worker that is ahead
-//! waits, and memory does not grow with the number of places.
+//! Each worker takes the next item and puts the results into a short queue of its own. The caller's
+//! thread empties the queue of the worker whose item comes next. A worker that is ahead waits, so
+//! memory does not grow with the number of items.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -10,46 +10,46 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// What a worker may be ahead.
+/// Capacity of a worker's queue.
 const QUEUE: usize = 16;
 
-/// How often who waits looks whether to go on.
+/// Check interval of a waiting thread.
 const POLL: Duration = Duration::from_millis(100);
 
-/// What comes of a place.
+/// Message of a worker about an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told<P> {
-    /// A piece of it.
+pub enum ItemOutput<P> {
+    /// A piece of the item's results.
     Piece(P),
-    /// It is told to its end.
+    /// End of the item's results.
     End,
 }
 
-/// How the work ended.
+/// End of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every place was told.
+    /// All items are complete.
     Done,
-    /// The stop was set; what was told of a place without its end is a part of it.
+    /// The stop was set; the results of an item without its end are incomplete.
     Stopped,
 }
 
-/// What workers share.
-struct Shared<'a, W> {
+/// Shared state of workers.
+struct SharedState<'a, W> {
     count: usize,
     work: W,
     stop: &'a AtomicBool,
-    /// The next place that nobody has taken.
+    /// Index of the next free item.
     next: AtomicUsize,
-    /// Who has taken each.
+    /// The worker of each item.
     owners: Mutex<Vec<Option<usize>>>,
     taken: Condvar,
-    /// Whether nobody listens any more.
+    /// True if the receiver is gone.
     is_over: AtomicBool,
 }
 
-impl<W> Shared<'_, W> {
-    fn run<P>(&self, worker: usize, to: &SyncSender<Told<P>>)
+impl<W> SharedState<'_, W> {
+    fn run<P>(&self, worker: usize, to: &SyncSender<ItemOutput<P>>)
     where
         W: Fn(usize, &mut dyn FnMut(P) -> bool) -> bool,
     {
@@ -60,14 +60,15 @@ impl<W> Shared<'_, W> {
             }
             self.owners.lock().unwrap_or_else(PoisonError::into_inner)[place] = Some(worker);
             self.taken.notify_all();
-            let is_told = (self.work)(place, &mut |piece| to.send(Told::Piece(piece)).is_ok());
-            if !is_told || to.send(Told::End).is_err() {
+            let is_told =
+                (self.work)(place, &mut |piece| to.send(ItemOutput::Piece(piece)).is_ok());
+            if !is_told || to.send(ItemOutput::End).is_err() {
                 return;
             }
         }
     }
 
-    /// Who has this place; nothing where nobody takes it before the stop.
+    /// Returns the worker of this item; `None` if the stop comes first.
     fn owner(&self, place: usize, mut on_wait: impl FnMut()) -> Option<usize> {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
@@ -84,32 +85,32 @@ impl<W> Shared<'_, W> {
     }
 }
 
-/// How many captures are explained at once: so many, or, where it is zero, one more than there are
-/// processors. Each waits now and then for what reads ahead of it, or for its turn to tell.
+/// Returns the number of captures explained at once: `at_once`, or the number of processors plus
+/// one if it is zero. A worker sometimes waits for its reader or for its turn.
 pub fn workers(at_once: usize) -> usize {
     let processors = || thread::available_parallelism().map_or(1, usize::from);
     if at_once == 0 { processors() + 1 } else { at_once }
 }
 
-/// Does the work of places `0..count`, `at_once` at the same time, and hands what each tells to
-/// `take` in the order of the places, on the caller's thread.
+/// Processes the items `0..count`, `at_once` at the same time. Passes the results to `take` in the
+/// order of the items, on the caller's thread.
 ///
-/// `work` tells the pieces of a place, and returns whether it came to its end: not so where `stop`
-/// was set or nobody listens. `on_wait` is called before each place, and at least ten times a
-/// second while nothing comes.
+/// `work` passes on the pieces of an item. It returns `false` if the item is incomplete, because
+/// `stop` was set or the receiver is gone. `on_wait` is called before each item, and at least ten
+/// times a second during a pause.
 ///
 /// # Errors
-/// That of `take`, behind which nothing is told.
+/// Returns the error of `take`, after which no result is passed on.
 pub fn in_order<P: Send, E>(
     count: usize,
     at_once: usize,
     stop: &AtomicBool,
     work: impl Fn(usize, &mut dyn FnMut(P) -> bool) -> bool + Sync,
     mut on_wait: impl FnMut(),
-    mut take: impl FnMut(usize, Told<P>) -> Result<(), E>,
+    mut take: impl FnMut(usize, ItemOutput<P>) -> Result<(), E>,
 ) -> Result<Outcome, E> {
     let workers = at_once.min(count).max(1);
-    let shared = Shared {
+    let shared = SharedState {
         count,
         work,
         stop,
@@ -119,7 +120,7 @@ pub fn in_order<P: Send, E>(
         is_over: AtomicBool::new(false),
     };
     thread::scope(|scope| {
-        let queues: Vec<Receiver<Told<P>>> = (0..workers)
+        let queues: Vec<Receiver<ItemOutput<P>>> = (0..workers)
             .map(|worker| {
                 let (to, from) = sync_channel(QUEUE);
                 let shared = &shared;
@@ -134,8 +135,8 @@ pub fn in_order<P: Send, E>(
             };
             loop {
                 match queues[owner].recv_timeout(POLL) {
-                    Ok(Told::End) => {
-                        take(place, Told::End)?;
+                    Ok(ItemOutput::End) => {
+                        take(place, ItemOutput::End)?;
                         return Ok(Outcome::Done);
                     }
                     Ok(piece) => take(place, piece)?,
@@ -151,7 +152,7 @@ pub fn in_order<P: Send, E>(
                 break;
             }
         }
-        // Whoever waits for room in a queue that is gone ends.
+        // Release workers that wait for room in their queues.
         shared.is_over.store(true, Ordering::Relaxed);
         drop(queues);
         outcome
@@ -166,7 +167,7 @@ mod tests {
     fn places_are_told_in_their_order_whoever_is_first() {
         let stop = AtomicBool::new(false);
         let work = |place: usize, tell: &mut dyn FnMut(usize) -> bool| {
-            // More than a queue holds, so that those behind have to wait.
+            // These pieces exceed the queue, so the workers behind must wait.
             (0..3 * QUEUE).all(|piece| tell(place * 1_000 + piece))
         };
         let mut told = Vec::new();
@@ -179,8 +180,8 @@ mod tests {
             || {},
             |place, what| {
                 match what {
-                    Told::Piece(piece) => told.push(piece),
-                    Told::End => ends.push(place),
+                    ItemOutput::Piece(piece) => told.push(piece),
+                    ItemOutput::End => ends.push(place),
                 }
                 Ok::<(), ()>(())
             },

@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`explain_all`] is what a command calls, and [`explain_each`] who has captures that are no files;
-//! [`file::explain`] does one file, for who shares out the work in another way.
+//! [`explain_all`] explains files, and [`explain_each`] also captures that are not files.
+//! [`file::explain`] explains one file, for callers that distribute the work themselves.
 
 pub mod compare;
 pub mod file;
@@ -10,6 +10,9 @@ mod in_order;
 mod many;
 mod report;
 
-pub use in_order::{Outcome, Told, in_order, workers};
-pub use many::{All, Ended, Job, Problem, Progress, Summary, Tell, explain_all, explain_each};
+pub use in_order::{ItemOutput, Outcome, in_order, workers};
+pub use many::{
+    CaptureSet, ExplainError, Job, PieceReceiver, Problem, Progress, Summary, explain_all,
+    explain_each,
+};
 pub use report::{MODELLED, report_of, why_of};

@@ -1,6 +1,6 @@
-//! Many captures at once, told in the order in which they were named.
+//! Many captures at once, with results in the order in which they were named.
 //!
-//! So the same files make the same rows in the same order, whoever was done first.
+//! A list of files therefore always produces equal rows in equal order.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,84 +12,84 @@ use arrow_array::RecordBatch;
 use windlass_tables::{CaptureRow, PathPattern, Table, Tables};
 use windlass_wire::ConnectionFilter;
 
-use crate::file::{self, Manner, Piece};
-use crate::in_order::{Outcome, Told, in_order, workers};
+use crate::file::{self, ExplainSettings, Piece};
+use crate::in_order::{ItemOutput, Outcome, in_order, workers};
 
-/// The most files that are named which could not be explained.
+/// Maximum number of unexplained files that are named.
 const MAX_PROBLEMS: usize = 10;
 
-/// What is to be explained.
+/// Captures to explain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Job<'a> {
-    /// The files, in the order of the rows.
+    /// Files, in the order of the rows.
     pub files: &'a [PathBuf],
-    /// Which connections to look at.
+    /// Filter of connections.
     pub filter: ConnectionFilter,
-    /// How the files are named.
+    /// Pattern of the file names.
     pub pattern: Option<&'a PathPattern>,
-    /// How many are explained at once: one more than there are processors, where it is zero.
+    /// Number of captures explained at once; zero means the number of processors plus one.
     pub at_once: usize,
 }
 
-/// The same, of captures that are not all files.
+/// Captures to explain, some of which may not be files.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct All<'a> {
-    /// How many there are.
+pub struct CaptureSet<'a> {
+    /// Number of captures.
     pub count: usize,
-    /// How they are named.
+    /// Pattern of their names.
     pub pattern: Option<&'a PathPattern>,
-    /// How many are explained at once: one more than there are processors, where it is zero.
+    /// Number of captures explained at once; zero means the number of processors plus one.
     pub at_once: usize,
 }
 
-/// Takes what is told of a capture; `false` where nobody listens.
-pub type Tell<'a> = dyn FnMut(Piece) -> bool + 'a;
+/// Receiver of a capture's pieces; returns `false` if no more are needed.
+pub type PieceReceiver<'a> = dyn FnMut(Piece) -> bool + 'a;
 
-/// How far it is.
+/// Progress of the work.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// Files that are told.
+    /// Number of complete files.
     pub files: usize,
-    /// Bytes that were read.
+    /// Number of bytes read.
     pub bytes: u64,
 }
 
 /// A file that could not be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Its name.
+    /// Name of the file.
     pub file: String,
-    /// What was wrong.
+    /// Description of the failure.
     pub wrong: String,
 }
 
-/// What the files came to.
+/// Summary of the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Files that were explained, whole or to where they are damaged.
+    /// Number of explained files, including damaged ones.
     pub explained: u64,
-    /// Of these, damaged ones.
+    /// Number of damaged files among these.
     pub damaged: u64,
-    /// Files with the content of one before them, which are no others.
+    /// Number of files with the content of an earlier file.
     pub copies: u64,
-    /// Files that could not be explained.
+    /// Number of files that could not be explained.
     pub failed: u64,
-    /// The first of these.
+    /// First failures, one by one.
     pub problems: Vec<Problem>,
-    /// Files whose names do not match the pattern.
+    /// Number of files whose names do not match the pattern.
     pub unmatched: u64,
 }
 
-/// Why it ended early.
+/// Reason of an early end.
 #[derive(Debug)]
-pub enum Ended {
+pub enum ExplainError {
     /// The stop was set.
     Stopped,
-    /// Rows could not be handed on: of this table, where it was one's.
+    /// Rows of this table, or of no table in particular, could not be passed on.
     Failed(Option<Table>, io::Error),
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for ExplainError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Stopped => f.write_str("it was stopped"),
@@ -98,23 +98,23 @@ impl std::fmt::Display for Ended {
     }
 }
 
-impl std::error::Error for Ended {}
+impl std::error::Error for ExplainError {}
 
-/// The tables on their way to who writes them.
-struct Out<'a, W> {
+/// Output of the tables, with the summary.
+struct TableOutput<'a, W> {
     tables: Tables,
-    /// The first file of each content.
+    /// Name of the first file of each content.
     seen: HashMap<Arc<str>, String>,
-    /// Whether the connections that come now are of a content that was told.
+    /// True if an earlier file has the current connections.
     is_copy: bool,
     summary: Summary,
     write: W,
     pattern: Option<&'a PathPattern>,
 }
 
-impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> Out<'_, W> {
-    /// Takes a piece of what is told of a file.
-    fn piece(&mut self, piece: Piece) -> Result<(), Ended> {
+impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> TableOutput<'_, W> {
+    /// Takes a piece of a file's results.
+    fn piece(&mut self, piece: Piece) -> Result<(), ExplainError> {
         match piece {
             Piece::Capture(capture) => self.is_copy = self.seen.contains_key(&capture),
             Piece::Connections(rows) => {
@@ -122,7 +122,8 @@ impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> Out<'_, W> {
                     self.tables.connection(&row, seconds);
                 }
                 let full = self.tables.full();
-                let full = full.map_err(|error| Ended::Failed(None, io::Error::other(error)));
+                let full =
+                    full.map_err(|error| ExplainError::Failed(None, io::Error::other(error)));
                 self.write(&full?)?;
             }
             Piece::Row(row) => self.row(*row),
@@ -155,48 +156,48 @@ impl<W: FnMut(Table, &RecordBatch) -> io::Result<()>> Out<'_, W> {
         self.tables.capture(&row);
     }
 
-    fn write(&mut self, batches: &[(Table, RecordBatch)]) -> Result<(), Ended> {
+    fn write(&mut self, batches: &[(Table, RecordBatch)]) -> Result<(), ExplainError> {
         batches.iter().try_for_each(|(table, batch)| {
-            (self.write)(*table, batch).map_err(|error| Ended::Failed(Some(*table), error))
+            (self.write)(*table, batch).map_err(|error| ExplainError::Failed(Some(*table), error))
         })
     }
 }
 
-/// Explains files, and hands their rows to `write` in the order of the files.
+/// Explains files, and passes their rows to `write` in the order of the files.
 ///
-/// `on_progress` is told now and then how far it is.
+/// `on_progress` is called now and then.
 ///
 /// # Errors
-/// Where `stop` was set, or `write` failed.
+/// Returns an error if `stop` was set, or `write` failed.
 pub fn explain_all(
     job: &Job<'_>,
     stop: &Arc<AtomicBool>,
     on_progress: impl FnMut(Progress),
     write: impl FnMut(Table, &RecordBatch) -> io::Result<()>,
-) -> Result<Summary, Ended> {
-    let manner = Manner { filter: job.filter, pattern: job.pattern };
-    let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut Tell<'_>| {
+) -> Result<Summary, ExplainError> {
+    let manner = ExplainSettings { filter: job.filter, pattern: job.pattern };
+    let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut PieceReceiver<'_>| {
         file::explain(&job.files[place], manner, stop, read, tell)
     };
-    let all = All { count: job.files.len(), pattern: job.pattern, at_once: job.at_once };
+    let all = CaptureSet { count: job.files.len(), pattern: job.pattern, at_once: job.at_once };
     explain_each(all, stop, explain, on_progress, write)
 }
 
-/// The same of captures that are not all files: `explain` does the one at a place as
-/// [`file::explain`] does a file, and is told by it how many bytes it has read.
+/// Explains captures, some of which may not be files. `explain` handles the capture at an index, as
+/// [`file::explain`] handles a file. It reports the number of bytes read so far.
 ///
 /// # Errors
-/// Where `stop` was set, or `write` failed.
+/// Returns an error if `stop` was set, or `write` failed.
 pub fn explain_each(
-    all: All<'_>,
+    all: CaptureSet<'_>,
     stop: &Arc<AtomicBool>,
-    explain: impl Fn(usize, &mut dyn FnMut(u64), &mut Tell<'_>) -> bool + Sync,
+    explain: impl Fn(usize, &mut dyn FnMut(u64), &mut PieceReceiver<'_>) -> bool + Sync,
     mut on_progress: impl FnMut(Progress),
     write: impl FnMut(Table, &RecordBatch) -> io::Result<()>,
-) -> Result<Summary, Ended> {
-    let All { count, pattern, at_once } = all;
+) -> Result<Summary, ExplainError> {
+    let CaptureSet { count, pattern, at_once } = all;
     let at_once = workers(at_once);
-    let mut out = Out {
+    let mut out = TableOutput {
         tables: Tables::new(pattern),
         seen: HashMap::new(),
         is_copy: false,
@@ -205,7 +206,7 @@ pub fn explain_each(
         pattern,
     };
     let (bytes, files) = (AtomicU64::new(0), AtomicUsize::new(0));
-    let work = |place: usize, tell: &mut Tell<'_>| {
+    let work = |place: usize, tell: &mut PieceReceiver<'_>| {
         let mut before = 0;
         let mut on_progress = |now: u64| {
             bytes.fetch_add(now.saturating_sub(before), Ordering::Relaxed);
@@ -219,17 +220,18 @@ pub fn explain_each(
             bytes: bytes.load(Ordering::Relaxed),
         });
     };
-    let take = |place: usize, told: Told<Piece>| match told {
-        Told::Piece(piece) => out.piece(piece),
-        Told::End => {
+    let take = |place: usize, told: ItemOutput<Piece>| match told {
+        ItemOutput::Piece(piece) => out.piece(piece),
+        ItemOutput::End => {
             files.store(place + 1, Ordering::Relaxed);
             Ok(())
         }
     };
     if in_order(count, at_once, stop, work, tell, take)? == Outcome::Stopped {
-        return Err(Ended::Stopped);
+        return Err(ExplainError::Stopped);
     }
-    let rest = out.tables.rest().map_err(|error| Ended::Failed(None, io::Error::other(error)))?;
+    let rest =
+        out.tables.rest().map_err(|error| ExplainError::Failed(None, io::Error::other(error)))?;
     out.write(&rest)?;
     Ok(out.summary)
 }

@@ -4,13 +4,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// Files that are no captures.
+/// Returns files that are not captures.
 fn files(count: usize) -> (TempDir, Vec<PathBuf>) {
     let folder = tempfile::tempdir().unwrap();
     let name = |place: usize| folder.path().join(format!("{place}.pcap"));
     let files: Vec<PathBuf> = (0..count).map(name).collect();
     for (place, file) in files.iter().enumerate() {
-        // Every third is not there.
+        // Every third file is missing.
         if place % 3 > 0 {
             fs::write(file, format!("no capture {place}")).unwrap();
         }
@@ -50,13 +50,13 @@ fn no_files_are_no_rows() {
 #[test]
 fn what_is_no_file_is_told_as_its_owner_does() {
     let mut rows = 0;
-    let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut Tell<'_>| {
+    let explain = |place: usize, read: &mut dyn FnMut(u64), tell: &mut PieceReceiver<'_>| {
         read(1);
         let file = format!("s3://captures/{place}");
         let error = Some("it is gone".to_owned());
         tell(Piece::Row(Box::new(CaptureRow { file, error, ..CaptureRow::default() })))
     };
-    let all = All { count: 20, at_once: 3, ..All::default() };
+    let all = CaptureSet { count: 20, at_once: 3, ..CaptureSet::default() };
     let mut bytes = 0;
     let on_progress = |progress: Progress| bytes = progress.bytes;
     let summary = explain_each(all, &Arc::default(), explain, on_progress, |_, batch| {
@@ -81,8 +81,8 @@ fn what_is_stopped_ends() {
         }
     };
     let ended = explain_all(&job, &stop, on_progress, |_, _| Ok(()));
-    // What was read before the stop may be told, and no more.
-    assert!(matches!(ended, Err(Ended::Stopped)), "{ended:?}");
+    // Files read before the stop may be reported, and no others.
+    assert!(matches!(ended, Err(ExplainError::Stopped)), "{ended:?}");
 }
 
 #[test]
@@ -91,6 +91,6 @@ fn a_disk_that_is_full_ends_it() {
     let job = Job { files: &files, at_once: 3, ..Job::default() };
     let full = || io::Error::from(io::ErrorKind::StorageFull);
     let ended = explain_all(&job, &Arc::default(), |_| {}, |_, _| Err(full()));
-    let Err(Ended::Failed(table, error)) = ended else { panic!("{ended:?}") };
+    let Err(ExplainError::Failed(table, error)) = ended else { panic!("{ended:?}") };
     assert_eq!((table, error.kind()), (Some(Table::Captures), io::ErrorKind::StorageFull));
 }

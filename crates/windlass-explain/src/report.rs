@@ -1,22 +1,22 @@
-//! The report of a connection, with what its capture lost meanwhile.
+//! Report of a connection, including the packets that its capture lost meanwhile.
 
-use windlass_capture::Read;
+use windlass_capture::ReadCapture;
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::{Reasons, Transfer, WhichWaits};
+use windlass_trace::{Reasons, Transfer, WaitSelection};
 
-/// The largest transfers of a capture, whose remedies are tried by the fitted model; it takes
-/// some milliseconds for each. The others have the laws' rates.
+/// Number of a capture's largest transfers whose remedies are tried by the fitted model. Each takes
+/// some milliseconds. The other transfers have the rates of the laws.
 pub const MODELLED: usize = 50;
 
-/// The report of a connection; its remedies have the laws' rates.
-pub fn report_of(connection: &Transfer, read: &Read) -> ConnectionReport {
+/// Returns the report of a connection; its remedies have the rates of the laws.
+pub fn report_of(connection: &Transfer, read: &ReadCapture) -> ConnectionReport {
     let (began, ended) = connection.lived();
     let drops = read.info().drops_between(began, ended);
     connection.report(|end| read.name(end), drops)
 }
 
-/// Tells why a connection was judged as its report says.
-pub fn why_of(connection: &Transfer, read: &Read, which: WhichWaits) -> Reasons {
+/// Returns the reasons for the verdict in a connection's report.
+pub fn why_of(connection: &Transfer, read: &ReadCapture, which: WaitSelection) -> Reasons {
     let (began, ended) = connection.lived();
     let drops = read.info().drops_between(began, ended);
     connection.why(|end| read.name(end), drops, which)

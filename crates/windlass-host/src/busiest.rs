@@ -1,4 +1,4 @@
-//! The busiest processes over a whole run, and who they are in words.
+//! The busiest processes over a whole run, and their names in words.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,10 @@ use windlass_base::{Sentence, sentence};
 use super::census::{Belonging, BusyChildren, BusyProcess, Census, Scope, Shares};
 use super::read::Source;
 
-/// The least share of one processor in a look that is kept, and the least mean that is
-/// told.
+/// Minimum share of one processor in a sample that is kept, and minimum mean that is reported.
 const LEAST_SHARE: f64 = 0.02;
 
-/// The most of a look, of which there is an account, and that are told.
+/// Maximum number of processes of a sample, with an account, and in the report.
 const MAX_OF_LOOK: usize = 16;
 const MAX_KEPT: usize = 256;
 const MAX_TOLD: usize = 8;
@@ -21,23 +20,23 @@ const MAX_TOLD: usize = 8;
 /// A process with its children over a whole run: the shares are means over all of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BusyOverTime {
-    /// It and what it had.
+    /// The process, its children and their shares.
     #[serde(flatten)]
     pub process: BusyProcess,
-    /// The most of a look.
+    /// The maximum of a sample.
     pub max_cpu_share: f64,
 }
 
-/// Takes looks at all processes as they come.
+/// Adds up samples of all processes.
 #[derive(Debug, Default)]
-pub struct Busiest {
+pub struct BusyTotals {
     seconds: f64,
-    /// By number and name; what is in it is shares times seconds.
+    /// By number and name; the values are shares times seconds.
     known: BTreeMap<(u32, String), BusyOverTime>,
 }
 
-impl Busiest {
-    /// Adds what happened between two looks.
+impl BusyTotals {
+    /// Adds the interval between two samples.
     pub fn add(&mut self, before: &Census, now: &Census, source: &Source) {
         let shares = Shares::between(before, now, source.scale.ticks);
         let split = shares.ancestors(std::process::id());
@@ -95,7 +94,7 @@ impl Busiest {
         }
     }
 
-    /// Those that had most over all of the time.
+    /// Returns the processes with the largest shares over the whole time.
     pub fn finish(self) -> Vec<BusyOverTime> {
         let seconds = self.seconds.max(1e-9);
         let mean = |mut row: BusyOverTime| {
@@ -115,8 +114,8 @@ impl Busiest {
     }
 }
 
-/// A process, what it had and what it belongs to, for people: `make (811) of ann in
-/// session-3.scope 163 % of one processor, of it cc1 140 %`.
+/// Describes a process, its share and its owner for people: `make (811) of ann in session-3.scope
+/// 163 % of one processor (cc1: 140 %)`.
 pub fn named(process: &BusyProcess) -> Sentence {
     let mut all = sentence!(
         "{process.name} ({process.pid}){} {} of one processor",
@@ -125,15 +124,15 @@ pub fn named(process: &BusyProcess) -> Sentence {
     );
     let child = process.children.first();
     if let Some(child) = child.filter(|child| child.cpu_share >= process.cpu_share / 4.0) {
-        all.push(&sentence!(", of it {child.name} {}", Share(child.cpu_share)));
+        all.push(&sentence!(" ({child.name}: {})", Share(child.cpu_share)));
     } else if process.ended_cpu_share >= process.cpu_share / 4.0 {
         let ended = Share(process.ended_cpu_share);
-        all.push(&sentence!(", of it children that have ended {ended}"));
+        all.push(&sentence!(" (ended children: {ended})"));
     }
     all
 }
 
-/// What a process belongs to, in words behind its name; nothing where that is not known.
+/// Returns the user and unit of a process, as words after its name; empty if unknown.
 pub fn belonging(of: &Belonging) -> String {
     if of.is_kernel {
         return " of the kernel".to_owned();
@@ -169,7 +168,7 @@ mod tests {
 
     #[test]
     fn shares_are_means_over_all_of_the_time() {
-        let mut busiest = Busiest::default();
+        let mut busiest = BusyTotals::default();
         busiest.take(vec![row(7, 1.0), row(8, 0.5)], 1.0);
         busiest.take(vec![row(7, 0.2)], 3.0);
         let told = busiest.finish();
@@ -180,12 +179,12 @@ mod tests {
         assert!((first.max_cpu_share - 1.0).abs() < 1e-9);
         assert!((told[1].process.cpu_share - 0.125).abs() < 1e-9);
         let said = named(&first.process).to_string();
-        assert_eq!(said, "hog (7) of ann in session-3.scope 40 % of one processor, of it cc1 20 %");
+        assert_eq!(said, "hog (7) of ann in session-3.scope 40 % of one processor (cc1: 20 %)");
     }
 
     #[test]
     fn however_many_there_are_few_are_kept() {
-        let mut busiest = Busiest::default();
+        let mut busiest = BusyTotals::default();
         for pid in 0..1_000 {
             busiest.take(vec![row(pid, 0.5 + f64::from(pid) / 1e4)], 0.01);
         }

@@ -1,11 +1,10 @@
-//! Which processes had most of the processors, with their children.
+//! The processes with the largest shares of the processors, with their children.
 //!
-//! A program that starts others for its work, as a spooler its filters or a shell its
-//! commands, has their time only together with them. The kernel adds the time of a
-//! child that has ended to that of its parent, which waits for it (`cutime` and
-//! `cstime` of `proc_pid_stat(5)`). So own time, that of ended children and that of
-//! living ones together miss nothing between two moments, however short each child
-//! lived.
+//! A program that starts others for its work, as a spooler its filters or a shell its commands, has
+//! their time only together with them. The kernel adds the time of an ended child to its parent,
+//! which waits for it (`cutime` and `cstime` of `proc_pid_stat(5)`). So a process's own time and
+//! the times of its ended and living children miss nothing between two moments, however short-lived
+//! each child was.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,94 +13,93 @@ use windlass_base::Span;
 
 use super::proc::ProcessStat;
 
-/// From here on a process works itself, and does not only start others: as a part of
-/// what it and its children had.
+/// Own share of a process, as a part of its share with its children, from which on the process
+/// works itself.
 const WORKS: f64 = 0.10;
 
-/// The first processes: the system's, and the kernel's threads'.
+/// The first processes: the system's, and the parent of the kernel's threads.
 const FIRST: [u32; 2] = [1, 2];
 
-/// The most names of children that are told of a process.
+/// Maximum number of names of children that are reported of a process.
 const MAX_NAMES: usize = 8;
 
 /// All processes at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Census {
-    /// The time when it was, from when watching began.
+    /// Time of the census, since the start of watching.
     pub at: Span,
-    /// Each, by its number.
+    /// The processes, by their numbers.
     pub processes: Vec<ProcessStat>,
 }
 
-/// A process and its children, and what they had of the processors.
+/// A process and its children, with their processor time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BusyProcess {
     /// Its number.
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// Processor time, its children's with it, as a share of one processor.
+    /// Processor time with its children's, as a share of one processor.
     pub cpu_share: f64,
-    /// Its own part of that.
+    /// Own part of that share.
     pub own_cpu_share: f64,
-    /// That of children that have ended, whatever they were called.
+    /// Part of ended children, whatever their names.
     pub ended_cpu_share: f64,
-    /// Children that live, and theirs, by their names: those with most to do.
+    /// Living children and their children, by name: those with the largest shares.
     pub children: Vec<BusyChildren>,
-    /// What it belongs to.
+    /// Owner of the process.
     pub belongs_to: Belonging,
 }
 
-/// Processes of one name among the children of one.
+/// Processes of one name among the children of one process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BusyChildren {
     /// The name.
     pub name: String,
-    /// The number of them at the end.
+    /// Number of them at the end.
     pub processes: u64,
-    /// What they had, as a share of one processor.
+    /// Their processor time, as a share of one processor.
     pub cpu_share: f64,
 }
 
-/// What a process belongs to.
+/// Owner of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Belonging {
-    /// Whose it is: a name, or a number where that has none; nothing where it is not
-    /// known.
+    /// User name, or user ID without a name; `None` if unknown.
     pub user: Option<String>,
-    /// Its unit, as `cups.service` or `session-3.scope`, or the name of its control
-    /// group; nothing where it is in none.
+    /// Unit, as `cups.service` or `session-3.scope`, or name of its control group; `None` without
+    /// one.
     pub unit: Option<String>,
-    /// True if it is a thread of the kernel.
+    /// True for a thread of the kernel.
     pub is_kernel: bool,
 }
 
-/// Who is looked for among all, and who is left out.
+/// Processes to consider, and processes to leave out.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
-    /// With their children these are left out.
+    /// Processes that are left out with their children.
     pub without: Vec<u32>,
-    /// The children of these are never summed under them, though they work: those
-    /// from which windlass itself comes.
+    /// Processes whose children are never summed under them, even if they work: the ancestors of
+    /// windlass itself.
     pub split: Vec<u32>,
-    /// The least share of one processor that is told.
+    /// Minimum share of one processor in the report.
     pub least: f64,
-    /// The most that are told.
+    /// Maximum number of processes in the report.
     pub most: usize,
 }
 
-/// What all processes had between two moments.
+/// Processor time of all processes between two moments.
 #[derive(Debug)]
 pub struct Shares<'a> {
     now: HashMap<u32, &'a ProcessStat>,
     children: HashMap<u32, Vec<u32>>,
-    /// Of each: its own, and that of its ended children, in ticks.
+    /// Ticks of each process: its own, and those of its ended children.
     spent: HashMap<u32, (f64, f64)>,
     ticks: f64,
 }
 
 impl<'a> Shares<'a> {
-    /// What happened between them, with so many ticks in a second.
+    /// Computes the shares between two censuses; `ticks_in_a_second` is the kernel's unit.
     pub fn between(before: &Census, now: &'a Census, ticks_in_a_second: u64) -> Self {
         let seconds = (now.at - before.at).as_seconds().max(1e-9);
         let mut shares = Self {
@@ -115,13 +113,13 @@ impl<'a> Shares<'a> {
         for process in &now.processes {
             shares.children.entry(process.parent).or_default().push(process.pid);
             let known = earlier.get(&process.pid).filter(|it| it.started == process.started);
-            // All were there: one that was not has begun since.
+            // The census before had all processes: one that it lacks has begun since.
             let (own, ended) = known.map_or((0, 0), |known| (known.ticks, known.ended_ticks));
             let rose = |from: u64, to: u64| to.saturating_sub(from) as f64;
             let spent = (rose(own, process.ticks), rose(ended, process.ended_ticks));
             shares.spent.insert(process.pid, spent);
         }
-        // What one that has ended had before is in the account of who waited for it.
+        // Earlier time of a process that has ended is in its parent's account.
         let gone = before.processes.iter().filter(|gone| !shares.is_same(gone));
         for gone in gone.collect::<Vec<_>>() {
             let mut parent = gone.parent;
@@ -143,7 +141,7 @@ impl<'a> Shares<'a> {
         self.now.get(&process.pid).is_some_and(|now| now.started == process.started)
     }
 
-    /// A process and its children; nothing where it is not there any more.
+    /// Returns a process with its children; `None` if the process is gone.
     pub fn family(&self, pid: u32, without: &[u32]) -> Option<BusyProcess> {
         let process = self.now.get(&pid)?;
         let without: HashSet<u32> = without.iter().copied().collect();
@@ -179,7 +177,7 @@ impl<'a> Shares<'a> {
         })
     }
 
-    /// Those from which a process comes, and itself.
+    /// Returns a process and its ancestors.
     pub fn ancestors(&self, pid: u32) -> Vec<u32> {
         let mut all = Vec::new();
         let mut next = pid;
@@ -204,8 +202,8 @@ impl<'a> Shares<'a> {
         found
     }
 
-    /// The busiest, each with its children. `unit` tells what a process belongs to: a
-    /// service is one with all that it starts.
+    /// Returns the processes with the largest shares, each with its children. `unit` returns the
+    /// unit of a process: a service counts as one with all that it starts.
     pub fn busiest(
         &self,
         scope: &Scope,
@@ -229,7 +227,7 @@ impl<'a> Shares<'a> {
                 found.push(family);
                 continue;
             }
-            // What it did itself is told alone.
+            // The process itself is reported alone.
             let own = self.spent.get(&pid).map_or(0.0, |(own, ended)| own + ended) / self.ticks;
             if own >= scope.least {
                 found.push(BusyProcess { cpu_share: own, children: Vec::new(), ..family });
@@ -243,7 +241,7 @@ impl<'a> Shares<'a> {
         found
     }
 
-    /// Returns whether a process is told with its children, and not each of them by itself.
+    /// Returns whether a process is reported as one with its children.
     fn is_one(
         &self,
         family: &BusyProcess,
@@ -269,10 +267,10 @@ impl<'a> Shares<'a> {
     }
 }
 
-/// The unit of a control group: of `/proc/PID/cgroup` (`cgroups(7)`), the last part of
-/// its path that systemd made, or the last one; nothing in the root.
+/// Returns the unit of a control group: from `/proc/PID/cgroup` (`cgroups(7)`), the last part of
+/// its path that systemd made, or the last part; `None` in the root.
 pub fn unit(text: &str) -> Option<String> {
-    // One line where there is the second version alone; else that of systemd.
+    // The file has one line with version 2 alone; else the line of systemd counts.
     let path = text
         .lines()
         .filter_map(|line| {
@@ -287,7 +285,7 @@ pub fn unit(text: &str) -> Option<String> {
     Some(found.to_owned())
 }
 
-/// The name of a user in the text of `/etc/passwd` (`passwd(5)`).
+/// Returns the name of a user from the text of `/etc/passwd` (`passwd(5)`).
 pub fn user_name(passwd: &str, uid: u32) -> Option<String> {
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':');

@@ -27,7 +27,7 @@ fn children_are_summed_however_short_they_lived() {
         &[
             process(1, 0, "init", 0, 0),
             process(10, 1, "cupsd", 50, 100),
-            // Its time before is no time of the interval.
+            // Its earlier time is outside the interval.
             process(11, 10, "gs", 70, 0),
         ],
     );
@@ -35,7 +35,7 @@ fn children_are_summed_however_short_they_lived() {
         1.0,
         &[
             process(1, 0, "init", 0, 0),
-            // The filter has ended with 80 ticks, and others of 30 together.
+            // The filter has ended with 80 ticks, and other children with 30 together.
             process(10, 1, "cupsd", 60, 210),
             process(12, 10, "pdftops", 20, 0),
             process(13, 12, "sh", 5, 5),
@@ -45,7 +45,7 @@ fn children_are_summed_however_short_they_lived() {
     let family = shares.family(10, &[]).unwrap();
     let near = |share: f64, expected: f64| assert!((share - expected).abs() < 1e-9, "{share}");
     near(family.own_cpu_share, 0.10);
-    // 110 rose, less the 70 that the filter had before; and 5 of the shell's.
+    // A rise of 110, less the 70 that the filter had before; and 5 of the shell's.
     near(family.ended_cpu_share, 0.45);
     near(family.cpu_share, 0.80);
     let names: Vec<&str> = family.children.iter().map(|it| it.name.as_str()).collect();
@@ -80,8 +80,8 @@ fn the_one_that_works_is_named_and_not_who_started_it() {
     let without = Scope { without: vec![20], ..scope() };
     assert_eq!(busiest(&shares, &without), [(7, 90), (30, 70)]);
     assert_eq!(busiest(&shares, &scope()), [(7, 90), (20, 90), (30, 70)]);
-    // The shell works, too: with all that it started it is one, but for windlass
-    // itself, which comes from it.
+    // The shell works, too: with its children it counts as one, except for windlass itself, which
+    // it started.
     later[2].ticks = 40;
     let now = census(1.0, &later);
     let shares = Shares::between(&before, &now, 100);
@@ -131,7 +131,7 @@ fn units_are_read() {
 }
 
 proptest! {
-    /// Whatever the kernel says, no share is less than none, and all ends.
+    /// Whatever the kernel says, no share is negative, and all loops end.
     #[test]
     fn any_two_moments_have_shares(
         before in prop::collection::vec((0..20_u32, 0..20_u32, 0..99_u64, 0..99_u64), 0..20),

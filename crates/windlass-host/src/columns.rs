@@ -1,5 +1,5 @@
-//! The figures of an interval by name: one list for the CSV's columns, the
-//! summary's fields and the rows of its text.
+//! The figures of an interval by name: one list for the columns of the CSV, the fields of the
+//! summary and the rows of its text.
 
 use windlass_base::{Bytes, Rate, Span};
 
@@ -8,26 +8,26 @@ use super::rates::{DiskRates, Host, ProcessRates, Total};
 /// A figure of a `T`.
 #[derive(Debug)]
 pub struct Column<T> {
-    /// The name that it has in JSON and CSV, its unit at the end.
+    /// Name in JSON and CSV, with its unit at the end.
     pub name: &'static str,
-    /// What it is called for people.
+    /// Name for people.
     pub words: &'static str,
-    /// In what it is counted.
+    /// Unit of the figure.
     pub unit: Unit,
-    /// The figure; nothing where it is not known.
+    /// The figure; `None` if unknown.
     pub of: fn(&T) -> Option<f64>,
 }
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Things.
+    /// A count.
     Count,
-    /// Things in a second.
+    /// A count per second.
     PerSecond,
     /// Bytes.
     Bytes,
-    /// Bytes in a second.
+    /// Bytes per second.
     BytesPerSecond,
     /// Seconds.
     Seconds,

@@ -1,7 +1,7 @@
-//! What was at its limit, and for how long.
+//! Resources that were at their limit, and for how long.
 //!
-//! Each limit has a threshold that an interval is at or above, or not. What was
-//! there for a fifth of the time is told.
+//! Each limit has a threshold, and an interval counts if it is at or above. A resource is reported
+//! if it was at its limit for a fifth of the time.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,24 @@ use windlass_base::{Rate, Sentence, sentence};
 
 use super::rates::Interval;
 
-/// From here on a processor, all of them, a disk or a process is at its limit: a
-/// tick of 10 ms and the moment between two readings keep a full second a little
-/// below 1.
+/// Share from which on a processor, all of them, a disk or a process is at its limit. A tick of 10
+/// ms and the time between two readings keep a full second a little below 1.
 pub const FULL: f64 = 0.95;
 
-/// From here on a host takes what its virtual machine would need.
+/// Share from which on the host takes time that its virtual machine needs.
 pub const STOLEN: f64 = 0.10;
 
-/// From here on memory swaps, in bytes per second both ways: 256 pages.
+/// Rate from which on memory swaps, in bytes per second both ways: 256 pages.
 pub const SWAPS: f64 = (1 << 20) as f64;
 
-/// For so much of the time it has to be so.
+/// Minimum share of the time at a limit.
 pub const LONG: f64 = 0.20;
 
-/// The most names that are told apart: what comes later is not.
+/// Maximum number of names that are distinguished; later ones are left out.
 const MAX_NAMES: usize = 1_024;
 
-/// What a limit is of. The order is that in which they are told where they held
-/// equally long: what explains others comes first.
+/// Kinds of limits. For limits that held equally long, the order is that of the report: a kind
+/// that explains others comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -50,16 +49,15 @@ pub enum Kind {
 /// Something was at its limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
-    /// What it is of.
+    /// Kind of the limit.
     pub kind: Kind,
-    /// Which disk or process; the processor that was it most; nothing else.
+    /// The disk, the process, or the processor that was at its limit most; else none.
     pub name: Option<String>,
-    /// The share of the time in which it was there.
+    /// The share of the time at the limit.
     pub time_share: f64,
-    /// The mean of the figure in that time: a share, or bytes per second that
-    /// were swapped.
+    /// Mean of the figure in that time: a share, or bytes per second of swapping.
     pub mean: f64,
-    /// All this in a sentence.
+    /// The finding in a sentence.
     pub sentence: Sentence,
 }
 
@@ -70,18 +68,18 @@ struct TimeAtLimit {
     integral: f64,
 }
 
-/// Takes intervals as they come.
+/// Collects findings from intervals.
 #[derive(Debug, Default)]
-pub(super) struct Crossed {
+pub(super) struct FindingsBuilder {
     seconds: f64,
     held: BTreeMap<(Kind, Option<String>), TimeAtLimit>,
-    /// Which processor was the one at its limit, and how long.
+    /// The processors at their limit, and the time of each.
     cores: BTreeMap<u32, f64>,
     /// The mean of all processors while one was at its limit.
     beside: f64,
 }
 
-impl Crossed {
+impl FindingsBuilder {
     /// Adds an interval.
     pub(super) fn add(&mut self, interval: &Interval) {
         let (host, seconds) = (&interval.host, interval.seconds());
@@ -104,14 +102,14 @@ impl Crossed {
             self.look(Kind::Disk, Some(&disk.name), disk.utilisation, FULL, seconds);
         }
         for process in &interval.processes {
-            // More than one processor is no limit of a process.
+            // A process may use several processors, so one is no limit to it.
             let share = process.cpu_share.filter(|share| *share < 1.0 + 2.0 * (1.0 - FULL));
             let name = format!("{} ({})", process.name, process.pid);
             self.look(Kind::Process, Some(&name), share.unwrap_or(0.0), FULL, seconds);
         }
     }
 
-    /// Returns whether a figure is at its limit.
+    /// Adds the time of a figure at its limit.
     fn look(
         &mut self,
         kind: Kind,
@@ -132,7 +130,7 @@ impl Crossed {
         true
     }
 
-    /// What was at its limit for long, the longest first.
+    /// Returns the resources that were at their limit for long, the longest first.
     pub(super) fn finish(self) -> Vec<Finding> {
         let core = self.cores.iter().max_by(|one, next| one.1.total_cmp(next.1));
         let core = core.map(|(core, _)| *core);
@@ -151,49 +149,49 @@ impl Crossed {
             let sentence = sentence(*kind, name.as_deref(), time_share, mean, beside);
             findings.push(Finding { kind: *kind, name, time_share, mean, sentence });
         }
-        // Stable: of equals the order is that of the kinds.
+        // The sort is stable: equal findings keep the order of the kinds.
         findings.sort_by(|one, next| next.time_share.total_cmp(&one.time_share));
         findings
     }
 }
 
-/// A finding for people.
+/// Describes a finding for people.
 fn sentence(kind: Kind, name: Option<&str>, time_share: f64, mean: f64, beside: f64) -> Sentence {
     let (time, at) = (Share(time_share), Share(mean));
     let name = name.unwrap_or("?");
     match kind {
         Kind::Memory => sentence!(
-            "Memory swapped {} in and out in {time} of the time: the programs need more \
-             than there is.",
+            "Memory was swapped at {} for {time} of the time: the programs need more memory than \
+             there is.",
             Rate::from_bytes_per_second(mean)
         ),
         Kind::Processors => sentence!(
-            "All processors together were {at} at work in {time} of the time: what runs here waits \
-             for a processor."
+            "All processors together were {at} busy for {time} of the time: programs wait for a \
+             processor."
         ),
         Kind::Core => sentence!(
-            "One core was at its limit in {time} of the time, most often core {name}, while all \
-             processors together were at {}: one thread can go no faster.",
+            "One core (most often core {name}) was at its limit for {time} of the time, with all \
+             processors together at {}: one thread can go no faster.",
             Share(beside)
         ),
         Kind::Disk => sentence!(
-            "Disk {name} was busy for {at} of {time} of the time: a disk that does one thing at \
-             a time can do no more; an SSD or an array may."
+            "Disk {name} was {at} busy for {time} of the time. A disk that serves one request at a \
+             time can do no more; an SSD or an array may."
         ),
         Kind::Process => sentence!(
-            "Process {name} took {at} of one core in {time} of the time: where one of its \
-             threads does the work, it can go no faster."
+            "Process {name} took {at} of one core for {time} of the time: if one thread does the \
+             work, it can go no faster."
         ),
         Kind::Stolen => sentence!(
-            "The host of this virtual machine took {at} of its processors for others in {time} \
-             of the time."
+            "The hypervisor gave {at} of this machine's processor time to others (steal) for \
+             {time} of the time."
         ),
     }
 }
 
-/// What is said where nothing was at its limit.
+/// Sentence for a run in which nothing was at its limit.
 pub(super) const NOTHING: &str = "Nothing was at its limit for long: no core, no disk, and no \
-                                  memory that swaps.";
+                                  swapping.";
 
 #[cfg(test)]
 #[path = "findings_tests.rs"]

@@ -21,7 +21,7 @@ fn second(busy: f64, core: f64) -> Interval {
 }
 
 fn found(intervals: &[Interval]) -> Vec<Finding> {
-    let mut crossed = Crossed::default();
+    let mut crossed = FindingsBuilder::default();
     intervals.iter().for_each(|interval| crossed.add(interval));
     crossed.finish()
 }
@@ -34,8 +34,8 @@ fn a_core_at_its_limit_is_found_though_the_mean_is_low() {
     assert!((found[0].time_share - 2.0 / 3.0).abs() < 1e-9);
     assert_eq!(
         found[0].sentence.to_string(),
-        "One core was at its limit in 67 % of the time, most often core 3, while all processors \
-         together were at 26 %: one thread can go no faster."
+        "One core (most often core 3) was at its limit for 67 % of the time, with all processors \
+         together at 26 %: one thread can go no faster."
     );
 }
 
@@ -84,9 +84,7 @@ fn disks_processes_swapping_and_theft_are_found() {
             (Kind::Stolen, None),
         ]
     );
-    assert!(
-        found[0].sentence.to_string().starts_with("Memory swapped 1.2 MB/s in and out in 100 %")
-    );
+    assert!(found[0].sentence.to_string().starts_with("Memory was swapped at 1.2 MB/s for 100 %"));
 }
 
 #[test]

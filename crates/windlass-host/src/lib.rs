@@ -1,14 +1,14 @@
 #![doc = include_str!("../README.md")]
 //!
-//! What the machine does: processors, memory, disks and processes, as vmstat(8),
-//! iostat(1) and top(1) tell of them; and its TCP [`connections`], as ss(8) does.
+//! The state of the machine: processors, memory, disks and processes, as in vmstat(8), iostat(1)
+//! and top(1); and its TCP [`connections`], as in ss(8).
 //!
-//! [`proc`] reads the kernel's accounts, [`sample`] is what all of them said at
-//! one moment, [`rates`] what happened between two, [`summary`] and [`findings`]
-//! what it comes to, [`syscalls`] what processes ask of the kernel. These are pure: text and samples in, values out. `read` is
-//! the edge to the files, and [`Watcher`] the thread that looks at them. [`cpu`] has
-//! the processors of this process, [`Identity`] whom it acts for, [`is_ignored`] what it does
-//! not hear.
+//! [`proc`] reads the kernel's accounts, and [`sample`] is all of them at one moment. [`rates`] are
+//! the changes between two moments. [`summary`] and [`findings`] sum up a run, and [`syscalls`]
+//! counts the system calls of processes. These are pure: text and samples in, values out. `read` is
+//! the edge to the files, and [`Watcher`] the thread that samples them. [`cpu`] has the processors
+//! of this process, [`Identity`] its user and group, and [`is_ignored`] the signals that it
+//! ignores.
 #![cfg(target_os = "linux")]
 
 pub use windlass_sys::clock::now;
@@ -34,13 +34,12 @@ mod watcher;
 
 use windlass_base::Span;
 
-/// The least time of which a share of a processor is told. The kernel counts the time
-/// of a process in ticks of 10 ms (`USER_HZ`, `proc_pid_stat(5)`), in programs and in
-/// the kernel apart, so each of both may be off by a tick: of ten ticks that is a tenth.
-/// Of a millisecond it would be ten times the processor.
+/// Minimum time for which a share of a processor is computed. The kernel counts a process's time in
+/// ticks of 10 ms (`USER_HZ`, `proc_pid_stat(5)`), user and system time apart. So each of the two
+/// may be off by a tick: a tenth of ten ticks, but ten times the processor over a millisecond.
 pub const LEAST: Span = Span::from_millis(100);
 
-pub use meanwhile::{Meanwhile, Running, Times};
+pub use meanwhile::{CurrentRun, RunContext, RunTimes};
 pub use rates::Interval;
 pub use read::{Error, Source, processors};
 pub use sample::WatchTarget;

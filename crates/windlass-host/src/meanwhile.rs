@@ -1,4 +1,4 @@
-//! When something ran, and what the machine did meanwhile.
+//! Start and end of a run, and the state of the machine during it.
 
 use serde::Serialize;
 use windlass_base::Timestamp;
@@ -6,22 +6,22 @@ use windlass_sys::clock::now;
 
 use super::watcher::{HostReport, Watcher};
 
-/// When something ran, by the host's clock.
+/// Start and end of a run, by the host's clock.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Times {
-    /// The time when it began; nothing in virtual time.
+pub struct RunTimes {
+    /// Start; `None` in virtual time.
     pub start_time: Option<Timestamp>,
-    /// The time when it was over; nothing in virtual time, or where it goes on.
+    /// End; `None` in virtual time, and while the run continues.
     pub end_time: Option<Timestamp>,
 }
 
-impl Times {
-    /// It begins now.
+impl RunTimes {
+    /// Starts the run now.
     pub fn begin() -> Self {
         Self { start_time: Some(now()), end_time: None }
     }
 
-    /// It ends now.
+    /// Ends the run now.
     #[must_use]
     pub fn end(self) -> Self {
         Self { end_time: Some(now()), ..self }
@@ -30,33 +30,33 @@ impl Times {
 
 /// A run that has begun.
 #[derive(Debug)]
-pub struct Running {
-    times: Times,
+pub struct CurrentRun {
+    times: RunTimes,
     watcher: Option<Watcher>,
 }
 
-impl Running {
-    /// One that begins now, while `watcher` looks at the machine.
+impl CurrentRun {
+    /// Starts a run now, while `watcher` samples the machine.
     pub fn begin(watcher: Option<Watcher>) -> Self {
-        Self { times: Times::begin(), watcher }
+        Self { times: RunTimes::begin(), watcher }
     }
 
-    /// It ends now.
-    pub fn end(self) -> Meanwhile {
+    /// Ends the run now.
+    pub fn end(self) -> RunContext {
         let times = self.times.end();
-        Meanwhile { times, watched: self.watcher.map(|watcher| Box::new(watcher.finish())) }
+        RunContext { times, watched: self.watcher.map(|watcher| Box::new(watcher.finish())) }
     }
 }
 
-/// What every record of a run has: when that was, and what the machine did. The
-/// default is of what took place in virtual time.
+/// Context of a run in its record: its times, and the state of the machine. The default is for a
+/// run in virtual time.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Meanwhile {
-    /// The time when that was.
+pub struct RunContext {
+    /// Start and end.
     #[serde(flatten)]
-    pub times: Times,
-    /// The record of `windlass watch`, without what is of that command alone;
-    /// nothing where it was not asked for.
+    pub times: RunTimes,
+    /// The record of `windlass watch`, without the parts for that command alone; `None` if it was
+    /// not asked for.
     pub watched: Option<Box<HostReport>>,
 }
 
@@ -67,9 +67,9 @@ mod tests {
     #[test]
     fn a_run_says_when_it_was() {
         let before = now();
-        let ran = Running::begin(None).end();
+        let ran = CurrentRun::begin(None).end();
         let times = [Some(before), ran.times.start_time, ran.times.end_time, Some(now())];
         assert!(times.is_sorted() && times.iter().all(Option::is_some), "{times:?}");
-        assert!(Meanwhile::default().times.start_time.is_none());
+        assert!(RunContext::default().times.start_time.is_none());
     }
 }

@@ -1,22 +1,21 @@
 //! The kernel's accounts under `/proc`, from their text to numbers.
 //!
-//! Each reader takes the bytes of one file and gives what is in them; nothing
-//! where the file is not what it should be. Kernels differ in how many numbers
-//! a line has: what an older one does not have is zero, or nothing, and what a
-//! newer one has more is passed over. Sources: `proc_stat(5)`,
+//! Each reader takes the bytes of one file and returns its numbers; `None` if the file is
+//! malformed. Kernels differ in how many numbers a line has. Numbers that an older kernel lacks are
+//! zero or absent, and additional numbers of a newer one are ignored. Sources: `proc_stat(5)`,
 //! `proc_meminfo(5)`, `proc_vmstat(5)`, `proc_loadavg(5)`, `proc_pid_stat(5)`,
 //! `proc_pid_status(5)`, `proc_pid_io(5)`, and the kernel's own
 //! `Documentation/admin-guide/iostats.rst`.
 
 use windlass_base::Bytes;
 
-/// More processors than Linux can be built for (8,192).
+/// More processors than Linux supports (8,192).
 const MAX_CORES: usize = 1 << 14;
 
-/// The most disks that are kept of one file.
+/// Maximum number of disks kept of one file.
 const MAX_DISKS: usize = 1 << 14;
 
-/// What `/proc/diskstats` counts in, whatever the device's own sectors are.
+/// Unit of `/proc/diskstats` in bytes, whatever the sectors of the device.
 pub const SECTOR: u64 = 512;
 
 /// The time of a processor since the system started, in ticks, in the order of
@@ -29,13 +28,13 @@ pub type CpuTimes = [u64; 8];
 pub struct Stat {
     /// All processors together.
     pub all: CpuTimes,
-    /// Each that is online, by its number.
+    /// Each online processor, by its number.
     pub cores: Vec<(u32, CpuTimes)>,
     /// Interrupts since the system started.
     pub interrupts: u64,
     /// Context switches since the system started.
     pub context_switches: u64,
-    /// Threads that run or could.
+    /// Threads that run or are ready to.
     pub running: u64,
     /// Threads that wait for a disk.
     pub blocked: u64,
@@ -54,7 +53,7 @@ pub struct Memory {
     pub buffers: Bytes,
     /// `Cached`.
     pub cached: Bytes,
-    /// `SReclaimable`: what the kernel keeps of files beside their pages.
+    /// `SReclaimable`: the kernel's data about files, beside their pages.
     pub reclaimable: Bytes,
     /// `SwapTotal`.
     pub swap_total: Bytes,
@@ -62,7 +61,7 @@ pub struct Memory {
     pub swap_free: Bytes,
 }
 
-/// `/proc/vmstat`: what went between memory and disks since the system started.
+/// `/proc/vmstat`: traffic between memory and disks since the system started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vmstat {
     /// `pgpgin`, in units of 1,024 bytes.
@@ -75,26 +74,26 @@ pub struct Vmstat {
     pub swap_out_pages: u64,
 }
 
-/// One line of `/proc/diskstats`: a disk or a part of one, since it is there.
+/// A line of `/proc/diskstats`: a disk or a partition, since it appeared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Disk {
     /// Its name, as `sda` or `nvme0n1p2`.
     pub name: String,
-    /// Reads that were completed (field 1 of iostats.rst).
+    /// Reads completed (field 1 of iostats.rst).
     pub reads: u64,
     /// Sectors read (3).
     pub read_sectors: u64,
-    /// Milliseconds that all reads took together (4).
+    /// Total milliseconds of all reads (4).
     pub read_ms: u64,
-    /// Writes that were completed (5).
+    /// Writes completed (5).
     pub writes: u64,
     /// Sectors written (7).
     pub written_sectors: u64,
-    /// Milliseconds that all writes took together (8).
+    /// Total milliseconds of all writes (8).
     pub write_ms: u64,
-    /// Milliseconds in which something was under way (10).
+    /// Milliseconds with requests in progress (10).
     pub busy_ms: u64,
-    /// Milliseconds of all that was under way, together (11).
+    /// Weighted milliseconds of all requests in progress (11).
     pub queued_ms: u64,
 }
 
@@ -107,17 +106,17 @@ pub struct ProcessStat {
     pub name: String,
     /// `R` runs, `S` sleeps, `D` waits for a disk, `Z` has ended, and so on.
     pub state: char,
-    /// Who started it; the first process, where that one has ended.
+    /// Its parent; the first process if the parent has ended.
     pub parent: u32,
-    /// What it is (`PF_…` of the kernel's `include/linux/sched.h`).
+    /// Its flags (`PF_…` of the kernel's `include/linux/sched.h`).
     pub flags: u64,
-    /// Ticks in programs and in the kernel, of all its threads.
+    /// Ticks of user and system time, of all its threads.
     pub ticks: u64,
-    /// The same of its children that have ended and that it waited for, and of theirs.
+    /// Ticks of ended children that it waited for, and of their children.
     pub ended_ticks: u64,
     /// The number of its threads.
     pub threads: u64,
-    /// The time when it was started, in ticks since the system was.
+    /// Start time, in ticks since the system started.
     pub started: u64,
     /// Its address space.
     pub virtual_bytes: Bytes,
@@ -130,20 +129,20 @@ impl ProcessStat {
     }
 }
 
-/// What `/proc/PID/status` says of memory. A thread of the kernel has none.
+/// Memory figures of `/proc/PID/status`. A thread of the kernel has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// `VmRSS`: what is in memory.
+    /// `VmRSS`: the resident memory.
     pub resident: Option<Bytes>,
     /// `VmSize`: the address space.
     pub virtual_bytes: Option<Bytes>,
-    /// `VmSwap`: what is swapped out.
+    /// `VmSwap`: the swapped memory.
     pub swapped: Option<Bytes>,
     /// `Threads`.
     pub threads: Option<u64>,
 }
 
-/// `/proc/PID/io`: what a process had read and written by disks.
+/// `/proc/PID/io`: bytes that a process has read from disks and written to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Io {
     /// `read_bytes`.
@@ -152,7 +151,7 @@ pub struct Io {
     pub written: u64,
 }
 
-/// What ticks and pages are on a machine.
+/// Size of a tick and of a page on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Ticks in a second.
@@ -162,13 +161,13 @@ pub struct Scale {
 }
 
 impl Default for Scale {
-    /// What it is where the kernel does not tell: nearly everywhere.
+    /// Returns the usual values, for a kernel that does not tell.
     fn default() -> Self {
         Self { ticks: 100, page: 4_096 }
     }
 }
 
-/// The first four are there always.
+/// Reads the times of a line; the first four are always there.
 fn cpu_times<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTimes> {
     let (mut times, mut found) = (CpuTimes::default(), 0);
     for (place, word) in times.iter_mut().zip(words) {
@@ -179,7 +178,7 @@ fn cpu_times<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<CpuTimes> {
     (found >= 4).then_some(times)
 }
 
-/// Reads `/proc/stat`. The processors are there always.
+/// Reads `/proc/stat`, which always has processors.
 pub fn stat(text: &[u8]) -> Option<Stat> {
     let mut stat = Stat::default();
     let mut has_all = false;
@@ -229,8 +228,7 @@ pub fn memory(text: &[u8]) -> Option<Memory> {
     (has_total && has_free).then_some(memory)
 }
 
-/// Reads `/proc/vmstat`; nothing where it counts no pages, as in some
-/// containers.
+/// Reads `/proc/vmstat`; `None` if it counts no pages, as in some containers.
 pub fn vmstat(text: &[u8]) -> Option<Vmstat> {
     let mut vmstat = Vmstat::default();
     let mut found = 0;
@@ -249,7 +247,7 @@ pub fn vmstat(text: &[u8]) -> Option<Vmstat> {
         *field = value;
         found += 1;
     }
-    // A kernel without swap has no account of it.
+    // A kernel without swap has no swap counters.
     (found >= 2).then_some(vmstat)
 }
 
@@ -265,7 +263,7 @@ pub fn uptime(text: &[u8]) -> Option<f64> {
     words(text).next().and_then(decimal)
 }
 
-/// Reads `/proc/diskstats`. A line that is none is passed over.
+/// Reads `/proc/diskstats`. Malformed lines are passed over.
 pub fn disks(text: &[u8]) -> Vec<Disk> {
     lines(text).filter_map(disk).take(MAX_DISKS).collect()
 }
@@ -274,7 +272,7 @@ fn disk(line: &[u8]) -> Option<Disk> {
     let mut words = words(line);
     let (_major, _minor) = (number(words.next()?)?, number(words.next()?)?);
     let name = String::from_utf8_lossy(words.next()?).into_owned();
-    // Linux 4.18 and 5.5 have more of them, of discards and flushes.
+    // Linux 4.18 and 5.5 have more numbers, about discards and flushes.
     let mut counts = [0; 11];
     let mut found = 0;
     for (place, word) in counts.iter_mut().zip(words) {
@@ -306,8 +304,8 @@ fn disk(line: &[u8]) -> Option<Disk> {
     }
 }
 
-/// Reads `/proc/PID/stat`. The name stands between the first parenthesis and
-/// the last, and may hold anything, parentheses and line ends as well.
+/// Reads `/proc/PID/stat`. The name stands between the first and the last parenthesis. It may hold
+/// anything, even parentheses and line ends.
 pub fn process(text: &[u8]) -> Option<ProcessStat> {
     let open = text.iter().position(|byte| *byte == b'(')?;
     let close = text.iter().rposition(|byte| *byte == b')')?;
@@ -321,7 +319,7 @@ pub fn process(text: &[u8]) -> Option<ProcessStat> {
         pid,
         name,
         state: char::from(*field(3)?.first()?),
-        // Nobody's is 0; a process of another namespace has it, too.
+        // A process without a parent has 0, as has one of another namespace.
         parent: count(4).and_then(|parent| u32::try_from(parent).ok()).unwrap_or(0),
         flags: count(9).unwrap_or(0),
         ended_ticks: count(16).unwrap_or(0).saturating_add(count(17).unwrap_or(0)),
@@ -360,8 +358,8 @@ pub fn io(text: &[u8]) -> Option<Io> {
     Some(Io { read: read?, written: written? })
 }
 
-/// Reads what ticks and pages are from `/proc/self/auxv`: pairs of words of the
-/// machine (`getauxval(3)`).
+/// Reads the size of ticks and pages from `/proc/self/auxv`: pairs of machine words
+/// (`getauxval(3)`).
 pub fn scale(bytes: &[u8]) -> Scale {
     const PAGE: usize = 6;
     const TICKS: usize = 17;
@@ -371,7 +369,7 @@ pub fn scale(bytes: &[u8]) -> Scale {
         let word = |at: usize| pair[at..at + WORD].try_into().map_or(0, usize::from_ne_bytes);
         let value = word(WORD) as u64;
         match word(0) {
-            // Nothing else makes sense, and nothing is divided by zero.
+            // Other values make no sense, and would be divisors.
             PAGE if value.is_power_of_two() => scale.page = value,
             TICKS if (1..=1_000_000).contains(&value) => scale.ticks = value,
             _ => {}
@@ -388,7 +386,7 @@ fn words(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
 }
 
-/// Lines as `Name:  value`.
+/// Splits lines of the form `Name:  value`.
 fn named(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     lines(text).filter_map(|line| {
         let colon = line.iter().position(|byte| *byte == b':')?;
@@ -396,7 +394,7 @@ fn named(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     })
 }
 
-/// As `1024 kB`, which in `/proc` are 1,024 bytes each.
+/// Reads `1024 kB`, which in `/proc` are units of 1,024 bytes.
 fn kib(value: &[u8]) -> Option<Bytes> {
     let kib = words(value).next().and_then(number)?;
     Some(Bytes::new(kib.saturating_mul(1_024)))
@@ -407,7 +405,7 @@ fn number(word: &[u8]) -> Option<u64> {
     is_digits.then(|| str::from_utf8(word).ok()?.parse().ok()).flatten()
 }
 
-/// A number that is no less than nothing.
+/// Reads a number that is not negative.
 fn decimal(word: &[u8]) -> Option<f64> {
     let is_decimal = word.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
     is_decimal.then(|| str::from_utf8(word).ok()?.parse().ok()).flatten()

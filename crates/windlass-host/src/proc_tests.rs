@@ -1,4 +1,4 @@
-//! Texts of several kernels, and texts of none.
+//! Texts of several kernels, and malformed texts.
 
 use proptest::prelude::*;
 
@@ -18,7 +18,7 @@ procs_blocked 1
 softirq 322301949 0 1393001 7819 310339805 569314 0 31917 1559366 6324965 2075762
 ";
 
-/// Linux 2.6.18 of RHEL 5, as in the time of the first spoolers: no guests.
+/// Linux 2.6.18 of RHEL 5, from the time of the first spoolers: no guest times.
 const STAT_2_6_18: &[u8] = b"\
 cpu  104561 17 199331 5607401 83122 521 9712 0
 cpu0 104561 17 199331 5607401 83122 521 9712 0
@@ -93,7 +93,7 @@ fn pages_loads_and_uptime() {
     let pages = pages.unwrap();
     assert_eq!((pages.in_kib, pages.out_kib), (29_249_617, 87_044_540));
     assert_eq!((pages.swap_in_pages, pages.swap_out_pages), (3, 4));
-    // Without swap in the kernel.
+    // A kernel without swap.
     assert_eq!(vmstat(b"pgpgin 1\npgpgout 2\n").unwrap().swap_in_pages, 0);
     assert_eq!(load(b"1.13 1.73 2.19 2/93 23235\n"), Some([1.13, 1.73, 2.19]));
     assert_eq!(uptime(b"16993.28 12545.13\n"), Some(16_993.28));
@@ -160,7 +160,7 @@ fn ticks_and_pages_come_from_the_kernel() {
     assert_eq!(scale(&zeros), Scale::default());
 }
 
-/// All readers at once.
+/// Runs all readers.
 fn read_all(text: &[u8]) {
     let _ = (stat(text), memory(text), vmstat(text), load(text), uptime(text));
     let _ = (disks(text), process(text), status(text), io(text), scale(text));

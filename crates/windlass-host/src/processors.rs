@@ -1,4 +1,4 @@
-//! Processors while something runs, and the programs that have them.
+//! Processors during a run, and the programs that use them.
 
 use windlass_base::Span;
 
@@ -7,65 +7,65 @@ use super::proc::Stat;
 use super::rates::CpuShares;
 use super::read::Source;
 
-/// The least that is told of another program, as a share of one processor, and the most programs
-/// that are told.
+/// Minimum share of one processor for another program in the report, and maximum number of such
+/// programs.
 const OTHERS: f64 = 0.05;
 const MAX_OTHERS: usize = 5;
 
-/// Of less time no share is told: each of a process's two counts may be off by a tick of 10 ms. In
-/// 200 ms both are a tenth together.
+/// Minimum time for which a share is computed. Each of a process's two counts may be off by a tick
+/// of 10 ms: together a tenth of 200 ms.
 pub const SHORTEST: Span = Span::from_millis(200);
 
-/// The processors of this machine between two looks.
+/// The processors of this machine between two samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Processors {
-    /// For how long.
+    /// Time between the samples.
     pub seconds: Span,
-    /// The number of them.
+    /// Number of processors.
     pub processors: usize,
-    /// The share of all processors' time in which they worked.
+    /// Share of all processors' time in which they worked.
     pub busy_share: f64,
-    /// The share of the one with most work.
+    /// Busy share of the busiest processor.
     pub busiest_core_share: f64,
-    /// The part of that which interrupts took, with what they leave for later.
+    /// Part of that share in interrupts and their deferred work.
     pub busiest_core_interrupt_share: f64,
-    /// The share of one processor that this program had.
+    /// Share of one processor used by this program.
     pub own_share: f64,
-    /// Other programs with most, each with its children.
+    /// Other programs with the largest shares, each with its children.
     pub others: Vec<BusyProcess>,
 }
 
-/// Looks at the processors, and tells what they did since the look before.
+/// Samples the processors, and computes their shares since the sample before.
 #[derive(Debug)]
-pub struct Looker {
+pub struct ProcessorSampler {
     source: Source,
-    last: Look,
+    last: ProcessorSample,
 }
 
 #[derive(Debug)]
-struct Look {
+struct ProcessorSample {
     stat: Stat,
     census: Census,
 }
 
-impl Look {
+impl ProcessorSample {
     fn now(source: &Source) -> Option<Self> {
         let stat = source.stat().ok()?;
         Some(Self { stat, census: source.census() })
     }
 }
 
-impl Looker {
-    /// Takes the first look; nothing where this machine does not tell.
+impl ProcessorSampler {
+    /// Takes the first sample; `None` if this machine does not tell.
     pub fn begin() -> Option<Self> {
         let source = Source::open(std::path::Path::new("/"), &[], &[]).ok()?;
-        let last = Look::now(&source)?;
+        let last = ProcessorSample::now(&source)?;
         Some(Self { source, last })
     }
 
-    /// Tells what happened since the look before; nothing where that is too short ago.
+    /// Returns the shares since the sample before; `None` if too little time has passed.
     pub fn look(&mut self) -> Option<Processors> {
-        let now = Look::now(&self.source)?;
+        let now = ProcessorSample::now(&self.source)?;
         let before = std::mem::replace(&mut self.last, now);
         let now = &self.last;
         let seconds = now.census.at - before.census.at;
@@ -87,7 +87,7 @@ impl Looker {
     }
 }
 
-/// Returns the shares of the processor with most work.
+/// Returns the shares of the busiest processor.
 fn busiest_core(before: &Stat, now: &Stat) -> CpuShares {
     let all = now.cores.iter().filter_map(|(core, times)| {
         let (_, earlier) = before.cores.iter().find(|(known, _)| known == core)?;
@@ -96,22 +96,22 @@ fn busiest_core(before: &Stat, now: &Stat) -> CpuShares {
     all.max_by(|one, next| one.busy().total_cmp(&next.busy())).unwrap_or_default()
 }
 
-/// Returns a number that is the same for all programs of this running system, whatever namespaces
-/// they are in, and that tells nothing else of it: of the kernel's own (`random(4)`, `boot_id`).
+/// Returns a number that is the same for all programs of this running system, in any namespace, and
+/// reveals nothing else of it. It is derived from the kernel's `boot_id` (`random(4)`).
 pub fn system_number() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(digest(text.trim())).filter(|_| !text.trim().is_empty())
 }
 
-/// FNV-1a, as 16 digits.
+/// Returns the FNV-1a hash as 16 digits.
 fn digest(text: &str) -> String {
     let byte = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, byte))
 }
 
-/// Returns who had most of the processors beside `without` and its children.
+/// Returns the processes with the largest shares beside `without` and its children.
 pub fn others(source: &Source, shares: &Shares<'_>, without: &[u32]) -> Vec<BusyProcess> {
-    // They may come from the same shell as windlass: that and what it comes from is told apart.
+    // They may have the same shell as windlass, so that shell and its ancestors are split.
     let own = std::process::id();
     let from = without.iter().chain([&own]);
     let split = from.flat_map(|pid| shares.ancestors(*pid).into_iter().skip(1)).collect();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn of_a_moment_nothing_is_told() {
-        let mut looker = Looker::begin().unwrap();
+        let mut looker = ProcessorSampler::begin().unwrap();
         assert_eq!(looker.look(), None);
     }
 }

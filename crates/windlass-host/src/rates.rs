@@ -1,10 +1,9 @@
-//! From two samples to what happened in between.
+//! Rates and shares between two samples.
 //!
-//! The formulas are those of vmstat(8), iostat(1) and pidstat(1) of sysstat, and
-//! of the kernel's `Documentation/admin-guide/iostats.rst`; `docs/watch.md` has
-//! them all. Counters only ever rise. One that is lower than before has wrapped,
-//! where a counter of 32 bits could have, or was set to zero, as that of a disk
-//! that went and came again.
+//! The formulas are those of vmstat(8), of iostat(1) and pidstat(1) of sysstat, and of the kernel's
+//! `Documentation/admin-guide/iostats.rst`; `docs/watch.md` has them all. Counters only ever rise.
+//! A lower one has wrapped if it has 32 bits; else it was reset, as when a disk was removed and
+//! came back.
 
 use std::collections::HashMap;
 
@@ -15,12 +14,12 @@ use super::proc::{CpuTimes, Disk, SECTOR, Scale};
 use super::sample::{Process, Sample, WatchTarget};
 use super::syscalls::report::Syscalls;
 
-/// What happened between two samples.
+/// Changes between two samples.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Interval {
-    /// From when, since watching began.
+    /// Start, since watching began.
     pub from_seconds: Span,
-    /// Until when.
+    /// End.
     pub to_seconds: Span,
     /// The machine as a whole.
     pub host: Host,
@@ -30,30 +29,30 @@ pub struct Interval {
     pub processes: Vec<ProcessRates>,
     /// All processes of each name that was asked for.
     pub totals: Vec<Total>,
-    /// Processes that came and went.
+    /// Processes that appeared and ended.
     pub events: Vec<Event>,
-    /// The system calls of the processes; nothing where they were not asked for.
+    /// The system calls of the processes; `None` if they were not asked for.
     pub syscalls: Option<Syscalls>,
 }
 
 /// The machine as a whole. Counts and sizes are those at the interval's end.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Host {
-    /// Threads that run or could, but the one that counts them.
+    /// Threads that run or are ready to, without the one that counts them.
     pub run_queue: u64,
     /// Threads that wait for a disk.
     pub blocked: u64,
-    /// The mean of both over a minute.
+    /// Mean of both over a minute.
     pub load_1min: Option<f64>,
-    /// Memory that nothing is in.
+    /// Unused memory.
     pub free_bytes: Bytes,
-    /// Memory that programs could have without swapping.
+    /// Memory available to programs without swapping.
     pub available_bytes: Option<Bytes>,
     /// Raw blocks of disks.
     pub buffers_bytes: Bytes,
-    /// Files, and what the kernel keeps of them.
+    /// File pages, and the kernel's data about files.
     pub cache_bytes: Bytes,
-    /// What is swapped out.
+    /// Swap space in use.
     pub swap_used_bytes: Bytes,
     /// From swap into memory.
     pub swap_in_bytes_per_second: Option<Rate>,
@@ -63,37 +62,37 @@ pub struct Host {
     pub block_in_bytes_per_second: Option<Rate>,
     /// From memory to disks.
     pub block_out_bytes_per_second: Option<Rate>,
-    /// Interrupts, the clock's among them.
+    /// Interrupts, clock interrupts included.
     pub interrupts_per_second: f64,
     /// Context switches.
     pub context_switches_per_second: f64,
     /// Shares of the time of all processors.
     #[serde(flatten)]
     pub cpu: CpuShares,
-    /// The processor with most work; nothing where the kernel counts none.
+    /// The busiest processor; `None` if the kernel counts none.
     pub busiest_core: Option<u32>,
-    /// How much of its time it worked.
+    /// Its busy share.
     pub busiest_core_share: Option<f64>,
 }
 
-/// What became of the time of processors. All of them make 1.
+/// Shares of the processors' time, which add up to 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CpuShares {
-    /// In programs, guests of a virtual machine among them.
+    /// User time, with that of guests.
     pub user_share: f64,
-    /// In programs of low priority.
+    /// User time at low priority.
     pub nice_share: f64,
-    /// In the kernel.
+    /// System time.
     pub system_share: f64,
-    /// At rest.
+    /// Idle.
     pub idle_share: f64,
-    /// At rest while something waited for a disk.
+    /// Idle while a request to a disk was in progress.
     pub iowait_share: f64,
-    /// In interrupts.
+    /// Hardware interrupts.
     pub irq_share: f64,
-    /// In what interrupts leave for later.
+    /// Deferred work of interrupts.
     pub softirq_share: f64,
-    /// Taken by the host of this virtual machine for others.
+    /// Time that the host of this virtual machine gave to others.
     pub steal_share: f64,
 }
 
@@ -102,99 +101,99 @@ pub struct CpuShares {
 pub struct DiskRates {
     /// Its name.
     pub name: String,
-    /// Reads that were completed.
+    /// Reads completed.
     pub reads_per_second: f64,
-    /// Writes that were completed.
+    /// Writes completed.
     pub writes_per_second: f64,
-    /// What was read.
+    /// Data read.
     pub read_bytes_per_second: Rate,
-    /// What was written.
+    /// Data written.
     pub written_bytes_per_second: Rate,
-    /// The mean size of a read or a write; nothing where there were none.
+    /// Mean size of a request; `None` without requests.
     pub request_bytes: Option<Bytes>,
-    /// How many requests were under way on average.
+    /// Mean number of requests in progress.
     pub queue: f64,
-    /// The time for which a request took, its wait included; nothing where there were none.
+    /// Mean time of a request, its wait included; `None` without requests.
     pub await_seconds: Option<Span>,
-    /// The share of the time in which something was under way.
+    /// Share of the time with requests in progress.
     pub utilisation: f64,
 }
 
-/// A process. What may not be known is nothing: of other users' processes, disks
-/// and files.
+/// A process. Figures that may be secret are `None`: disk traffic and files of other users'
+/// processes.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ProcessRates {
     /// Its number.
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// What it did at the interval's end, as top(1) has it.
+    /// Its state at the end of the interval, as in top(1).
     pub state: char,
     /// Processor time, as a share of one processor.
     pub cpu_share: Option<f64>,
-    /// What it has in memory.
+    /// Its resident memory.
     pub resident_bytes: Bytes,
     /// Its address space.
     pub virtual_bytes: Bytes,
     /// Its threads.
     pub threads: u64,
-    /// What it read from disks.
+    /// Data read from disks.
     pub read_bytes_per_second: Option<Rate>,
-    /// What it wrote that goes to disks.
+    /// Data written that goes to disks.
     pub written_bytes_per_second: Option<Rate>,
-    /// Files that it has open.
+    /// Number of its open files.
     pub open_files: Option<u64>,
 }
 
-/// All processes of a name. Of what is not known of one, the sum has the rest.
+/// All processes of a name. Processes with an unknown figure are left out of its sum.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Total {
-    /// What was asked for.
+    /// The name or number asked for.
     pub wanted: String,
-    /// The number of them.
+    /// Number of processes.
     pub processes: u64,
-    /// The sum of their processor time, as a share of one processor.
+    /// Sum of their processor time, as a share of one processor.
     pub cpu_share: f64,
-    /// The sum of what they have in memory; what they share counts for each.
+    /// Sum of their resident memory; shared memory counts for each.
     pub resident_bytes: Bytes,
-    /// The sum of their threads.
+    /// Sum of their threads.
     pub threads: u64,
-    /// What they read from disks.
+    /// Data that they read from disks.
     pub read_bytes_per_second: Option<Rate>,
-    /// What they wrote that goes to disks.
+    /// Data that they wrote that goes to disks.
     pub written_bytes_per_second: Option<Rate>,
-    /// Files that they have open.
+    /// Number of their open files.
     pub open_files: Option<u64>,
 }
 
-/// A process came or went.
+/// A process that appeared or ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Event {
     /// Its number.
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// Which of both.
-    pub what: Happened,
+    /// Kind of the event.
+    pub what: ProcessEventKind,
 }
 
-/// What became of a process.
+/// Kind of a process event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
-pub enum Happened {
-    /// It was not there before.
+pub enum ProcessEventKind {
+    /// The process is new.
     Appeared,
-    /// It is there no more.
+    /// The process is gone.
     Ended,
 }
 
 impl Interval {
-    /// What happened from one sample to the next.
+    /// Computes the changes from one sample to the next.
     pub fn between(before: &Sample, now: &Sample, scale: Scale, wanted: &[WatchTarget]) -> Self {
         let seconds = lasted(before.at, now.at);
         let known: HashMap<&str, &Disk> =
             before.disks.iter().map(|disk| (disk.name.as_str(), disk)).collect();
         let disks = now.disks.iter().filter_map(|disk| {
-            // What is new has no rates yet.
+            // A new disk has no rates yet.
             DiskRates::between(known.get(disk.name.as_str())?, disk, seconds)
         });
         let (processes, events) = processes(before, now, scale);
@@ -211,13 +210,13 @@ impl Interval {
         }
     }
 
-    /// How long it was.
+    /// Returns its length in seconds.
     pub fn seconds(&self) -> f64 {
         lasted(self.from_seconds, self.to_seconds)
     }
 }
 
-/// In seconds, and never nothing.
+/// Returns the seconds between two times, never zero.
 fn lasted(from: Span, to: Span) -> f64 {
     (to - from).as_seconds().max(1e-9)
 }
@@ -258,20 +257,20 @@ impl Host {
     }
 }
 
-/// The processor with most work, and how much of its time that was.
+/// Returns the busiest processor, and its busy share.
 fn busiest_core(before: &Sample, now: &Sample) -> Option<(u32, f64)> {
     let known: HashMap<u32, &CpuTimes> =
         before.stat.cores.iter().map(|(core, times)| (*core, times)).collect();
     let busy = now.stat.cores.iter().filter_map(|(core, times)| {
         Some((*core, CpuShares::between(known.get(core)?, times).busy()))
     });
-    // Of equals the first.
+    // Of equal ones the first.
     busy.reduce(|most, next| if next.1 > most.1 { next } else { most })
 }
 
 impl CpuShares {
-    /// What became of the time between. Time at rest may run back by a little
-    /// (`proc_stat(5)`), which is none.
+    /// Computes the shares of the time between. Idle time may run back by a little
+    /// (`proc_stat(5)`), which counts as zero.
     pub fn between(before: &CpuTimes, now: &CpuTimes) -> Self {
         let spent: CpuTimes = std::array::from_fn(|place| now[place].saturating_sub(before[place]));
         let all = spent.iter().fold(0, |sum: u64, ticks| sum.saturating_add(*ticks));
@@ -289,17 +288,17 @@ impl CpuShares {
         }
     }
 
-    /// The share that was no rest. What was taken for others is no rest either:
-    /// nothing more could be done in it.
+    /// Returns the busy share. Time given to other guests counts as busy, as no more could be done
+    /// in it.
     pub fn busy(&self) -> f64 {
         let work = self.user_share + self.nice_share + self.system_share;
-        // Each is rounded, and their sum may be a hair above the whole.
+        // Each share is rounded, so their sum may be slightly above 1.
         (work + self.irq_share + self.softirq_share + self.steal_share).min(1.0)
     }
 }
 
 impl DiskRates {
-    /// Nothing where the disk went and came again.
+    /// Computes the rates; `None` if the disk was removed and came back.
     pub fn between(before: &Disk, now: &Disk, seconds: f64) -> Option<Self> {
         let done = |of: fn(&Disk) -> u64| since(of(before), of(now));
         let (reads, writes) = (done(|disk| disk.reads)?, done(|disk| disk.writes)?);
@@ -324,7 +323,7 @@ impl DiskRates {
     }
 }
 
-/// What each process did, and which came and went.
+/// Returns the rates of each process, and the processes that appeared and ended.
 fn processes(before: &Sample, now: &Sample, scale: Scale) -> (Vec<ProcessRates>, Vec<Event>) {
     let seconds = lasted(before.processes_at, now.processes_at);
     let known: HashMap<(u32, u64), &Process> =
@@ -338,9 +337,9 @@ fn processes(before: &Sample, now: &Sample, scale: Scale) -> (Vec<ProcessRates>,
     for process in &now.processes {
         let earlier = known.get(&process.key()).copied();
         if earlier.is_none() {
-            events.push(event(process, Happened::Appeared));
+            events.push(event(process, ProcessEventKind::Appeared));
         }
-        // What was started in between began from nothing.
+        // A process that was started in between begins at zero.
         let newborn = Process { io: process.io.map(|_| Default::default()), ..Process::default() };
         let is_new = before
             .uptime
@@ -351,9 +350,9 @@ fn processes(before: &Sample, now: &Sample, scale: Scale) -> (Vec<ProcessRates>,
     let still: HashMap<(u32, u64), ()> =
         now.processes.iter().map(|process| (process.key(), ())).collect();
     let gone = before.processes.iter().filter(|process| !still.contains_key(&process.key()));
-    // Where there are too many to read, one that is not read has not ended.
+    // If there are too many to read, a process that is not read may be alive.
     if now.processes_unread == 0 {
-        events.extend(gone.map(|process| event(process, Happened::Ended)));
+        events.extend(gone.map(|process| event(process, ProcessEventKind::Ended)));
     }
     (rates, events)
 }
@@ -412,11 +411,11 @@ fn bytes_per_second(count: u64, unit: u64, seconds: f64) -> Rate {
     Rate::from_bytes_per_second(count as f64 * unit as f64 / seconds)
 }
 
-/// How much a counter rose; nothing where it was set to zero.
+/// Returns the rise of a counter; `None` after a reset.
 ///
-/// Times of disks are counted in 32 bits, and on machines of 32 bits the rest is,
-/// too. A counter that wrapped rose by less than half of its range: more would be
-/// 24 days of waiting between two samples.
+/// Times of disks are counted in 32 bits, and on machines of 32 bits all other counters, too. A
+/// counter that wrapped has risen by less than half of its range: more would be 24 days of waiting
+/// between two samples.
 pub fn since(before: u64, now: u64) -> Option<u64> {
     const RANGE: u64 = 1 << 32;
     match now.checked_sub(before) {

@@ -1,4 +1,4 @@
-//! Timelines: two samples, and what happened in between.
+//! Timelines: two samples, and the changes between them.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn disk(name: &str) -> Disk {
     Disk { name: name.to_owned(), reads: 100, read_sectors: 1_000, ..Disk::default() }
 }
 
-/// A machine that did nothing yet, at a second after its start.
+/// Returns an idle machine, a second after its start.
 fn start() -> Sample {
     Sample {
         at: Span::ZERO,
@@ -50,7 +50,7 @@ fn start() -> Sample {
     }
 }
 
-/// The same, two seconds later.
+/// Returns the machine two seconds later.
 fn later() -> Sample {
     let two = Span::from_millis(2_000);
     Sample { at: two, processes_at: two, uptime: Some(1_002.0), ..start() }
@@ -103,14 +103,14 @@ fn pages_interrupts_and_switches_are_per_second() {
     assert!(near(rate(host.swap_out_bytes_per_second), 40_960.0));
     assert!(near(host.interrupts_per_second, 250.0));
     assert!(near(host.context_switches_per_second, 450.0));
-    // The thread that reads the account is none of them.
+    // The thread that reads the account does not count.
     assert_eq!((host.run_queue, host.swap_used_bytes), (3, Bytes::new(70)));
     now.vmstat = None;
     assert_eq!(between(&start(), &now, &[]).host.block_in_bytes_per_second, None);
 }
 
-/// `sda` of the spooler's document: 138.38 writes/s, 108,339.39 sectors/s, a
-/// queue of 69.44, an await of 171.74 ms, 63.54 % utilisation; over 100 s.
+/// `sda` of the spooler's document: 138.38 writes/s, 108,339.39 sectors/s, a queue of 69.44, an
+/// await of 171.74 ms, 63.54 % utilisation; over 100 s.
 #[test]
 fn a_disk_has_the_figures_that_iostat_has() {
     let before = Disk { name: "sda".to_owned(), ..Disk::default() };
@@ -147,7 +147,7 @@ fn disks_come_and_go() {
     let disks = between(&before, &now, &[]).disks;
     assert_eq!(disks.len(), 1);
     assert!(near(disks[0].reads_per_second, 5.0));
-    // It went and came again: its counters began anew.
+    // The disk was removed and came back: its counters restarted.
     now.disks = vec![Disk { reads: 3, ..disk("sda") }];
     assert!(between(&before, &now, &[]).disks.is_empty());
 }
@@ -172,9 +172,9 @@ fn processes_come_go_and_add_up() {
     before.processes = vec![process(10, 500, 100, 0), process(11, 500, 0, 0)];
     now.processes = vec![
         process(10, 500, 298, 20_000),
-        // The number is another's now, which was started since: 1,001 s after boot.
+        // The number now belongs to another process, which was started since: 1,001 s after boot.
         process(11, 100_100, 50, 4_000),
-        // It was there before, but was called otherwise.
+        // The process was there before, under another name.
         process(12, 400, 7_777, 0),
     ];
     let wanted = [WatchTarget::Name("burn".to_owned()), WatchTarget::Pid(10)];
@@ -186,9 +186,16 @@ fn processes_come_go_and_add_up() {
     assert_eq!(written(0).map(Rate::bytes_per_second), Some(10_000.0));
     assert_eq!(written(1).map(Rate::bytes_per_second), Some(2_000.0));
     assert_eq!(written(2), None);
-    let events: Vec<(u32, Happened)> =
+    let events: Vec<(u32, ProcessEventKind)> =
         interval.events.iter().map(|event| (event.pid, event.what)).collect();
-    assert_eq!(events, [(11, Happened::Appeared), (12, Happened::Appeared), (11, Happened::Ended)]);
+    assert_eq!(
+        events,
+        [
+            (11, ProcessEventKind::Appeared),
+            (12, ProcessEventKind::Appeared),
+            (11, ProcessEventKind::Ended)
+        ]
+    );
     let all = &interval.totals[0];
     assert_eq!((all.processes, all.threads, all.open_files), (3, 3, Some(12)));
     assert!(near(all.cpu_share, 1.24));
@@ -251,7 +258,7 @@ proptest! {
     fn shares_make_a_whole_or_nothing(before in any_times(), now in any_times()) {
         let shares = CpuShares::between(&before, &now);
         let sum = shares.busy() + shares.idle_share + shares.iowait_share;
-        // Sums beyond 64 bits are cut, and then less than a whole is no error.
+        // Sums beyond 64 bits are cut, so a sum below 1 is no error.
         prop_assert!((0.0..=8.001).contains(&sum), "{}", sum);
     }
 

@@ -12,31 +12,31 @@ use windlass_base::Span;
 use super::census::{self, Belonging, Census};
 use super::proc::{self, CpuTimes, Disk, ProcessStat, Scale, Stat};
 use super::sample::{Process, Sample, WatchTarget};
-use super::syscalls::refused::Refused;
+use super::syscalls::refused::TracingRefusal;
 
-/// The most that is read of a file. `/proc/stat` of the largest machines has 1 MB.
+/// Maximum bytes read of a file. `/proc/stat` of the largest machines has 1 MB.
 const LONGEST: u64 = 16 << 20;
 
-/// The most processes of which everything is read.
+/// Maximum number of processes that are read completely.
 const MAX_PROCESSES: usize = 1_000;
 
-/// The most processes, and threads of one, of which the times are read. `pid_max` of
-/// Linux is 32,768 where nobody raised it.
+/// Maximum number of processes, and of threads of one, whose times are read. The default `pid_max`
+/// of Linux is 32,768.
 const MAX_TIMES: usize = 32_768;
 
-/// Why a machine cannot be watched.
+/// Errors of watching a machine.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such account.
+    /// A file of `/proc` cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What was wrong.
+        /// The cause.
         source: io::Error,
     },
-    /// The account is not what Linux writes.
-    #[error("{} does not have what Linux writes there", path.display())]
+    /// A file of `/proc` is not in the format of Linux.
+    #[error("{} is not in the format of Linux", path.display())]
     Strange {
         /// The file.
         path: PathBuf,
@@ -44,45 +44,45 @@ pub enum Error {
     /// There is no such disk.
     #[error("there is no disk {name}")]
     NoDisk {
-        /// What was asked for.
+        /// The process or disk asked for.
         name: String,
-        /// Those that there are.
+        /// Disks that exist.
         known: Vec<String>,
     },
     /// There is no such process.
     #[error("there is no process {pid}")]
     NoProcess {
-        /// What was asked for.
+        /// The process or disk asked for.
         pid: u32,
     },
-    /// The system calls of a process cannot be told.
+    /// The system calls of a process cannot be traced.
     #[error(transparent)]
-    Untraceable(#[from] Refused),
-    /// There is no thread to be had.
+    Untraceable(#[from] TracingRefusal),
+    /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(io::Error),
 }
 
-/// The accounts of a machine, and which of them are wanted.
+/// The accounts of a machine, and the selection of them.
 #[derive(Debug)]
 pub struct Source {
     root: PathBuf,
     began: Instant,
     wanted: Vec<WatchTarget>,
-    /// The time when the processes that are wanted by number were started: another of the
-    /// same number is not meant.
+    /// Start times of the processes selected by number: a later process of the same number is not
+    /// meant.
     started: Vec<(u32, u64)>,
-    /// Nothing: all that are no partitions and ever did something.
+    /// Selected disks; if empty, all whole disks that were ever used.
     disks: Vec<String>,
-    /// How the kernel counts.
+    /// The kernel's units.
     pub scale: Scale,
 }
 
 impl Source {
-    /// Looks whether all is there that is wanted. `root` has `proc` and `sys`.
+    /// Checks that everything selected exists. `root` has `proc` and `sys`.
     ///
     /// # Errors
-    /// What is wanted and is not there.
+    /// Fails if a selected process or disk does not exist.
     pub fn open(root: &Path, wanted: &[WatchTarget], disks: &[String]) -> Result<Self, Error> {
         let scale = proc::scale(&read(&root.join("proc/self/auxv")).unwrap_or_default());
         let mut source = Self {
@@ -102,7 +102,7 @@ impl Source {
         Ok(source)
     }
 
-    /// Refuses disks that there are not.
+    /// Refuses unknown disks.
     fn known_disks(&self) -> Result<(), Error> {
         if self.disks.is_empty() {
             return Ok(());
@@ -114,7 +114,7 @@ impl Source {
         match self.disks.iter().find(is_unknown) {
             None => Ok(()),
             Some(name) => {
-                // Those that never did anything are no help: loop devices, mostly.
+                // Unused disks do not help the user: they are loop devices, mostly.
                 let used = all.into_iter().filter(|disk| disk.reads + disk.writes > 0);
                 let known = used.map(|disk| disk.name).collect();
                 Err(Error::NoDisk { name: name.clone(), known })
@@ -127,7 +127,7 @@ impl Source {
         self.path("diskstats").exists()
     }
 
-    /// The version of the system.
+    /// Returns the system and its version.
     pub(crate) fn system(&self) -> String {
         let name = |name: &str| {
             let text = read(&self.path(&format!("sys/kernel/{name}"))).unwrap_or_default();
@@ -136,15 +136,15 @@ impl Source {
         format!("{} {}", name("ostype"), name("osrelease")).trim().to_owned()
     }
 
-    /// The time, since watching began.
+    /// Returns the time since watching began.
     pub fn now(&self) -> Span {
         Span::from_duration(self.began.elapsed())
     }
 
-    /// All accounts as they are now.
+    /// Reads all accounts.
     ///
     /// # Errors
-    /// Fails where the kernel does not give one that each Linux has.
+    /// Fails if the kernel lacks an account that each Linux has.
     pub fn sample(&self) -> Result<Sample, Error> {
         let at = self.now();
         let stat = self.stat()?;
@@ -169,26 +169,26 @@ impl Source {
         })
     }
 
-    /// Reads the times of the processors as they are now.
+    /// Reads the times of the processors.
     ///
     /// # Errors
-    /// Fails where the kernel does not tell.
+    /// Fails if the kernel does not tell.
     pub fn stat(&self) -> Result<Stat, Error> {
         self.needed("stat", proc::stat)
     }
 
-    /// The times of all processes as they are now.
+    /// Reads the times of all processes.
     pub fn census(&self) -> Census {
         let at = self.now();
         Census { at, processes: self.each_of("").collect() }
     }
 
-    /// The times of the threads of a process; none where it is not there any more.
+    /// Reads the times of a process's threads; empty if the process is gone.
     pub fn threads(&self, pid: u32) -> Vec<ProcessStat> {
         self.each_of(&format!("{pid}/task")).collect()
     }
 
-    /// The processes of a folder of `/proc`, each with what its `stat` says.
+    /// Reads `stat` of each process in a folder of `/proc`.
     fn each_of(&self, folder: &str) -> impl Iterator<Item = ProcessStat> {
         let folder = self.path(folder);
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -199,7 +199,7 @@ impl Source {
         numbers.into_iter().filter_map(stat)
     }
 
-    /// What a process belongs to, as far as it is told.
+    /// Returns the owner of a process, as far as known.
     pub fn belongs_to(&self, pid: u32, is_kernel: bool) -> Belonging {
         let user = fs::metadata(self.path(&pid.to_string())).ok().map(|found| {
             let uid = found.uid();
@@ -210,13 +210,13 @@ impl Source {
         Belonging { user, unit: self.unit(pid).filter(|_| !is_kernel), is_kernel }
     }
 
-    /// The unit of a process, where it is in one.
+    /// Returns the unit of a process, if it has one.
     pub fn unit(&self, pid: u32) -> Option<String> {
         let text = self.some(&format!("{pid}/cgroup"))?;
         census::unit(&String::from_utf8_lossy(&text))
     }
 
-    /// The words that a process was started with; none where that may not be known.
+    /// Returns the command line of a process; empty if it may not be read.
     pub fn words(&self, pid: u32) -> Vec<String> {
         let text = self.some(&format!("{pid}/cmdline")).unwrap_or_default();
         let words = text.split(|byte| *byte == 0).filter(|word| !word.is_empty());
@@ -239,8 +239,7 @@ impl Source {
         }
     }
 
-    /// The disks that are wanted; all that are no partitions and ever did
-    /// something, where none is named.
+    /// Reads the selected disks; if none is named, all whole disks that were ever used.
     fn disks(&self) -> Vec<Disk> {
         let mut disks = proc::disks(&self.some("diskstats").unwrap_or_default());
         if self.disks.is_empty() {
@@ -255,17 +254,17 @@ impl Source {
         disks
     }
 
-    /// Which disks are no partitions; nothing where the system does not tell.
+    /// Returns the disks that are no partitions; `None` if the system does not tell.
     fn whole_disks(&self) -> Option<BTreeSet<String>> {
         let entries = fs::read_dir(self.root.join("sys/block")).ok()?;
-        // A name with a slash has another letter there.
+        // A slash in a name is another character there.
         let name = |entry: io::Result<fs::DirEntry>| {
             Some(entry.ok()?.file_name().into_string().ok()?.replace('!', "/"))
         };
         Some(entries.filter_map(name).collect())
     }
 
-    /// The processes that are wanted, and how many there are beyond the most.
+    /// Reads the selected processes, and counts those beyond the maximum.
     fn processes(&self) -> (Vec<Process>, u64) {
         let mut pids: BTreeSet<u32> = BTreeSet::new();
         let mut has_names = false;
@@ -292,7 +291,7 @@ impl Source {
         (read.filter(is_meant).collect(), unread)
     }
 
-    /// The numbers of the processes of a name that is wanted.
+    /// Returns the numbers of the processes with a selected name.
     fn named(&self) -> impl Iterator<Item = u32> {
         let entries = fs::read_dir(self.root.join("proc")).into_iter().flatten();
         entries.filter_map(|entry| {
@@ -307,7 +306,7 @@ impl Source {
         })
     }
 
-    /// A process; nothing where it has just ended.
+    /// Reads a process; `None` if it has just ended.
     fn process(&self, pid: u32) -> Option<Process> {
         let text = |name: &str| read(&self.path(&format!("{pid}/{name}"))).ok();
         let stat = proc::process(&text("stat")?)?;
@@ -321,12 +320,12 @@ impl Source {
     }
 }
 
-/// The time of all processors since this system started; none where it does not tell.
+/// Reads the time of all processors since this system started; zeros if it does not tell.
 pub fn processors() -> CpuTimes {
     read(Path::new("/proc/stat")).ok().and_then(|text| proc::stat(&text)).unwrap_or_default().all
 }
 
-/// A file, as far as it goes and is read.
+/// Reads a file, up to the maximum length.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     File::open(path)?.take(LONGEST).read_to_end(&mut text)?;

@@ -5,19 +5,18 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use windlass_base::whole_part;
 
-/// This many figures are kept as they are: quantiles of no more are exact.
+/// Number of figures that are kept as they are: up to here quantiles are exact.
 const EXACT: usize = 1_024;
 
-/// From one bucket to the next. A quantile is off by half of that, 0.5 %, at
-/// most (the sketch of Masson, Rim and Lee, "`DDSketch`", 2019).
+/// Ratio from one bucket to the next. A quantile is off by at most half of that, 0.5 % (the sketch
+/// of Masson, Rim and Lee, "`DDSketch`", 2019).
 const STEP: f64 = 1.01;
 
-/// What is smaller counts as nothing once figures are counted in buckets.
+/// Figure below which a bucket counts as zero.
 const MIN: f64 = 1e-9;
 
-/// Figures as they come. From the 1,025th on they are counted in buckets, of
-/// which there are some 7,000 between the least and the most that a figure of a
-/// machine can be.
+/// A collection of figures. From the 1,025th on they are counted in buckets, some 7,000 between the
+/// smallest and the largest figure of a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
     exact: Vec<f64>,
@@ -28,22 +27,21 @@ pub struct Figures {
     max: f64,
 }
 
-/// How a figure was distributed over the intervals.
+/// Distribution of a figure over the intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Spread {
     /// The mean over the time.
     pub mean: f64,
-    /// Half of the intervals had no more.
+    /// The median of the intervals.
     pub median: f64,
-    /// 95 % of the intervals had no more.
+    /// The 95th percentile of the intervals.
     pub p95: f64,
-    /// The most of an interval.
+    /// The maximum of an interval.
     pub max: f64,
 }
 
 impl Figures {
-    /// Adds the figure of an interval that took so many seconds. A figure below
-    /// nothing, or that is no number, counts as nothing.
+    /// Adds the figure of an interval of this many seconds. Negative figures and NaN count as zero.
     pub fn add(&mut self, figure: f64, seconds: f64) {
         let figure = if figure.is_finite() { figure.max(0.0) } else { 0.0 };
         let seconds = if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
@@ -55,7 +53,7 @@ impl Figures {
             self.exact.push(figure);
             return;
         }
-        // The first to be too many takes the others along.
+        // The first figure beyond the limit moves all others into buckets.
         if self.buckets.is_empty() {
             let kept = self.exact.clone();
             kept.into_iter().for_each(|figure| self.drop_in(figure));
@@ -67,12 +65,12 @@ impl Figures {
         *self.buckets.entry(bucket(figure)).or_default() += 1;
     }
 
-    /// How many were added.
+    /// Returns how many figures were added.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// What they come to; nothing where there were none.
+    /// Returns the distribution; `None` without figures.
     pub fn spread(&self) -> Option<Spread> {
         (self.count > 0).then(|| Spread {
             mean: if self.weight > 0.0 { self.sum / self.weight } else { 0.0 },
@@ -82,7 +80,7 @@ impl Figures {
         })
     }
 
-    /// So large is this share of the figures at most.
+    /// Returns the quantile: this share of the figures is no larger.
     fn within(&self, share: f64) -> f64 {
         let wanted = whole_part((self.count as f64 * share).ceil()).max(1);
         if self.buckets.is_empty() {
@@ -102,7 +100,7 @@ impl Figures {
     }
 }
 
-/// Buckets are numbered by the powers of the step; below the least there is one.
+/// Returns the bucket of a figure, by the powers of the ratio; there is one below the minimum.
 fn bucket(figure: f64) -> i32 {
     if figure < MIN {
         return i32::MIN;
@@ -110,7 +108,7 @@ fn bucket(figure: f64) -> i32 {
     figure.ln().div_euclid(STEP.ln()) as i32
 }
 
-/// The middle of a bucket.
+/// Returns the middle of a bucket.
 fn figure(bucket: i32) -> f64 {
     if bucket == i32::MIN { 0.0 } else { STEP.powf(f64::from(bucket) + 0.5) }
 }
@@ -160,7 +158,7 @@ mod tests {
     }
 
     proptest! {
-        // Many figures each: fewer cases.
+        // Each case has many figures, so there are fewer cases.
         #![proptest_config(ProptestConfig::with_cases(48))]
 
         #[test]

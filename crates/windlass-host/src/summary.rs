@@ -1,20 +1,20 @@
-//! What the intervals come to, in bounded memory however many there were.
+//! Summary of the intervals, in bounded memory however many there are.
 
 use serde::{Serialize, Serializer};
 use windlass_base::Span;
 
 use super::columns::{Column, DISK, HOST, PROCESS, TOTAL};
-use super::findings::{Crossed, Finding};
-use super::rates::{Happened, Interval};
+use super::findings::{Finding, FindingsBuilder};
+use super::rates::{Interval, ProcessEventKind};
 use super::spread::{Figures, Spread};
 
-/// The most disks of which there is a summary.
+/// Maximum number of disks with a summary.
 const MAX_DISKS: usize = 256;
-/// The most processes of which there is one each; names have theirs always.
+/// Maximum number of processes with a summary each; selected names always have one.
 const MAX_PROCESSES: usize = 64;
 
-/// The figures of each column of a list over all intervals. In JSON a column's
-/// spread is under the column's name; what was never known is null.
+/// Figures of each column of a list over all intervals. In JSON the distribution of a column is
+/// under its name, and null if it was never known.
 #[derive(Clone, Debug, Default)]
 pub struct Spreads(Vec<(&'static str, Figures)>);
 
@@ -31,7 +31,7 @@ impl Spreads {
         }
     }
 
-    /// The spread of a column; nothing where it was never known.
+    /// Returns the distribution of a column; `None` if it was never known.
     pub fn of(&self, name: &str) -> Option<Spread> {
         self.0.iter().find(|(known, _)| *known == name).and_then(|(_, figures)| figures.spread())
     }
@@ -48,7 +48,7 @@ impl Serialize for Spreads {
 pub struct DiskSummary {
     /// Its name.
     pub name: String,
-    /// In how many intervals it was there.
+    /// Number of intervals with it.
     pub intervals: u64,
     /// Its figures.
     pub figures: Spreads,
@@ -61,9 +61,9 @@ pub struct ProcessSummary {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// The time when it was seen first.
+    /// Time at which it was first seen.
     pub from_seconds: Span,
-    /// The time when it was seen to have ended; nothing where it had not.
+    /// Time at which its end was seen; `None` if it had not ended.
     pub ended_seconds: Option<Span>,
     /// Its figures.
     pub figures: Spreads,
@@ -72,45 +72,45 @@ pub struct ProcessSummary {
 /// All processes of a name over all intervals.
 #[derive(Clone, Debug, Serialize)]
 pub struct TotalSummary {
-    /// What was asked for.
+    /// The name or number asked for.
     pub wanted: String,
-    /// True if there ever was one.
+    /// True if a process was ever seen.
     pub seen: bool,
-    /// How many different ones there were.
+    /// Number of different processes.
     pub different: u64,
     /// Their figures together.
     pub figures: Spreads,
 }
 
-/// What all intervals come to.
+/// Summary of all intervals.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Summary {
     /// The machine as a whole.
     pub host: Spreads,
-    /// Disks that moved something, or were asked for.
+    /// Disks with traffic, and disks asked for.
     pub disks: Vec<DiskSummary>,
     /// Processes, in the order in which they were seen.
     pub processes: Vec<ProcessSummary>,
-    /// Processes that are not in the list, which is bounded.
+    /// Number of processes beyond the bounded list.
     pub processes_left_out: u64,
-    /// What was asked for.
+    /// Totals of the names and numbers asked for.
     pub totals: Vec<TotalSummary>,
-    /// What was at its limit, that for the longest time first.
+    /// Resources that were at their limit, the longest first.
     pub findings: Vec<Finding>,
 }
 
-/// Takes intervals as they come.
+/// Sums up intervals.
 #[derive(Debug)]
-pub struct Summing {
+pub struct SummaryBuilder {
     summary: Summary,
-    /// True if disks are told even where nothing moved.
+    /// True if disks are reported even without traffic.
     asked: bool,
-    crossed: Crossed,
+    crossed: FindingsBuilder,
 }
 
-impl Summing {
-    /// Without intervals. The names are the processes asked for; `asked` is
-    /// whether disks were named.
+impl SummaryBuilder {
+    /// Starts a summary. `wanted` are the processes asked for; `asked` tells whether disks were
+    /// named.
     pub fn new(wanted: &[String], asked: bool) -> Self {
         let total = |name: &String| TotalSummary {
             wanted: name.clone(),
@@ -120,10 +120,10 @@ impl Summing {
         };
         let totals = wanted.iter().map(total).collect();
         let summary = Summary { host: Spreads::new(&HOST), totals, ..Summary::default() };
-        Self { summary, asked, crossed: Crossed::default() }
+        Self { summary, asked, crossed: FindingsBuilder::default() }
     }
 
-    /// Counts a process that is there, in the totals at `wanted`.
+    /// Counts a process in the totals at the indices `wanted`.
     pub fn saw(&mut self, pid: u32, name: &str, at: Span, wanted: impl Iterator<Item = usize>) {
         for place in wanted {
             if let Some(total) = self.summary.totals.get_mut(place) {
@@ -168,8 +168,8 @@ impl Summing {
                 watched.figures.add(&PROCESS, process, seconds);
             }
         }
-        for event in interval.events.iter().filter(|event| event.what == Happened::Ended) {
-            // Its number may be another's by now, which was seen later.
+        for event in interval.events.iter().filter(|event| event.what == ProcessEventKind::Ended) {
+            // Its number may now belong to another process, which was seen later.
             let mut alive = processes.iter_mut().filter(|process| process.ended_seconds.is_none());
             if let Some(process) = alive.find(|process| process.pid == event.pid) {
                 process.ended_seconds = Some(interval.to_seconds);
@@ -181,7 +181,7 @@ impl Summing {
         self.crossed.add(interval);
     }
 
-    /// What they come to.
+    /// Returns the summary.
     pub fn finish(self) -> Summary {
         let mut summary = self.summary;
         let moved = |figures: &Spreads| {

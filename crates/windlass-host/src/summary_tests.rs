@@ -9,12 +9,12 @@ fn process(pid: u32, share: f64) -> ProcessRates {
 
 #[test]
 fn a_name_keeps_its_sum_when_its_processes_are_many() {
-    let mut summing = Summing::new(&["sh".to_owned(), "none".to_owned()], false);
+    let mut summing = SummaryBuilder::new(&["sh".to_owned(), "none".to_owned()], false);
     for pid in 0..1_000_u32 {
         summing.saw(pid, "sh", Span::ZERO, std::iter::once(0));
         let total =
             Total { wanted: "sh".to_owned(), processes: 1, cpu_share: 0.5, ..Total::default() };
-        let ended = Event { pid, name: "sh".to_owned(), what: Happened::Ended };
+        let ended = Event { pid, name: "sh".to_owned(), what: ProcessEventKind::Ended };
         summing.add(&Interval {
             to_seconds: Span::from_millis(1_000),
             processes: vec![process(pid, 0.5)],
@@ -43,7 +43,7 @@ fn disks_at_rest_are_told_only_where_asked_for() {
         ..Interval::default()
     };
     let names = |asked| {
-        let mut summing = Summing::new(&[], asked);
+        let mut summing = SummaryBuilder::new(&[], asked);
         summing.add(&interval);
         let disks = summing.finish().disks;
         disks.into_iter().map(|disk| disk.name).collect::<Vec<_>>()
@@ -54,7 +54,7 @@ fn disks_at_rest_are_told_only_where_asked_for() {
 
 #[test]
 fn what_was_never_known_is_null() {
-    let mut summing = Summing::new(&[], false);
+    let mut summing = SummaryBuilder::new(&[], false);
     summing.add(&Interval { to_seconds: Span::from_millis(1_000), ..Interval::default() });
     let json = serde_json::to_value(summing.finish()).unwrap();
     assert!(json["host"]["available_bytes"].is_null());

@@ -1,4 +1,4 @@
-//! A thread that looks at the machine, again and again.
+//! A thread that samples the machine in intervals.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
@@ -9,60 +9,60 @@ use serde::Serialize;
 use windlass_base::{Bytes, MAX_INTERVALS, Sentence, Span, sentence};
 
 use super::LEAST;
-use super::busiest::{Busiest, BusyOverTime, named};
+use super::busiest::{BusyOverTime, BusyTotals, named};
 use super::census::Census;
 use super::findings::{Kind, NOTHING};
 use super::proc::{Disk, Stat, Vmstat};
-use super::rates::{Happened, Interval};
+use super::rates::{Interval, ProcessEventKind};
 use super::read::{Error, Source};
 use super::sample::{Sample, WatchTarget};
-use super::summary::{Summary, Summing};
+use super::summary::{Summary, SummaryBuilder};
 use super::syscalls::Tracing;
-use super::syscalls::refused::{Refused, Why};
+use super::syscalls::refused::{RefusalReason, TracingRefusal};
 use super::syscalls::report::SyscallReport;
 
-/// The most rows that they have together: disks, processes and what came and
-/// went. Some 30 MB.
+/// Maximum number of rows of the intervals together: disks, processes, and process events. Some 30
+/// MB.
 const MAX_ROWS: usize = 200_000;
 
-/// From one look at all processes to the next it takes so many times as long as the
-/// look: 2 % of one processor at the most.
+/// Time between two censuses of all processes, as a multiple of a census's duration: at most 2 % of
+/// one processor.
 const SELDOM: u32 = 50;
 
-/// And as long as this, so that shares of short intervals mean something.
+/// Minimum time between two censuses, so that their shares are meaningful.
 const OFTEN: Span = Span::from_millis(1_000);
 
-/// This many intervals wait for who shows them; then watching waits, too.
+/// Number of intervals that may wait to be shown; then watching waits, too.
 const WAITING: usize = 16;
 
-/// What is to be watched, and how.
+/// Settings of watching.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// From one look to the next.
+    /// Time between two samples.
     pub interval: Duration,
-    /// It ends after so many intervals.
+    /// Number of intervals after which watching ends.
     pub count: Option<u64>,
-    /// It ends after so long.
+    /// Time after which watching ends.
     pub duration: Option<Duration>,
-    /// Processes; with none, none.
+    /// Processes to watch; none if empty.
     pub processes: Vec<WatchTarget>,
-    /// Disks; with none, all.
+    /// Disks to watch; all if empty.
     pub disks: Vec<String>,
-    /// True to trace the processes, for their system calls.
+    /// True to trace the system calls of the processes.
     pub syscalls: bool,
-    /// True to say what happened since the system started, too.
+    /// True to report the time since the system started, too.
     pub since_boot: bool,
-    /// True if the report has the intervals.
+    /// True to keep the intervals for the report.
     pub keep: bool,
-    /// True if [`Watcher::next`] gives the intervals as they come. Who asks for
-    /// them has to take them.
+    /// True if [`Watcher::next`] returns the intervals as they come. The caller must then take
+    /// them.
     pub live: bool,
-    /// Where `proc` and `sys` are.
+    /// Folder of `proc` and `sys`.
     pub root: PathBuf,
 }
 
 impl Default for Settings {
-    /// A look each second at this machine, until it is told to end.
+    /// Samples this machine every second, until stopped.
     fn default() -> Self {
         Self {
             interval: Duration::from_secs(1),
@@ -79,52 +79,51 @@ impl Default for Settings {
     }
 }
 
-/// The machine that is watched.
+/// The watched machine.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Machine {
     /// The system and its version.
     pub system: String,
-    /// Processors that are online.
+    /// Number of online processors.
     pub processors: u64,
     /// Memory.
     pub memory_bytes: Bytes,
-    /// Space for swapping.
+    /// Swap space.
     pub swap_bytes: Bytes,
 }
 
-/// What a machine did in a run.
+/// Report on a machine during a run.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct HostReport {
     /// The machine.
     pub machine: Machine,
-    /// From one look to the next.
+    /// Time between two samples.
     pub interval_seconds: Span,
-    /// The time for which it was watched.
+    /// Time for which the machine was watched.
     pub seconds: Span,
-    /// How many intervals there were.
+    /// Number of intervals.
     pub count: u64,
-    /// What was busiest, in a sentence.
+    /// The busiest resource, in a sentence.
     pub busiest: Sentence,
-    /// The processes with most of the processors' time, with their children.
+    /// The processes with the largest shares of the processors, with their children.
     pub busiest_processes: Vec<BusyOverTime>,
-    /// What the intervals come to.
+    /// Summary of the intervals.
     pub summary: Summary,
-    /// What happened since the system started; nothing where not asked for.
+    /// Changes since the system started; `None` if not asked for.
     pub since_boot: Option<Interval>,
-    /// The intervals, as far as they are kept.
+    /// The intervals, as far as kept.
     pub intervals: Vec<Interval>,
-    /// Intervals that are not: where there were too many.
+    /// Number of intervals beyond the maximum.
     pub intervals_left_out: u64,
-    /// The system calls of the processes, with what they started; nothing where they were not
-    /// asked for.
+    /// The system calls of the processes and of their children; `None` if they were not asked for.
     pub syscalls: Option<SyscallReport>,
-    /// What could not be known, and why.
+    /// Figures that could not be read, and why.
     pub notes: Vec<Sentence>,
-    /// The reason why watching ended before its time, where it did.
+    /// The reason why watching ended early, if it did.
     pub failure: Option<String>,
 }
 
-/// What [`Watcher::next`] has.
+/// Result of [`Watcher::next`].
 #[derive(Debug)]
 pub enum WatchEvent {
     /// An interval has ended.
@@ -135,7 +134,7 @@ pub enum WatchEvent {
     Ended,
 }
 
-/// Looks at a machine in a thread of its own.
+/// Samples a machine in a thread of its own.
 ///
 /// ```no_run
 /// use windlass_host::{Settings, Watcher};
@@ -153,19 +152,19 @@ pub struct Watcher {
     thread: Option<JoinHandle<HostReport>>,
     /// The machine.
     pub machine: Machine,
-    /// The names asked for of which there was no process at first.
+    /// Selected names without a process at the start.
     pub missing: Vec<String>,
-    /// What happened since the system started, where that was asked for.
+    /// Changes since the system started, if asked for.
     pub since_boot: Option<Interval>,
 }
 
 impl Watcher {
-    /// Begins to look.
+    /// Starts watching.
     ///
     /// # Errors
-    /// Fails where the accounts cannot be read, or a disk or the number of a process is
-    /// asked for that is not there. A name is waited for. Where a process may not be traced
-    /// whose system calls are asked for.
+    /// Fails if the accounts cannot be read, or a selected disk or process number does not exist; a
+    /// name is waited for. Also fails if the system calls of a process are asked for and it may not
+    /// be traced.
     pub fn start(settings: Settings) -> Result<Self, Error> {
         let open = || -> Result<(Source, Sample), Error> {
             let source = Source::open(&settings.root, &settings.processes, &settings.disks)?;
@@ -175,7 +174,7 @@ impl Watcher {
         let (mut source, mut first) = open()?;
         let tracing = settings.syscalls.then(|| trace(&settings.processes, &first)).transpose()?;
         if tracing.is_some() {
-            // What it took to begin with that is no part of what is watched.
+            // The start of tracing is no part of the run.
             (source, first) = open()?;
         }
         let machine = Machine {
@@ -202,7 +201,7 @@ impl Watcher {
         Ok(Self { stop, told, thread: Some(thread), machine, missing, since_boot })
     }
 
-    /// The next interval, where it comes within `wait`.
+    /// Returns the next interval, if it comes within `wait`.
     pub fn next(&self, wait: Duration) -> WatchEvent {
         let Some(told) = &self.told else { return WatchEvent::Ended };
         match told.recv_timeout(wait) {
@@ -212,13 +211,13 @@ impl Watcher {
         }
     }
 
-    /// Asks it to end. There may be an interval yet to come.
+    /// Asks the thread to end. Another interval may follow.
     pub fn stop(&self) {
-        // Where it has ended already nobody hears it.
+        // The thread may have ended already.
         let _ = self.stop.send(());
     }
 
-    /// Ends it, and gives what it saw.
+    /// Ends watching, and returns the report.
     pub fn finish(mut self) -> HostReport {
         match self.end() {
             Some(Ok(report)) => report,
@@ -227,7 +226,7 @@ impl Watcher {
         }
     }
 
-    /// Has the thread end, where it has not yet, and waits for that.
+    /// Ends the thread, if it still runs, and waits for that.
     fn end(&mut self) -> Option<thread::Result<HostReport>> {
         let thread = self.thread.take()?;
         self.stop();
@@ -237,15 +236,15 @@ impl Watcher {
     }
 }
 
-/// Who gives up in the middle leaves no process traced.
+/// A caller that gives up in the middle leaves no process traced.
 impl Drop for Watcher {
     fn drop(&mut self) {
         let _ = self.end();
     }
 }
 
-/// Traces all processes that are wanted, as far as they are there.
-fn trace(wanted: &[WatchTarget], first: &Sample) -> Result<Tracing, Refused> {
+/// Traces all selected processes that exist.
+fn trace(wanted: &[WatchTarget], first: &Sample) -> Result<Tracing, TracingRefusal> {
     let by_number = |process: u32| wanted.contains(&WatchTarget::Pid(process));
     let processes = first.processes.iter().map(|process| process.stat.pid);
     let tracing = Tracing::start()?;
@@ -258,21 +257,21 @@ fn trace(wanted: &[WatchTarget], first: &Sample) -> Result<Tracing, Refused> {
     Ok(tracing)
 }
 
-/// Returns whether it is no matter that a process of a name is not traced: it has ended, or is no
-/// other than this one.
-const fn is_passed_over(refused: &Refused) -> bool {
-    matches!(refused.why, Why::Gone | Why::Itself | Why::Child)
+/// Returns whether it does not matter that a process of a name is not traced: it has ended, or is
+/// this one or its child.
+const fn is_passed_over(refused: &TracingRefusal) -> bool {
+    matches!(refused.why, RefusalReason::Gone | RefusalReason::Itself | RefusalReason::Child)
 }
 
-/// That a process which came later is not in the account of calls.
-fn untraced(refused: &Refused) -> Sentence {
+/// Describes a later process that is missing from the account of calls.
+fn untraced(refused: &TracingRefusal) -> Sentence {
     let process = refused.process.unwrap_or_default().to_string();
     let why = refused.to_string();
-    sentence!("The system calls of process {process} are not here: {why}.")
+    sentence!("The system calls of process {process} are missing: {why}.")
 }
 
-/// What happened from the system's start until a sample. Of processes nothing is
-/// known there.
+/// Returns the changes from the system's start until a sample. No process figures are known for
+/// that time.
 fn since_boot(first: &Sample, source: &Source) -> Option<Interval> {
     let uptime = Span::from_seconds(first.uptime?);
     let nothing = |disk: &Disk| Disk { name: disk.name.clone(), ..Disk::default() };
@@ -294,21 +293,21 @@ struct Watch {
     source: Source,
     began: Instant,
     last: Sample,
-    summing: Summing,
+    summing: SummaryBuilder,
     report: HostReport,
     rows: usize,
     tell: Option<SyncSender<Box<Interval>>>,
-    /// True if there was a process of which not all may be known.
+    /// True if some figures of a process were not readable.
     is_closed: bool,
     unread: u64,
-    /// The tracer of the processes, where their calls are wanted.
+    /// The tracer of the processes, if their calls are asked for.
     tracing: Option<Tracing>,
-    /// The first process that came later and may not be traced.
-    untraced: Option<Refused>,
+    /// The first later process that may not be traced.
+    untraced: Option<TracingRefusal>,
     census: Census,
-    /// The time for which it took to read.
+    /// Duration of the last census.
     census_took: Duration,
-    busiest: Busiest,
+    busiest: BusyTotals,
 }
 
 impl Watch {
@@ -321,7 +320,7 @@ impl Watch {
         tell: Option<SyncSender<Box<Interval>>>,
     ) -> Self {
         let names: Vec<String> = settings.processes.iter().map(WatchTarget::text).collect();
-        let summing = Summing::new(&names, !settings.disks.is_empty());
+        let summing = SummaryBuilder::new(&names, !settings.disks.is_empty());
         let report = HostReport {
             machine,
             interval_seconds: Span::from_duration(settings.interval),
@@ -333,7 +332,7 @@ impl Watch {
             settings,
             census,
             census_took: Duration::ZERO,
-            busiest: Busiest::default(),
+            busiest: BusyTotals::default(),
             source,
             began: Instant::now(),
             last: first,
@@ -361,12 +360,12 @@ impl Watch {
 
     fn look_at_processes(&mut self) {
         let mut processes = self.last.processes.iter();
-        // What has ended and was not waited for has no files, and no account.
+        // A process that has ended and was not waited for has no files, and no account.
         self.is_closed |= processes.any(|it| it.io.is_none() && it.stat.state != 'Z');
         self.unread = self.unread.max(self.last.processes_unread);
     }
 
-    /// Looks which of all processes had most, where that is due or it is the last time.
+    /// Takes a census of all processes if it is due, or at the end.
     fn look_at_all(&mut self, is_last: bool) {
         let since = self.source.now() - self.census.at;
         let pause = OFTEN.max(Span::from_duration(self.census_took * SELDOM));
@@ -380,7 +379,7 @@ impl Watch {
         self.census = now;
     }
 
-    /// Looks until it is told to stop, or the time is over.
+    /// Samples until it is stopped, or the time is over.
     fn run(mut self, stopped: &Receiver<()>) -> HostReport {
         let interval = self.settings.interval.max(Duration::from_millis(1));
         let end = self.settings.duration.and_then(|long| self.began.checked_add(long));
@@ -398,7 +397,7 @@ impl Watch {
             if !goes_on || is_enough || end.is_some_and(|end| end <= until) {
                 break;
             }
-            // A look that came late, for whatever reason, is not made up for.
+            // Samples that were missed are not made up for.
             let now = Instant::now();
             while next <= now {
                 next += interval;
@@ -407,7 +406,7 @@ impl Watch {
         self.finish()
     }
 
-    /// Adds the interval that ends now, where it is long enough.
+    /// Adds the interval that ends now, if it is long enough.
     fn look(&mut self, is_whole: bool) -> Result<(), Error> {
         let now = self.source.sample()?;
         let lasted = now.at - self.last.at;
@@ -419,7 +418,7 @@ impl Watch {
         self.last = now;
         self.look_at_processes();
         self.look_at_all(!is_whole);
-        for event in interval.events.iter().filter(|it| it.what == Happened::Appeared) {
+        for event in interval.events.iter().filter(|it| it.what == ProcessEventKind::Appeared) {
             self.saw(event.pid, &event.name, interval.to_seconds);
             self.trace(event.pid);
         }
@@ -429,14 +428,14 @@ impl Watch {
         if let Some(tell) = &self.tell
             && tell.send(Box::new(interval.clone())).is_err()
         {
-            // Nobody wants them any more.
+            // Nobody takes intervals any more.
             self.tell = None;
         }
         self.keep(interval);
         Ok(())
     }
 
-    /// Traces a process that has come.
+    /// Traces a process that has appeared.
     fn trace(&mut self, process: u32) {
         let Some(tracing) = &self.tracing else { return };
         if let Err(refused) = tracing.attach(process)
@@ -467,7 +466,7 @@ impl Watch {
     }
 
     fn finish(mut self) -> HostReport {
-        // First of all they are let go.
+        // The processes are released first.
         let traced = self.tracing.take().map(Tracing::finish);
         self.look_at_all(true);
         let mut report = self.report;
@@ -480,40 +479,36 @@ impl Watch {
         let first = report.summary.findings.first();
         report.busiest = match first {
             Some(finding) => finding.sentence.clone(),
-            None if report.count == 0 => "It was too short to tell what was busiest.".into(),
+            None if report.count == 0 => "The run was too short to tell what was busiest.".into(),
             None => NOTHING.into(),
         };
         let is_of_processors =
             first.is_some_and(|it| matches!(it.kind, Kind::Processors | Kind::Core));
         if let Some(most) = report.busiest_processes.first().filter(|_| is_of_processors) {
-            report.busiest.push(&sentence!(" Most had {}.", named(&most.process)));
+            report.busiest.push(&sentence!(" BusyTotals process: {}.", named(&most.process)));
         }
         let unread = self.unread;
         let notes: [(bool, Sentence); 4] = [
             (
                 !self.source.has_disks(),
-                "The kernel counts no disks here: there is no /proc/diskstats.".into(),
+                "The figures of disks are missing: there is no /proc/diskstats.".into(),
             ),
             (
                 self.last.vmstat.is_none(),
-                "The kernel does not count here what goes between memory and disks: /proc/vmstat."
+                "The figures of swapping and block I/O are missing: there is no /proc/vmstat."
                     .into(),
             ),
             (
                 self.is_closed,
-                "What other users' processes read and write, and their open files, only root may \
-                 know."
+                "Only root may read the disk transfers and open files of other users' processes."
                     .into(),
             ),
-            (
-                unread > 0,
-                sentence!("There were {unread} processes more of these names than are watched."),
-            ),
+            (unread > 0, sentence!("{unread} more processes of these names are not watched.")),
         ];
         let notes = notes.into_iter().filter(|(is_so, _)| *is_so);
         report.notes = notes.map(|(_, said)| said).collect();
         report.notes.extend(untold.flatten().map(|why| {
-            sentence!("The system calls are not all here: tracing ended before its time: {why}.")
+            sentence!("Some system calls are missing, because tracing ended early: {why}.")
         }));
         report.notes.extend(self.untraced.as_ref().map(untraced));
         report

@@ -10,7 +10,7 @@ const STAT: &str = "cpu 100 0 50 1000 0 0 0 0\ncpu0 100 0 50 1000 0 0 0 0\nintr 
                     procs_running 1\nprocs_blocked 0\n";
 const MEMORY: &str = "MemTotal: 1000 kB\nMemFree: 500 kB\n";
 
-/// A machine with no more than the two accounts that there have to be.
+/// Makes a machine with only the two accounts that are required.
 fn machine() -> TempDir {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("proc")).unwrap();
@@ -22,7 +22,7 @@ fn machine() -> TempDir {
 fn write(root: &TempDir, name: &str, text: &str) {
     let path = root.path().join("proc").join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // Whole or not at all: it is read at any time.
+    // The file is replaced at once, as it may be read at any time.
     let new = root.path().join("new");
     fs::write(&new, text).unwrap();
     fs::rename(new, path).unwrap();
@@ -79,7 +79,7 @@ fn no_proc_is_an_error_that_names_the_file() {
     let root = machine();
     write(&root, "stat", "hello\n");
     let error = Watcher::start(settings(&root)).unwrap_err().to_string();
-    assert!(error.ends_with("proc/stat does not have what Linux writes there"), "{error}");
+    assert!(error.ends_with("proc/stat is not in the format of Linux"), "{error}");
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_name_is_waited_for_and_its_end_is_said() {
             break interval;
         }
     };
-    assert_eq!((there.events[0].pid, there.events[0].what), (70, Happened::Appeared));
+    assert_eq!((there.events[0].pid, there.events[0].what), (70, ProcessEventKind::Appeared));
     assert_eq!(there.processes.len(), 1);
     fs::remove_dir_all(root.path().join("proc/70")).unwrap();
     let gone = loop {
@@ -118,7 +118,7 @@ fn a_name_is_waited_for_and_its_end_is_said() {
             break interval;
         }
     };
-    assert_eq!((gone.events[0].pid, gone.events[0].what), (70, Happened::Ended));
+    assert_eq!((gone.events[0].pid, gone.events[0].what), (70, ProcessEventKind::Ended));
     let summary = watcher.finish().summary;
     assert!(summary.totals[0].seen && summary.processes[0].ended_seconds.is_some());
 }
@@ -138,7 +138,7 @@ fn another_process_of_the_same_number_is_not_meant() {
             break interval;
         }
     };
-    assert_eq!(ended.events[0].what, Happened::Ended);
+    assert_eq!(ended.events[0].what, ProcessEventKind::Ended);
     assert!(ended.processes.is_empty());
     let _ = watcher.finish();
 }
@@ -150,7 +150,10 @@ fn what_is_kept_is_bounded() {
     let first = source.sample().unwrap();
     let mut watch = Watch::new(settings(&root), source, Machine::default(), first, None, None);
     let events =
-        vec![crate::rates::Event { pid: 1, name: String::new(), what: Happened::Appeared }; 999];
+        vec![
+            crate::rates::Event { pid: 1, name: String::new(), what: ProcessEventKind::Appeared };
+            999
+        ];
     let large = Interval { events, ..Interval::default() };
     (0..300).for_each(|_| watch.keep(large.clone()));
     assert_eq!((watch.report.intervals.len(), watch.report.intervals_left_out), (200, 100));
@@ -168,7 +171,7 @@ fn nobody_has_to_take_intervals_to_the_end() {
     let watcher =
         Watcher::start(Settings { interval: Duration::from_millis(1), ..settings(&root) });
     let watcher = watcher.unwrap();
-    // More than may wait.
+    // More intervals than may wait.
     thread::sleep(Duration::from_millis(200));
     assert!(watcher.finish().count >= 1);
 }

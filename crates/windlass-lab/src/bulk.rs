@@ -1,5 +1,5 @@
-//! Bulk over a path in virtual time: parallel streams with a given window, for
-//! a given time, and what a sweep wants to know of them.
+//! Bulk transfers over a path in virtual time: parallel streams with a given window, for a given
+//! time, and the results that a sweep needs.
 
 mod meter;
 
@@ -10,7 +10,8 @@ use windlass_base::{Bytes, Cause, CongestionControl, Span, Timestamp};
 use windlass_sim::device::Window;
 use windlass_sim::sender::Congestion;
 use windlass_sim::{
-    CapturePoint, Habits, PacketEvent, SenderSettings, Setting, Stopped, Stream, Until, World,
+    CapturePoint, Habits, PacketEvent, RunLimits, SenderSettings, Setting, StopReason, Stream,
+    World,
 };
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep};
@@ -18,86 +19,86 @@ use windlass_trace::{Analyzer, Keep};
 use super::keep::SenderCapture;
 use super::path::PathScenario;
 
-/// More than any measurement carries: the senders never run out.
+/// More data than any measurement carries: the senders never run out.
 const ENDLESS: Bytes = Bytes::new(1_000_000_000_000_000);
-/// The most segments of one measurement. At 100 Gbit/s they pass in a quarter
-/// of a second of virtual time, and in seconds of real time.
+/// Maximum segments of one measurement. At 100 Gbit/s they pass in a quarter of a second of virtual
+/// time, and in seconds of real time.
 const MAX_SEGMENTS: u64 = 4_000_000;
-/// How often a measurement looks whether it is to stop, in segments.
+/// Interval at which a measurement checks whether to stop, in segments.
 const POLL_INTERVAL: u64 = 50_000;
-/// The window of a receiver whose kernel sizes it: what Linux offers at the most of its usual
-/// buffer of 6 MB (`tcp_rmem`), of which it reckons with half for what it keeps beside the data.
-/// It grows ahead of the congestion window (`tcp_rcv_space_adjust` gives twice of what came in a
-/// round trip), so only its end shows.
+/// Window of a receiver whose kernel sizes it: Linux's largest offer with its usual maximum buffer
+/// of 6 MB (`tcp_rmem`). Linux reserves half of the buffer for its overhead. The window grows ahead
+/// of the congestion window, by twice the data of a round trip (`tcp_rcv_space_adjust`), so only
+/// its final size matters.
 const AUTOTUNED: Bytes = Bytes::new(3 << 20);
-/// How often what was carried is told.
+/// Interval of the progress reports.
 const INTERVAL: Span = Span::from_millis(25);
 
-/// What is sent over the path.
+/// Load on the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// The window that each receiver offers; without one its kernel sizes it.
+    /// Window of each receiver; `None` for one that the kernel sizes.
     pub window: Option<Bytes>,
-    /// The senders' congestion control; without one what the scenario says.
+    /// Congestion control of the senders; `None` for that of the scenario.
     pub congestion: Option<CongestionControl>,
-    /// The streams.
+    /// Number of streams.
     pub streams: u16,
-    /// True if it goes from the far end to the near one.
+    /// True if the data goes from the far end to the near end.
     pub reversed: bool,
     /// For how long.
     pub time: Span,
-    /// What chance begins with.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
-/// What was carried over a stretch of the time.
+/// Progress of the streams in an interval of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch {
-    /// The time when it began, from the begin of the transfer.
+pub struct TransferInterval {
+    /// Start of the interval, from the start of the transfer.
     pub from: Span,
-    /// The time when it ended.
+    /// End of the interval, from the start of the transfer.
     pub to: Span,
     /// The data of all streams that was acknowledged.
     pub bytes: Bytes,
-    /// The mean round trip of what was acknowledged; nothing where nothing was, but copies.
+    /// Mean round trip of the acknowledged data; `None` without any, retransmissions aside.
     pub rtt: Option<Span>,
     /// Segments that left again.
     pub retransmissions: u64,
 }
 
-/// What was carried in all.
+/// Result of a bulk transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Carried {
+pub struct BulkResult {
     /// The data of all streams that was acknowledged.
     pub bytes: Bytes,
     /// For how long.
     pub time: Span,
-    /// The least round trip, the handshakes' included.
+    /// Shortest round trip, the handshakes' included.
     pub least_rtt: Option<Span>,
-    /// Data that left the senders, copies included.
+    /// Data that left the senders, retransmissions included.
     pub transmitted: Bytes,
-    /// Of that, the copies.
+    /// Retransmitted part of this data.
     pub retransmitted: Bytes,
     /// Segments that left again.
     pub retransmissions: u64,
-    /// The largest window that a receiver offered.
+    /// Largest window that a receiver offered.
     pub offered: Option<Bytes>,
-    /// What held most of the streams, by the data that they carried.
+    /// Limiting cause of most streams, weighted by their data.
     pub cause: Option<Cause>,
-    /// The congestion control of the senders.
+    /// Congestion control of the senders.
     pub congestion: Option<CongestionControl>,
 }
 
-/// What passes the senders.
-struct Watch {
+/// Observer of the packets at the senders.
+struct BulkObserver {
     analyzer: Analyzer,
     meters: Vec<Meter>,
     capture: SenderCapture,
 }
 
-impl Watch {
+impl BulkObserver {
     fn sees(&mut self, event: PacketEvent<'_>) {
-        // The network card drops what is damaged, before a capture sees it.
+        // The network card drops damaged packets before a capture sees them.
         if event.damaged {
             return;
         }
@@ -110,7 +111,7 @@ impl Watch {
     }
 }
 
-/// What was carried so far, over all streams.
+/// Totals so far, over all streams.
 #[derive(Clone, Copy, Debug, Default)]
 struct Totals {
     bytes: Bytes,
@@ -120,7 +121,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(world: &World, watch: &Watch) -> Self {
+    fn of(world: &World, watch: &BulkObserver) -> Self {
         let senders = (0..watch.meters.len()).filter_map(|stream| world.sender(stream));
         let (bytes, retransmissions) = senders.fold((Bytes::ZERO, 0), |(bytes, again), sender| {
             (bytes + sender.acknowledged(), again + sender.counters().retransmissions)
@@ -130,10 +131,10 @@ impl Totals {
         Self { bytes, retransmissions, rtt_total, rtts }
     }
 
-    fn stretch(self, before: Self, from: Span, to: Span) -> Stretch {
+    fn stretch(self, before: Self, from: Span, to: Span) -> TransferInterval {
         let count = i128::from(self.rtts - before.rtts);
         let mean = (self.rtt_total - before.rtt_total).checked_div(count);
-        Stretch {
+        TransferInterval {
             from,
             to,
             bytes: self.bytes - before.bytes,
@@ -156,14 +157,14 @@ fn control(congestion: CongestionControl) -> Option<Congestion> {
     }
 }
 
-/// Sends over the path, and measures at the senders. `tell` hears of each 25 ms, and ends
-/// it by `false`. `None` where `go_on` says no before that.
+/// Sends over the path, and measures at the senders. Calls `tell` each 25 ms, and ends early if it
+/// returns `false`. Returns `None` if `go_on` returns `false` before the end.
 pub fn run(
     path: &PathScenario,
     load: &Load,
     mut go_on: impl FnMut() -> bool,
-    mut tell: impl FnMut(Stretch) -> bool,
-) -> Option<Carried> {
+    mut tell: impl FnMut(TransferInterval) -> bool,
+) -> Option<BulkResult> {
     let streams = load.streams.max(1);
     let hops = if load.reversed { path.reversed() } else { path.hops.clone() };
     let rtt: Span = hops.iter().map(|hop| hop.forward.delay + hop.backward.delay).sum();
@@ -172,14 +173,14 @@ pub fn run(
     let congestion = chosen.unwrap_or(usual.congestion);
     let window = load.window.unwrap_or(AUTOTUNED);
     let stream = |number: u16| {
-        // Spread over a round trip, as connections that one program opens: bursts
-        // that begin at the same nanosecond would fall on each other for ever.
+        // Starts are spread over a round trip, as for connections of one program. Bursts that start
+        // at the same nanosecond would collide for ever.
         let start = Timestamp::ZERO + rtt.scaled(f64::from(number) / f64::from(streams));
         let sender = SenderSettings { start, congestion, ..path.sender(ENDLESS) };
         Stream { sender, device: receiver(&path.receiver, window) }
     };
     let streams: Vec<Stream> = (0..streams).map(stream).collect();
-    let mut watch = Watch {
+    let mut watch = BulkObserver {
         analyzer: Analyzer::new(Keep::All),
         meters: vec![Meter::default(); streams.len()],
         capture: SenderCapture::new(),
@@ -192,10 +193,10 @@ pub fn run(
             return None;
         }
         let segments = (world.segments() + POLL_INTERVAL).min(MAX_SEGMENTS);
-        let until = Until { time: end.min(from + INTERVAL), segments };
+        let until = RunLimits { time: end.min(from + INTERVAL), segments };
         let stopped = world.run(until, &mut |event: PacketEvent<'_>| watch.sees(event));
-        let is_full = stopped == Stopped::Segments && world.segments() >= MAX_SEGMENTS;
-        if stopped == Stopped::Segments && !is_full {
+        let is_full = stopped == StopReason::Segments && world.segments() >= MAX_SEGMENTS;
+        if stopped == StopReason::Segments && !is_full {
             continue;
         }
         let now = if is_full { world.now() } else { until.time };
@@ -213,7 +214,7 @@ pub fn run(
         .map(|connection| connection.report(|end| end.to_string(), None))
         .collect();
     let whole = Meter::all(&watch.meters);
-    Some(Carried {
+    Some(BulkResult {
         bytes: before.bytes,
         time: from.since(Timestamp::ZERO),
         least_rtt: whole.least,
@@ -230,13 +231,13 @@ pub fn run(
     })
 }
 
-/// A receiver with a window, and the least scale that can offer it.
+/// Returns a receiver with a window, and the least scale that can offer it.
 fn receiver(habits: &Habits, window: Bytes) -> Habits {
     let window = Window::Buffer(window);
     Habits { window, window_scale: Some(window.least_scale()), ..*habits }
 }
 
-/// What held most of the streams, by the data that they carried.
+/// Returns the limiting cause of most streams, weighted by their data.
 fn cause(reports: &[ConnectionReport]) -> Option<Cause> {
     let mut held: BTreeMap<Cause, Bytes> = BTreeMap::new();
     for report in reports {

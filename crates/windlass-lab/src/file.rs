@@ -1,39 +1,39 @@
-//! The files of the lab: where they come from, and errors that name the line.
+//! The files of the lab: their sources, and errors that name the line.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use windlass_base::{Bytes, Failure, Span};
-use windlass_sim::written::Written;
+use windlass_sim::written::TextValue;
 
 use super::built_in;
 
-/// How the text of a file is read: the caller has the files.
+/// Function of the caller that reads the text of a file.
 pub type ReadText<'a> = &'a dyn Fn(&Path) -> std::io::Result<String>;
 
 // Values in profiles, scenarios and paths.
-pub(crate) type Size = Written<Bytes>;
-pub(crate) type Time = Written<Span>;
+pub(crate) type Size = TextValue<Bytes>;
+pub(crate) type Time = TextValue<Span>;
 /// A share of a whole.
-pub(crate) type Share = Written<f64>;
+pub(crate) type Share = TextValue<f64>;
 
-/// What a file is, and where its readers learn more.
+/// Kind of a file, with its built-in files and its documentation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Kind {
-    /// Its name.
+pub(crate) struct FileKind {
+    /// Name of the kind.
     name: &'static str,
-    /// What lists those that are built in.
+    /// Command that lists the built-in files.
     list: &'static str,
-    /// What tells how one is written.
+    /// Documentation of the format.
     guide: &'static str,
-    /// Those that are built in: their names and texts.
+    /// Built-in files: their names and texts.
     built_in: &'static [(&'static str, &'static str)],
-    /// What cannot be done with a name that nothing has, and why.
+    /// Failed action and reason of the error for an unknown name.
     unknown: (&'static str, &'static str),
 }
 
-impl Kind {
+impl FileKind {
     pub(crate) const PROFILE: Self = Self {
         name: "profile",
         list: "windlass lab",
@@ -55,13 +55,13 @@ impl Kind {
         unknown: ("cannot sweep the scenario", "there is none of this name"),
     };
 
-    /// The names of those that are built in, as a message lists them.
+    /// Returns the names of the built-in files, as a message lists them.
     pub(crate) fn names(self) -> String {
         let names: Vec<&str> = self.built_in.iter().map(|(id, _)| *id).collect();
         names.join(", ")
     }
 
-    /// The one of this name that is built in.
+    /// Returns the built-in file of this name.
     pub(crate) fn built_in(self, id: &str) -> Option<Source> {
         let (id, text) = self.built_in.iter().find(|(name, _)| *name == id)?;
         Some(Source::built_in(self, id, text))
@@ -71,36 +71,36 @@ impl Kind {
 /// A file that was read: built in, or the user's.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    kind: Kind,
-    /// What to call it in messages.
+    kind: FileKind,
+    /// Name of the file in messages.
     name: String,
     text: String,
 }
 
-/// What is wrong in a file, and where.
+/// An error in a file, with its position.
 #[derive(Debug)]
-pub(crate) struct Wrong {
-    /// The bytes of the file that are wrong.
+pub(crate) struct FileError {
+    /// The wrong bytes of the file.
     pub(crate) at: Option<Range<usize>>,
-    /// Why.
+    /// Reason.
     pub(crate) why: String,
 }
 
-impl Wrong {
+impl FileError {
     pub(crate) fn new(at: Range<usize>, why: impl Into<String>) -> Self {
         Self { at: Some(at), why: why.into() }
     }
 }
 
 impl Source {
-    pub(crate) fn built_in(kind: Kind, name: &str, text: &str) -> Self {
+    pub(crate) fn built_in(kind: FileKind, name: &str, text: &str) -> Self {
         Self { kind, name: name.to_owned(), text: text.to_owned() }
     }
 
-    /// What a name on the command line means: a file of the user's, or one that is
-    /// built in. With what it is called.
+    /// Returns the file of a name on the command line, a user's file or a built-in one, with its
+    /// short name.
     pub(crate) fn named(
-        kind: Kind,
+        kind: FileKind,
         name: &str,
         read: ReadText<'_>,
     ) -> Result<(String, Self), Failure> {
@@ -113,9 +113,9 @@ impl Source {
         })
     }
 
-    /// The same of a name in `file`; nothing where none is called so.
+    /// Returns the file of a name in `file`; `None` if there is no such file.
     pub(crate) fn find(
-        kind: Kind,
+        kind: FileKind,
         file: Option<&Path>,
         name: &str,
         read: ReadText<'_>,
@@ -126,9 +126,9 @@ impl Source {
         kind.built_in(name).map(|source| Ok((name.to_owned(), source)))
     }
 
-    /// Reads the user's file, which is called as its stem.
+    /// Reads the user's file. The file's stem is its short name.
     pub(crate) fn open(
-        kind: Kind,
+        kind: FileKind,
         path: &Path,
         read: ReadText<'_>,
     ) -> Result<(String, Self), Failure> {
@@ -139,19 +139,19 @@ impl Source {
                 Ok((stem.into_owned(), Self { kind, name, text }))
             }
             Err(error) => {
-                let Kind { name: what, list, guide, .. } = kind;
+                let FileKind { name: what, list, guide, .. } = kind;
                 let doing = format!("cannot read the {what} {name}");
                 Err(Failure::new(doing, error).advise(format!(
-                    "`{list}` lists what is built in; {guide} tells how a {what} is written."
+                    "`{list}` lists the built-in ones; {guide} describes the format of a {what}."
                 )))
             }
         }
     }
 
-    /// The file as data, which `check` may refuse or turn into something else.
+    /// Parses the file. `check` may refuse the data, or convert it.
     pub(crate) fn read<T: DeserializeOwned, U>(
         &self,
-        check: impl FnOnce(T) -> Result<U, Wrong>,
+        check: impl FnOnce(T) -> Result<U, FileError>,
     ) -> Result<U, Failure> {
         let parsed: Result<T, toml::de::Error> = toml::from_str(&self.text);
         let wrong = match parsed {
@@ -160,17 +160,17 @@ impl Source {
                 Err(wrong) => wrong,
             },
             Err(error) => {
-                Wrong { at: error.span(), why: error.message().trim().replace('\n', "; ") }
+                FileError { at: error.span(), why: error.message().trim().replace('\n', "; ") }
             }
         };
         Err(self.failure(wrong))
     }
 
-    fn failure(&self, wrong: Wrong) -> Failure {
-        let Self { kind: Kind { name: kind, guide, .. }, name, text } = self;
+    fn failure(&self, wrong: FileError) -> Failure {
+        let Self { kind: FileKind { name: kind, guide, .. }, name, text } = self;
         let place = wrong.at.and_then(|at| Some((text.get(..at.start)?, text.get(at.start..)?)));
         let wrong = match place {
-            // A whole file that lacks something has no line to look at.
+            // A missing key of the whole file has no line to show.
             Some((before, after)) if !(before.is_empty() && wrong.why.contains("missing")) => {
                 let line = before.matches('\n').count() + 1;
                 let begun = before.rsplit('\n').next().unwrap_or_default();
@@ -180,7 +180,7 @@ impl Source {
             _ => wrong.why,
         };
         Failure::new(format!("cannot read the {kind} {name}"), wrong)
-            .advise(format!("{guide} tells how a {kind} is written."))
+            .advise(format!("{guide} describes the format of a {kind}."))
     }
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn is_path(name: &str) -> bool {
     name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml")
 }
 
-/// A path in a file is relative to that file.
+/// Returns the path of a name in a file, which is relative to that file.
 fn beside(file: Option<&Path>, name: &str) -> PathBuf {
     file.and_then(Path::parent).unwrap_or(Path::new("")).join(name)
 }

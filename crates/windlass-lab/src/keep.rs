@@ -1,4 +1,4 @@
-//! Captures of what passed, as pcap that any reader takes.
+//! Captures of simulated packets, as standard pcap.
 
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -6,29 +6,30 @@ use std::net::Ipv4Addr;
 use windlass_base::{Bytes, Timestamp};
 use windlass_sim::{Direction, Payload, Segment};
 use windlass_wire::Host;
-use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, Identification, Outgoing};
+use windlass_wire::build::{
+    self, Addresses, Carrier, Data, Frame, Identification, OutgoingSegment,
+};
 use windlass_wire::write::PcapWriter;
 
-/// The address of the sender: for documentation (RFC 5737), so that nobody takes it
-/// for a host of theirs.
+/// Address of the sender: one for documentation (RFC 5737), so that no real host is meant.
 pub const SENDER: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
-/// That of the device.
+/// Address of the device.
 pub const DEVICE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
-/// Locally administered addresses, which no real card has.
+/// Locally administered addresses, which no real network card has.
 const SENDER_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x01];
 const DEVICE_MAC: [u8; 6] = [0x02, 0, 0, 0, 0, 0x02];
 
-/// What Ethernet calls the two (RFC 894, RFC 2464).
+/// `EtherTypes` of the two IP versions (RFC 894, RFC 2464).
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 
-/// From so much data on only headers are kept: the rest is zeros.
+/// Amount of data from which only headers are kept: the rest is zeros.
 const LARGE: Bytes = Bytes::new(1_000_000);
 /// Room for Ethernet, IPv4, and TCP with all its options.
 const SNAP: u32 = 96;
 
-/// Writes a capture of a transfer.
+/// Writer of a transfer's capture.
 pub struct Keeper {
     out: Box<dyn Write + Send>,
     writer: PcapWriter,
@@ -39,7 +40,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// A capture of `bytes` of data, which goes to `out`.
+    /// Returns a writer for a transfer of `bytes` bytes, which writes to `out`.
     pub fn new(out: Box<dyn Write + Send>, bytes: Bytes) -> Self {
         let whole = PcapWriter::default();
         let writer = if bytes > LARGE { PcapWriter { snap_length: SNAP, ..whole } } else { whole };
@@ -48,7 +49,7 @@ impl Keeper {
         Self { out, writer, buffer, packet: Vec::new(), packets: 0, failed: None }
     }
 
-    /// A segment passes.
+    /// Writes a segment.
     pub(super) fn segment(
         &mut self,
         time: Timestamp,
@@ -77,7 +78,7 @@ impl Keeper {
         }
     }
 
-    /// A packet passes as it is, without the Ethernet header that goes before it.
+    /// Writes a packet as it is. `packet` has no Ethernet header.
     pub fn packet(&mut self, time: Timestamp, direction: Direction, packet: &[u8]) {
         if self.failed.is_some() {
             return;
@@ -97,7 +98,7 @@ impl Keeper {
         self.record(time, u32::try_from(length).unwrap_or(u32::MAX));
     }
 
-    /// Writes the packet that is there, or as much of it as is kept.
+    /// Writes the prepared packet, up to the snap length.
     fn record(&mut self, time: Timestamp, length: u32) {
         self.writer.record(&mut self.buffer, time, length, &self.packet);
         self.packets += 1;
@@ -107,10 +108,10 @@ impl Keeper {
         self.buffer.clear();
     }
 
-    /// Everything has passed, and is handed on.
+    /// Ends the capture, and flushes it.
     ///
     /// # Errors
-    /// What was wrong, and after how many packets.
+    /// Returns the write error, and the number of packets before it.
     pub fn finish(mut self) -> Result<(), String> {
         // A capture without packets is a header.
         let done = self.out.write_all(&self.buffer).and_then(|()| self.out.flush());
@@ -119,9 +120,9 @@ impl Keeper {
     }
 }
 
-/// A segment as packets are built from it.
-pub fn outgoing(segment: &Segment) -> Outgoing<'_> {
-    Outgoing {
+/// Converts a segment for the packet builder.
+pub fn outgoing(segment: &Segment) -> OutgoingSegment<'_> {
+    OutgoingSegment {
         source: segment.source,
         destination: segment.destination,
         sequence: segment.sequence,
@@ -136,8 +137,8 @@ pub fn outgoing(segment: &Segment) -> Outgoing<'_> {
     }
 }
 
-/// What a capture at the sender has of a simulation: segments with their numbers
-/// and their identifications.
+/// Converter of simulated segments to captured ones at the sender, with their numbers and IP
+/// identifications.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SenderCapture {
     number: u64,
@@ -147,12 +148,12 @@ pub(super) struct SenderCapture {
 
 impl SenderCapture {
     pub(super) const fn new() -> Self {
-        // Apart, so that a reader does not take one host's for the other's.
+        // Far apart, so that a reader does not confuse the two hosts.
         let (sender, device) = (Identification::from(1), Identification::from(0x8000));
         Self { number: 0, sender, device }
     }
 
-    /// The next segment, with its identification.
+    /// Returns the captured form of the next segment, and its identification.
     pub(super) fn next(
         &mut self,
         time: Timestamp,

@@ -5,17 +5,17 @@ use windlass_base::{Bytes, Span};
 use windlass_sim::Habits;
 use windlass_sim::device::{AckPolicy, Drain, Window};
 
-use super::file::{Kind, Source};
+use super::file::{FileKind, Source};
 use super::*;
 
 const HEAD: &str = "name = \"x\"\nabout = \"x\"\nsource = \"x\"\n[services]\nraw = 9100\n";
 
 fn profile(text: &str) -> Result<Profile, String> {
-    let source = Source::built_in(Kind::PROFILE, "x.toml", &format!("{HEAD}{text}"));
+    let source = Source::built_in(FileKind::PROFILE, "x.toml", &format!("{HEAD}{text}"));
     Profile::read("x", &source).map_err(|failure| failure.to_string())
 }
 
-/// What is built in takes no file.
+/// A reader without files: built-in profiles and scenarios need none.
 fn no_files(path: &Path) -> std::io::Result<String> {
     panic!("{}", path.display())
 }
@@ -94,7 +94,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_is_allowed() {
         ),
         (
             "[ack]\nlatency = \"117\"\n",
-            "line 7, `latency = \"117\"`: `117` is not allowed: a time is written with its unit",
+            "line 7, `latency = \"117\"`: `117` is not allowed: write a time with its unit",
         ),
         (
             "[ack]\nlatency = 117\n",
@@ -122,13 +122,14 @@ fn what_is_wrong_is_named_with_its_line_and_what_is_allowed() {
         assert!(wrong.contains(told), "{text}: {wrong}");
         assert!(!wrong.contains('\n'), "{wrong}");
     }
-    let nothing = Source::built_in(Kind::PROFILE, "x.toml", "name = \"x\"\n");
+    let nothing = Source::built_in(FileKind::PROFILE, "x.toml", "name = \"x\"\n");
     let wrong = Profile::read("x", &nothing).unwrap_err().to_string();
     assert_eq!(wrong, "cannot read the profile x.toml: missing field `about`");
     let mute = HEAD.replace("raw = 9100\n", "");
-    let wrong = Profile::read("x", &Source::built_in(Kind::PROFILE, "x.toml", &mute)).unwrap_err();
+    let wrong =
+        Profile::read("x", &Source::built_in(FileKind::PROFILE, "x.toml", &mute)).unwrap_err();
     assert!(
-        wrong.to_string().contains("line 4, `[services]`: a device serves something"),
+        wrong.to_string().contains("line 4, `[services]`: a device needs at least one service"),
         "{wrong}"
     );
 }
@@ -146,7 +147,7 @@ fn a_scenario_is_checked_as_well() {
         ),
         (
             row("hawking-h-ps1u", "raw"),
-            "line 6, `method = \"raw\"`: Hawking H-PS1U serves lpr only",
+            "line 6, `method = \"raw\"`: Hawking H-PS1U serves only lpr",
         ),
         (
             row("healthy", "ipp"),
@@ -158,7 +159,7 @@ fn a_scenario_is_checked_as_well() {
         ),
         (row("./none.toml", "raw"), "cannot read the profile "),
         (String::new(), "missing field `row`"),
-        ("row = []\n".to_owned(), "a scenario has one [[row]] at least"),
+        ("row = []\n".to_owned(), "a scenario has at least one [[row]]"),
         (
             "[sender]\nkind = \"windows\"\n".to_owned() + &row("healthy", "raw"),
             "line 5, `kind = \"windows\"`: unknown variant `windows`",

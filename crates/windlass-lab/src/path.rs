@@ -1,5 +1,5 @@
-//! Paths to sweep: the links between two hosts, and what TCP they have, as a
-//! TOML file. `docs/sweep.md` describes the format.
+//! Paths to sweep: the links between two hosts, and the hosts' TCP, as a TOML file. `docs/sweep.md`
+//! describes the format.
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -7,48 +7,48 @@ use windlass_base::laws::{self, Framing};
 use windlass_base::{Bytes, Failure, Rate, Span, whole_part};
 use windlass_sim::{Habits, Hop, LinkSettings, SenderSettings};
 
-use super::file::{Kind, ReadText, Source, Time, Wrong};
+use super::file::{FileError, FileKind, ReadText, Source, Time};
 use super::profile::ReceiverText;
 use super::sender::{Method, SenderText};
 
-/// The packets that a queue holds at least, as with `windlass link`: an initial
-/// window of 10 segments comes as one burst (RFC 6928).
+/// Minimum queue in packets, as with `windlass link`: an initial window of 10 segments arrives as
+/// one burst (RFC 6928).
 const MIN_PACKETS: u64 = 10;
-/// The most hops: the diameter of the Internet stays well below (RFC 1812
-/// section 5.3.1 asks for a TTL of 64).
+/// Maximum number of hops: the diameter of the Internet stays well below (RFC 1812 section 5.3.1
+/// asks for a TTL of 64).
 const MAX_HOPS: usize = 64;
-/// The most that a path may hold, on its lines and in its queues: the largest
-/// TCP window (RFC 7323 section 2.3). No sweep could fill more.
+/// Maximum bytes on a path's lines and in its queues: the largest TCP window (RFC 7323 section
+/// 2.3). No sweep could fill more.
 const MAX_HELD: Bytes = Bytes::new(1_073_725_440);
 
-/// The segments that an ACK answers where both ways share a medium.
+/// Segments that an ACK covers on a shared medium.
 const SEGMENTS_PER_ACK: u32 = 2;
 
 /// A path between two hosts in virtual time.
 #[derive(Clone, Debug)]
 pub struct PathScenario {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub id: String,
-    /// Its title.
+    /// Title of the scenario.
     pub title: String,
-    /// What it shows.
+    /// Purpose of the scenario.
     pub shows: String,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: Option<String>,
-    /// The time for which one measurement takes at most, where the scenario says that.
+    /// Maximum time of one measurement, if the scenario sets one.
     pub time: Option<Span>,
-    /// What decides all that is left to chance.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The hops from the near end to the far one; what is forward goes there.
+    /// The hops from the near end to the far end, which is their forward direction.
     pub hops: Vec<Hop>,
-    /// The receivers, but for their window.
+    /// The receivers, without their window.
     pub receiver: Habits,
     sender: SenderText,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct PathFile {
     title: String,
     shows: String,
     source: Option<String>,
@@ -65,25 +65,25 @@ struct File {
 }
 
 impl PathScenario {
-    /// The longest that one measurement may take, in virtual time.
+    /// Maximum of [`Self::time`], in virtual time.
     pub const LONGEST: Span = Span::from_millis(600_000);
 
-    /// The scenario of this name, or in this file.
+    /// Returns the scenario of this name, or in this file.
     ///
     /// # Errors
-    /// Fails where there is none, or it says what cannot be.
+    /// Fails if there is no such scenario, or if it has an invalid value.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
-        let (id, source) = Source::named(Kind::PATH, name, read)?;
+        let (id, source) = Source::named(FileKind::PATH, name, read)?;
         Self::read(&id, &source)
     }
 
     pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {
-        source.read(|file: File| {
+        source.read(|file: PathFile| {
             let hops = hops(&file.hops, &file.backs)?;
             let time = match &file.time {
                 Some(time) if time.get_ref().0 > Self::LONGEST => {
-                    let why = format!("one measurement takes {} at most", Self::LONGEST);
-                    return Err(Wrong::new(time.span(), why));
+                    let why = format!("one measurement takes at most {}", Self::LONGEST);
+                    return Err(FileError::new(time.span(), why));
                 }
                 Some(time) => Some(time.get_ref().0),
                 None => None,
@@ -102,18 +102,18 @@ impl PathScenario {
         })
     }
 
-    /// A sender of so many bytes.
+    /// Returns the settings of a sender of `bytes` bytes.
     pub(super) fn sender(&self, bytes: Bytes) -> SenderSettings {
         SenderText::settings(&[self.sender], Method::Raw, bytes)
     }
 
-    /// Everything that the hosts do, but for the window, as one line: two
-    /// scenarios whose hosts differ have lines that differ.
+    /// Describes the behavior of the hosts, without the window, in one line. Scenarios with
+    /// different hosts have different lines.
     pub fn hosts(&self) -> String {
         format!("{:?} {:?}", self.sender(Bytes::ZERO), self.receiver)
     }
 
-    /// The path as a sender at the far end sees it.
+    /// Returns the path as a sender at the far end sees it.
     pub fn reversed(&self) -> Vec<Hop> {
         let turned = |hop: &Hop| Hop { forward: hop.backward, backward: hop.forward };
         self.hops.iter().rev().map(turned).collect()
@@ -138,10 +138,9 @@ impl PathScenario {
             || strays > Span::ZERO
     }
 
-    /// The data that the path carries there when the hop that carries least is always busy,
-    /// with full segments (RFC 6349 section 4.1.1; the line law). A half-duplex hop carries
-    /// the ACKs as well, one for two segments (RFC 1122 section 4.2.3.2), and waits before
-    /// each frame.
+    /// Returns the goodput of the path when its slowest hop is always busy, with full segments (RFC
+    /// 6349 section 4.1.1; the line law). A half-duplex hop carries the ACKs as well, one for two
+    /// segments (RFC 1122 section 4.2.3.2), and waits before each frame.
     pub fn ideal(&self, reversed: bool) -> Rate {
         let (sender, receiver) = (self.sender(Bytes::ZERO), &self.receiver);
         let (payload, headers) = full_segment(&sender, receiver);
@@ -171,27 +170,27 @@ pub(super) fn full_segment(sender: &SenderSettings, receiver: &Habits) -> (u32, 
     (mss.saturating_sub(stamps), 40 + stamps)
 }
 
-/// The hops of both lists, which must agree; queues that are not stated hold a
-/// bandwidth-delay product of their line.
+/// Returns the hops of both lists, which must have the same length. The default queue is a
+/// bandwidth-delay product of its line.
 fn hops(
     forward: &[Spanned<LinkSettings>],
     backward: &[Spanned<LinkSettings>],
-) -> Result<Vec<Hop>, Wrong> {
+) -> Result<Vec<Hop>, FileError> {
     let Some(last) = forward.last() else {
-        let why = "missing hops: a path has one [[hop]] at least".to_owned();
-        return Err(Wrong { at: None, why });
+        let why = "missing hops: a path has at least one [[hop]]".to_owned();
+        return Err(FileError { at: None, why });
     };
     if forward.len() > MAX_HOPS {
-        return Err(Wrong::new(last.span(), format!("a path has {MAX_HOPS} hops at most")));
+        return Err(FileError::new(last.span(), format!("a path has at most {MAX_HOPS} hops")));
     }
     if !backward.is_empty() && backward.len() != forward.len() {
         let at = backward.last().map_or(last.span(), Spanned::span);
         let why = format!(
-            "the way back has as many hops as the way there, {}, in the same order; without any \
-             [[back]] it is alike",
+            "[[back]] needs as many hops as [[hop]], {}, in the same order; without [[back]] both \
+             directions are alike",
             forward.len()
         );
-        return Err(Wrong::new(at, why));
+        return Err(FileError::new(at, why));
     }
     let backs = if backward.is_empty() { forward } else { backward };
     let delays = forward.iter().chain(backs).map(|link| link.get_ref().delay);
@@ -199,21 +198,22 @@ fn hops(
     let link = |text: &Spanned<LinkSettings>| {
         let link = *text.get_ref();
         let Some(rate) = link.rate else {
-            let why = "missing `rate`: a path that takes no time has no window that fits it";
-            return Err(Wrong::new(text.span(), why));
+            let why = "missing `rate`: a path without a delay has no best window";
+            return Err(FileError::new(text.span(), why));
         };
         if link.fading.is_some_and(|fading| fading.least > rate || fading.every <= Span::ZERO) {
-            let why = "`fading` has a `least` of the hop's `rate` at most, and an `every` above 0";
-            return Err(Wrong::new(text.span(), why));
+            let why = "`fading` needs a `least` of at most the hop's `rate`, and an `every` above \
+                       0";
+            return Err(FileError::new(text.span(), why));
         }
         let product = laws::bandwidth_delay_product(rate, rtt);
         let queue = link.queue.unwrap_or_else(|| product.max(Bytes::new(MIN_PACKETS * 1_500)));
         if product + queue > MAX_HELD {
             let why = format!(
-                "with a round trip of {rtt} this line and its queue hold more than {MAX_HELD}, \
+                "with a round trip of {rtt}, this link and its queue hold more than {MAX_HELD}, \
                  the largest TCP window"
             );
-            return Err(Wrong::new(text.span(), why));
+            return Err(FileError::new(text.span(), why));
         }
         Ok(LinkSettings { queue: Some(queue), ..link })
     };

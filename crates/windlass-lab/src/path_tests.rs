@@ -10,7 +10,7 @@ const HEAD: &str = "title = \"x\"\nshows = \"y\"\n";
 const HOP: &str = "[[hop]]\nrate = \"100 Mb/s\"\ndelay = \"5 ms\"\n";
 
 fn read(text: &str) -> Result<PathScenario, String> {
-    let source = Source::built_in(Kind::PATH, "x.toml", &format!("{HEAD}{text}"));
+    let source = Source::built_in(FileKind::PATH, "x.toml", &format!("{HEAD}{text}"));
     PathScenario::read("x", &source).map_err(|failure| failure.to_string())
 }
 
@@ -47,7 +47,7 @@ fn the_papers_figures_are_in_its_scenarios() {
     assert!((slowest("long-fat") - 500e6).abs() < 1.0);
 }
 
-/// What a window that fills the path carries over it in so many seconds.
+/// Returns the data that a window that fills the path carries in this time.
 fn carried(path: &PathScenario, seconds: i64) -> f64 {
     let load = Load {
         window: Some(Bytes::new(400_000)),
@@ -61,11 +61,11 @@ fn carried(path: &PathScenario, seconds: i64) -> f64 {
     carried.bytes.per(carried.time).bits_per_second()
 }
 
-/// The built-in path with another text in the place of one.
+/// Returns the built-in path with one text replaced.
 fn changed(id: &str, from: &str, to: &str) -> PathScenario {
     let (_, text) = built_in::PATHS.iter().find(|(path, _)| path == &id).unwrap();
     assert!(text.contains(from));
-    let source = Source::built_in(Kind::PATH, "x.toml", &text.replace(from, to));
+    let source = Source::built_in(FileKind::PATH, "x.toml", &text.replace(from, to));
     PathScenario::read("x", &source).map_err(|failure| failure.to_string()).unwrap()
 }
 
@@ -165,7 +165,7 @@ fn chance_is_found_wherever_it_is() {
 #[test]
 fn what_cannot_be_is_refused_with_its_line() {
     assert!(wrong("").contains("missing field `hop`"), "{}", wrong(""));
-    assert!(wrong("hop = []\n").contains("one [[hop]] at least"), "{}", wrong("hop = []\n"));
+    assert!(wrong("hop = []\n").contains("at least one [[hop]]"), "{}", wrong("hop = []\n"));
     let no_rate = wrong("[[hop]]\ndelay = \"1 ms\"\n");
     assert!(no_rate.contains("line 3, `[[hop]]`: missing `rate`"), "{no_rate}");
     let unknown = wrong("[[hop]]\nspeed = \"1 Mb/s\"\n");
@@ -173,12 +173,9 @@ fn what_cannot_be_is_refused_with_its_line() {
     let unit = wrong("[[hop]]\nrate = \"100\"\n");
     assert!(unit.contains("line 4, `rate = \"100\"`") && unit.contains("100mbit"), "{unit}");
     let backs = wrong(&format!("{HOP}{HOP}[[back]]\nrate = \"1 Mb/s\"\n"));
-    assert!(
-        backs.contains("line 9") && backs.contains("as many hops as the way there, 2"),
-        "{backs}"
-    );
+    assert!(backs.contains("line 9") && backs.contains("as many hops as [[hop]], 2"), "{backs}");
     let long = wrong(&format!("time = \"11 min\"\n{HOP}"));
-    assert!(long.contains("line 3") && long.contains("10 min 0 s at most"), "{long}");
+    assert!(long.contains("line 3") && long.contains("at most 10 min 0 s"), "{long}");
     let window = wrong(&format!("[receiver.tcp]\nwindow = {{ fixed = 1000 }}\n{HOP}"));
     assert!(window.contains("line 4") && window.contains("a sweep sets"), "{window}");
     let scale = wrong(&format!("[receiver.tcp]\nwindow-scale = 3\n{HOP}"));
@@ -188,16 +185,16 @@ fn what_cannot_be_is_refused_with_its_line() {
     let deep = wrong("[[hop]]\nrate = \"1 Mb/s\"\nqueue = \"2 GB\"\n");
     assert!(deep.contains("1,073,725,440 B"), "{deep}");
     let fading = wrong(&format!("{HOP}fading = {{ least = \"1 Gb/s\", every = \"1 s\" }}\n"));
-    assert!(fading.contains("`least` of the hop's `rate` at most"), "{fading}");
+    assert!(fading.contains("`least` of at most the hop's `rate`"), "{fading}");
     let many = wrong(&HOP.repeat(65));
-    assert!(many.contains("64 hops at most"), "{many}");
+    assert!(many.contains("at most 64 hops"), "{many}");
 }
 
 #[test]
 fn the_example_of_the_documentation_can_be_read() {
     let text = include_str!("../../../docs/sweep.md");
     let example = text.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
-    let path = PathScenario::read("x", &Source::built_in(Kind::PATH, "docs", example));
+    let path = PathScenario::read("x", &Source::built_in(FileKind::PATH, "docs", example));
     let path = path.map_err(|failure| failure.to_string()).unwrap();
     assert!(!path.is_alike());
 }

@@ -1,5 +1,4 @@
-//! Profiles: how a device behaves, as a TOML file. `docs/profiles.md` describes
-//! the format.
+//! Profiles: the behavior of a device, as a TOML file. `docs/profiles.md` describes the format.
 
 use std::path::Path;
 
@@ -7,41 +6,41 @@ use serde::Deserialize;
 use toml::Spanned;
 use windlass_base::{Bytes, Failure};
 use windlass_sim::device::{
-    AckPolicy, Close, Drain, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
+    AckPolicy, ClosePolicy, Drain, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
 };
 use windlass_sim::{Habits, Latency};
 use windlass_wire::target::Protocol;
 
-use super::file::{Kind, ReadText, Share, Size, Source, Time, Wrong};
+use super::file::{FileError, FileKind, ReadText, Share, Size, Source, Time};
 
 /// A device.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub id: String,
-    /// Its name.
+    /// Name of the product.
     pub name: String,
-    /// Who makes it.
+    /// Maker.
     pub maker: Option<String>,
-    /// What it puts the data out on: USB, parallel, …
+    /// Interface to the printer: USB, parallel, …
     pub interface: Option<String>,
-    /// What it is, and what is known of it.
+    /// Description of the device.
     pub about: String,
-    /// Where the parameters come from.
+    /// Source of the parameters.
     pub source: String,
-    /// Its raw port.
+    /// Raw port.
     pub raw: Option<u16>,
-    /// Its LPR port.
+    /// LPR port.
     pub lpr: Option<u16>,
-    /// Its IPP port.
+    /// IPP port.
     pub ipp: Option<u16>,
-    /// How it behaves.
+    /// Habits of the device.
     pub habits: Habits,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct ProfileFile {
     name: String,
     maker: Option<String>,
     interface: Option<String>,
@@ -56,8 +55,7 @@ struct File {
     reading: Reading,
 }
 
-/// The receiver of a path: a device without services, whose window the sweep
-/// sets.
+/// The receiver of a path: a device without services, whose window is set by the sweep.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct ReceiverText {
@@ -70,14 +68,14 @@ pub(super) struct ReceiverText {
 }
 
 impl ReceiverText {
-    /// The habits, with the window of a healthy host.
-    pub(super) fn habits(&self) -> Result<Habits, Wrong> {
+    /// Returns the habits, with the window of a healthy host.
+    pub(super) fn habits(&self) -> Result<Habits, FileError> {
         let Self { tcp, ack, reading } = self;
-        let swept = "a sweep sets the receiver's window, and the scale that it takes";
+        let swept = "a sweep sets the receiver's window and window scale itself";
         let window = tcp.window.as_ref().map(Spanned::span);
         let scale = tcp.window_scale.as_ref().map(Spanned::span);
         match window.or(scale) {
-            Some(at) => Err(Wrong::new(at, swept)),
+            Some(at) => Err(FileError::new(at, swept)),
             None => habits(tcp, ack, reading),
         }
     }
@@ -108,7 +106,7 @@ struct Tcp {
     retransmission: Option<Time>,
     connections: Option<usize>,
     idle: Option<Time>,
-    close: Option<Close>,
+    close: Option<ClosePolicy>,
     loss: Option<Share>,
     corruption: Option<Share>,
 }
@@ -131,7 +129,8 @@ struct Reading {
 }
 
 impl Profile {
-    /// The data after which the device stalls; `None` where it does not, or by the clock.
+    /// Returns the data after which the device stalls; `None` if it never stalls, or stalls by the
+    /// clock.
     pub fn stalls_after(&self) -> Option<Bytes> {
         match self.habits.stalls?.every {
             StallEvery::Bytes(bytes) => Some(bytes),
@@ -139,45 +138,43 @@ impl Profile {
         }
     }
 
-    /// The built-in profile of this name.
+    /// Returns the built-in profile of this name.
     pub fn built_in(id: &str) -> Option<Result<Self, Failure>> {
-        Some(Self::read(id, &Kind::PROFILE.built_in(id)?))
+        Some(Self::read(id, &FileKind::PROFILE.built_in(id)?))
     }
 
-    /// The profile that a name on the command line means: one that is built in, or
-    /// a file of the user's.
+    /// Returns the profile of a name on the command line: a built-in one, or a file of the user's.
     ///
     /// # Errors
-    /// Fails where there is none of this name, or its file cannot be read or says what
-    /// cannot be.
+    /// Fails if there is no such profile, or if its file cannot be read or has an invalid value.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
-        let (id, source) = Source::named(Kind::PROFILE, name, read)?;
+        let (id, source) = Source::named(FileKind::PROFILE, name, read)?;
         Self::read(&id, &source)
     }
 
-    /// The profile that a name in `file` means; nothing where none is called so.
+    /// Returns the profile of a name in `file`; `None` if there is no such profile.
     pub(super) fn find(
         name: &str,
         file: Option<&Path>,
         read: ReadText<'_>,
     ) -> Option<Result<Self, Failure>> {
-        let found = Source::find(Kind::PROFILE, file, name, read)?;
+        let found = Source::find(FileKind::PROFILE, file, name, read)?;
         Some(found.and_then(|(id, source)| Self::read(&id, &source)))
     }
 
     pub(super) fn read(id: &str, source: &Source) -> Result<Self, Failure> {
-        source.read(|file: File| {
+        source.read(|file: ProfileFile| {
             let services = file.services.get_ref();
             let ports: Vec<u16> =
                 [services.raw, services.lpr, services.ipp].into_iter().flatten().collect();
             if ports.is_empty() {
-                let wrong = "a device serves something: `raw = 9100`, `lpr = 515`, `ipp = 631` \
-                             or some of them";
-                return Err(Wrong::new(file.services.span(), wrong));
+                let wrong = "a device needs at least one service: `raw = 9100`, `lpr = 515` or \
+                             `ipp = 631`";
+                return Err(FileError::new(file.services.span(), wrong));
             }
             if (1..ports.len()).any(|place| ports[..place].contains(&ports[place])) {
-                let wrong = "a port has one service";
-                return Err(Wrong::new(file.services.span(), wrong));
+                let wrong = "two services have the same port";
+                return Err(FileError::new(file.services.span(), wrong));
             }
             Ok(Self {
                 id: id.to_owned(),
@@ -194,13 +191,13 @@ impl Profile {
         })
     }
 
-    /// The names of what it serves.
+    /// Returns the names of the device's services.
     pub fn services(&self) -> Vec<&'static str> {
         let services = Protocol::ALL.into_iter().zip([self.raw, self.lpr, self.ipp]);
         services.filter_map(|(protocol, port)| port.map(|_| protocol.id())).collect()
     }
 
-    /// The maker and the name.
+    /// Returns the maker and the name.
     pub fn full_name(&self) -> String {
         match &self.maker {
             Some(maker) => format!("{maker} {}", self.name),
@@ -209,24 +206,24 @@ impl Profile {
     }
 }
 
-/// The least MSS that makes sense: every host must take datagrams of 576 bytes,
-/// but some announce less. A segment of 64 bytes still is more than header.
+/// Smallest valid MSS. Every host must take datagrams of 576 bytes, but some announce less. A
+/// segment of 64 bytes still is more than header.
 const MIN_MSS: u16 = 64;
 
-fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, Wrong> {
+fn habits(tcp: &Tcp, ack: &Ack, reading: &Reading) -> Result<Habits, FileError> {
     let healthy = Habits::HEALTHY;
     if let Some(mss) = tcp.mss.as_ref().filter(|mss| *mss.get_ref() < MIN_MSS) {
-        return Err(Wrong::new(mss.span(), format!("an MSS is from {MIN_MSS} to 65535")));
+        return Err(FileError::new(mss.span(), format!("an MSS is from {MIN_MSS} to 65535")));
     }
     if let Some(scale) = tcp.window_scale.as_ref().filter(|scale| *scale.get_ref() > 14) {
-        return Err(Wrong::new(scale.span(), "a window scale is from 0 to 14 (RFC 7323)"));
+        return Err(FileError::new(scale.span(), "a window scale is from 0 to 14 (RFC 7323)"));
     }
     let scale = tcp.window_scale.as_ref().map(|scale| *scale.get_ref());
     let most = 65_535_u64 << scale.unwrap_or(0);
     let window = tcp.window.as_ref();
     if let Some(window) = window.filter(|window| window.get_ref().most() > Bytes::new(most)) {
         let why = format!("with this `window-scale`, or none, a window is at most {most} bytes");
-        return Err(Wrong::new(window.span(), why));
+        return Err(FileError::new(window.span(), why));
     }
     Ok(Habits {
         mss: tcp.mss.as_ref().map_or(healthy.mss, |mss| *mss.get_ref()),

@@ -1,4 +1,4 @@
-//! Carries a remedy out: runs the transfer of a row again, with the change made.
+//! Trial of a remedy: runs the transfer of a row again with the change.
 
 use windlass_base::laws::{self, Framing};
 use windlass_base::verdict::{Remedy, Side, Verdict};
@@ -14,22 +14,22 @@ use super::what_if;
 /// A remedy's promise, and the transfer of the same row with its change.
 #[derive(Debug)]
 pub struct RemedyTrial {
-    /// The change, as `--what-if` takes it, or in words where that knows none.
+    /// The change as `--what-if` takes it, or in words if `--what-if` has no such change.
     pub change: String,
     /// The rate that the remedy promises.
     pub expected: Option<Rate>,
-    /// The bound that it promises in place of a rate.
+    /// The bound that the remedy promises instead of a rate.
     pub at_most: Option<Rate>,
-    /// The most that the scenario allows with the change: its line carries no more, or its
-    /// device reads no more. The packets need not show either.
+    /// The highest rate that the scenario allows with the change: that of its line or of its
+    /// device's reader. The packets need not show either.
     pub allowed: Option<Rate>,
     /// The transfer with the change.
     pub outcome: Outcome,
 }
 
 impl RemedyTrial {
-    /// Carries out the first remedy of a row's transfer that names a change. `None` where it
-    /// promises nothing, or the scenario has no setting for the change.
+    /// Tries the first remedy of a row's transfer that names a change. Returns `None` if the remedy
+    /// promises nothing, or if the scenario has no setting for the change.
     pub fn of(row: &Row, seed: u64, verdict: &Verdict) -> Option<Self> {
         let named = |remedy| Some((remedy, named_change(verdict.cause, remedy)?));
         let (remedy, change) = verdict.remedies.iter().find_map(named)?;
@@ -47,16 +47,15 @@ impl RemedyTrial {
         Some(Self { change, expected, at_most, allowed, outcome })
     }
 
-    /// Returns the bound in this scenario: the lower of the promised one and what the scenario
-    /// allows.
+    /// Returns the bound in this scenario: the lower of the promised rate and the allowed rate.
     pub fn bound(&self) -> Option<Rate> {
         let at_most = self.at_most?;
         Some(self.allowed.map_or(at_most, |allowed| allowed.min(at_most)))
     }
 }
 
-/// Returns the rate of the data over the least time that a device takes to read it. The last of
-/// the data may stay in its buffer. Nothing where the device reads at once.
+/// Returns the rate of the data over the shortest time in which a device can read it; `None` for a
+/// device that reads at once. The last of the data may stay in the buffer.
 fn fastest_reading(device: &Habits, bytes: Bytes) -> Option<Rate> {
     let buffer = device.window.most();
     let read = |chunk| Bytes::new(bytes.get().saturating_sub((buffer + chunk).get()));
@@ -66,7 +65,7 @@ fn fastest_reading(device: &Habits, bytes: Bytes) -> Option<Rate> {
     };
     let stalled = device.stalls.map_or(Span::ZERO, |stalls| match stalls.every {
         StallEvery::Bytes(every) => {
-            // A read may go beyond the data after which it stalls, by a buffer at the most.
+            // A read may exceed the stall's interval by a buffer at the most.
             let count = read(Bytes::ZERO).get() / (every + buffer).get().max(1);
             (stalls.lasting.typical - stalls.lasting.spread).scaled(count as f64)
         }
@@ -76,7 +75,7 @@ fn fastest_reading(device: &Habits, bytes: Bytes) -> Option<Rate> {
     (least > Span::ZERO).then(|| bytes.per(least))
 }
 
-/// Names the change of a remedy; nothing where the remedy names none.
+/// Returns the change of a remedy; `None` if the remedy names none.
 fn named_change(cause: Cause, remedy: &Remedy) -> Option<String> {
     remedy.what_if.clone().or_else(|| match (cause, remedy.side) {
         (Cause::PathQueue, Side::Path) => Some("twice the line".to_owned()),
@@ -85,7 +84,7 @@ fn named_change(cause: Cause, remedy: &Remedy) -> Option<String> {
     })
 }
 
-/// Makes the change of a remedy in a row and its sender; nothing where these have no such setting.
+/// Applies the change of a remedy to a row and its sender; `None` if these have no such setting.
 fn make(cause: Cause, remedy: &Remedy, row: &mut Row, sender: &mut SenderSettings) -> Option<()> {
     if let Some(text) = &remedy.what_if {
         return what_if::changes(text).ok()?.make(row, sender);

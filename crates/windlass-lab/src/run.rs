@@ -1,10 +1,10 @@
-//! Runs a transfer in virtual time.
+//! Transfers in virtual time.
 
 use crate::what_if;
 use windlass_base::{Bytes, Named, Rate, Span};
 use windlass_sim::{
-    CapturePoint, Direction, Ending, Hop, PacketEvent, Segment, Sender, SenderSettings, Setting,
-    Stream, Until, World,
+    CapturePoint, Direction, Ending, Hop, PacketEvent, RunLimits, Segment, Sender, SenderSettings,
+    Setting, Stream, World,
 };
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep};
@@ -12,48 +12,47 @@ use windlass_trace::{Analyzer, Keep};
 use super::keep::{Keeper, SenderCapture};
 use super::scenario::Row;
 
-/// How a transfer ended.
+/// End of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum TransferEnd {
     /// All data was acknowledged.
     Finished,
-    /// The device reset the connection before.
+    /// The device reset the connection before the end of the data.
     Reset,
-    /// Nothing came back for too long.
+    /// The peer did not answer for too long.
     GaveUp,
-    /// It was not over after a day of virtual time, or would never have been.
+    /// The transfer took longer than a day of virtual time, or would never have ended.
     Unfinished,
 }
 
-/// What came of a transfer.
+/// Result of a transfer.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// End of the transfer.
     pub ended: TransferEnd,
-    /// The data that was acknowledged; of an LPR job that did not finish, with
-    /// LPR's own lines.
+    /// Acknowledged data. An unfinished LPR job includes LPR's own lines.
     pub bytes: Bytes,
-    /// From the SYN to the last acknowledgment and answer.
+    /// Time from the SYN to the last acknowledgment and answer.
     pub time: Span,
-    /// The one over the other.
+    /// Rate: the data over the time.
     pub rate: Rate,
-    /// The segments of both hosts.
+    /// Number of segments of both hosts.
     pub segments: u64,
-    /// What `windlass explain` says of it; `None` where no data was sent.
+    /// Report of `windlass explain`; `None` if no data was sent.
     pub report: Option<ConnectionReport>,
 }
 
-/// What passes the sender.
-struct Watch<'a> {
+/// Observer of the packets at the sender.
+struct SenderObserver<'a> {
     analyzer: Analyzer,
     capture: SenderCapture,
-    /// The port of the device, and the one that the simulation has for it.
+    /// Port of the device, and its port in the simulation.
     ports: (u16, u16),
     keeper: Option<&'a mut Keeper>,
 }
 
-impl Watch<'_> {
-    /// The segment with the port of the profile.
+impl SenderObserver<'_> {
+    /// Returns the segment with the port of the profile.
     fn with_port(&self, segment: &Segment, direction: Direction) -> Segment {
         let mut segment = segment.clone();
         match direction {
@@ -64,7 +63,7 @@ impl Watch<'_> {
     }
 
     fn sees(&mut self, event: PacketEvent<'_>) {
-        // The network card drops what is damaged, before a capture sees it.
+        // The network card drops damaged packets before a capture sees them.
         if event.damaged {
             return;
         }
@@ -84,12 +83,12 @@ impl Watch<'_> {
     }
 }
 
-/// Runs a transfer, seen at the sender. The same seed gives the same outcome.
+/// Runs a transfer, observed at the sender. The same seed gives the same result.
 pub fn run(row: &Row, seed: u64, keeper: Option<&mut Keeper>) -> Outcome {
     run_with(row, row.sender_settings(row.bytes), seed, keeper)
 }
 
-/// Runs the transfer of a row by another sender.
+/// Runs the transfer of a row with another sender.
 pub fn run_with(
     row: &Row,
     sender: SenderSettings,
@@ -106,13 +105,13 @@ pub fn run_with(
         super::Method::Raw => 9_100,
         super::Method::Lpr => 515,
     };
-    let mut watch = Watch {
+    let mut watch = SenderObserver {
         analyzer: Analyzer::new(Keep::Largest(1)),
         capture: SenderCapture::new(),
         ports: (row.port, simulated),
         keeper,
     };
-    world.run(Until::OVER, &mut |event: PacketEvent<'_>| watch.sees(event));
+    world.run(RunLimits::OVER, &mut |event: PacketEvent<'_>| watch.sees(event));
     let (connections, _) = watch.analyzer.finish();
     let report = connections
         .first()

@@ -1,5 +1,5 @@
-//! Scenarios: which senders send what to which devices, as a TOML file.
-//! `docs/profiles.md` describes the format.
+//! Scenarios: senders, their data and their devices, as a TOML file. `docs/profiles.md` describes
+//! the format.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,22 +9,22 @@ use toml::Spanned;
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_sim::{LinkSettings, SenderSettings, written};
 
-use super::file::{self, Kind, ReadText, Size, Source, Wrong};
+use super::file::{self, FileError, FileKind, ReadText, Size, Source};
 use super::profile::Profile;
 use super::sender::{Method, SenderText};
 
 /// A scenario.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub id: String,
-    /// Its title.
+    /// Title of the scenario.
     pub title: String,
-    /// What it shows.
+    /// Purpose of the scenario.
     pub shows: String,
-    /// Where its figures come from.
+    /// Source of its figures.
     pub source: Option<String>,
-    /// What decides all that is left to chance.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// The transfers.
     pub rows: Vec<Row>,
@@ -35,44 +35,44 @@ pub struct Scenario {
 pub struct Row {
     /// The device.
     pub profile: Profile,
-    /// What tells it from another transfer to the same device.
+    /// Difference from another transfer to the same device.
     pub setting: Option<String>,
-    /// How the data is wrapped.
+    /// Protocol around the data.
     pub method: Method,
-    /// The port that it goes to.
+    /// Destination port.
     pub port: u16,
-    /// The data.
+    /// Amount of data.
     pub bytes: Bytes,
-    /// What the scenario says of its sender, and what the row does.
+    /// The sender's settings of the scenario, and those of the row.
     sender: [SenderText; 2],
     /// The link, alike in both directions.
     pub link: LinkSettings,
-    /// What a document says of it.
-    pub documented: Documented,
+    /// Figures from a document.
+    pub documented: DocumentedFigures,
 }
 
-/// What a document says of a transfer.
+/// Figures of a transfer from a document.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Documented {
-    /// Its rate.
+pub struct DocumentedFigures {
+    /// Rate of the transfer.
     #[serde(deserialize_with = "written::maybe")]
     pub rate: Option<Rate>,
-    /// The time that it took.
+    /// Time of the transfer.
     #[serde(deserialize_with = "written::maybe")]
     pub time: Option<Span>,
     /// The device's ACK latency.
     #[serde(deserialize_with = "written::maybe")]
     pub ack_latency: Option<Span>,
-    /// What the device cost, as the document writes it.
+    /// Price of the device, as in the document.
     pub price: Option<String>,
-    /// What to know of these figures.
+    /// Note on these figures.
     pub note: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct File {
+struct ScenarioFile {
     title: String,
     shows: String,
     source: Option<String>,
@@ -96,16 +96,16 @@ struct RowText {
     sender: SenderText,
     link: Option<LinkSettings>,
     #[serde(default)]
-    documented: Documented,
+    documented: DocumentedFigures,
 }
 
 impl Scenario {
-    /// The scenario of this name, or in this file.
+    /// Returns the scenario of this name, or in this file.
     ///
     /// # Errors
-    /// Fails where there is none, or it says what cannot be.
+    /// Fails if there is no such scenario, or if it has an invalid value.
     pub fn named(name: &str, read: ReadText<'_>) -> Result<Self, Failure> {
-        let (id, source) = Source::named(Kind::SCENARIO, name, read)?;
+        let (id, source) = Source::named(FileKind::SCENARIO, name, read)?;
         // Profiles may be named beside a file.
         let path = file::is_path(name).then(|| Path::new(name));
         Self::read(&id, &source, path, read)
@@ -117,12 +117,12 @@ impl Scenario {
         path: Option<&Path>,
         read_text: ReadText<'_>,
     ) -> Result<Self, Failure> {
-        // A profile that is wrong has a message of its own.
+        // An invalid profile has its own message.
         let mut of_profile = None;
-        let read = source.read(|file: File| {
+        let read = source.read(|file: ScenarioFile| {
             if file.rows.is_empty() {
-                let why = "missing rows: a scenario has one [[row]] at least".to_owned();
-                return Err(Wrong { at: None, why });
+                let why = "missing rows: a scenario has at least one [[row]]".to_owned();
+                return Err(FileError { at: None, why });
             }
             let mut rows = Vec::with_capacity(file.rows.len());
             let mut names = BTreeSet::new();
@@ -130,8 +130,8 @@ impl Scenario {
                 let read = Row::read(row, &file, path, read_text, &mut of_profile)?;
                 if !names.insert(read.file_name()) {
                     let why =
-                        "another row has the same device and method: tell them apart by `setting`";
-                    return Err(Wrong::new(row.get_ref().device.span(), why));
+                        "another row has the same device and method: give each its own `setting`";
+                    return Err(FileError::new(row.get_ref().device.span(), why));
                 }
                 rows.push(read);
             }
@@ -151,26 +151,26 @@ impl Scenario {
 impl Row {
     fn read(
         row: &Spanned<RowText>,
-        file: &File,
+        file: &ScenarioFile,
         path: Option<&Path>,
         read_text: ReadText<'_>,
         of_profile: &mut Option<Failure>,
-    ) -> Result<Self, Wrong> {
+    ) -> Result<Self, FileError> {
         let row = row.get_ref();
         let name = row.device.get_ref();
         let profile = match Profile::find(name, path, read_text) {
             Some(Ok(profile)) => profile,
             Some(Err(failure)) => {
                 *of_profile = Some(failure);
-                return Err(Wrong::new(row.device.span(), "its profile is wrong"));
+                return Err(FileError::new(row.device.span(), "its profile is wrong"));
             }
             None => {
-                let known = Kind::PROFILE.names();
+                let known = FileKind::PROFILE.names();
                 let why = format!(
                     "there is no profile `{name}`; a device is one of {known}, or the \
                      path of a profile: ./{name}.toml"
                 );
-                return Err(Wrong::new(row.device.span(), why));
+                return Err(FileError::new(row.device.span(), why));
             }
         };
         let method = *row.method.get_ref();
@@ -180,8 +180,8 @@ impl Row {
         };
         let Some(port) = port else {
             let services = profile.services().join(" and ");
-            let why = format!("{} serves {services} only", profile.full_name());
-            return Err(Wrong::new(row.method.span(), why));
+            let why = format!("{} serves only {services}", profile.full_name());
+            return Err(FileError::new(row.method.span(), why));
         };
         let link = row.link.or(file.link).unwrap_or_default();
         Ok(Self {
@@ -196,14 +196,13 @@ impl Row {
         })
     }
 
-    /// What its sender is set to, for so many bytes.
+    /// Returns the settings of the row's sender for `bytes` bytes.
     pub fn sender_settings(&self, bytes: Bytes) -> SenderSettings {
         SenderText::settings(&self.sender, self.method, bytes)
     }
 
-    /// What its capture is called: `<device>-<method>.pcap`, with the setting
-    /// where there is one. A device that is called after its method does not
-    /// get it twice.
+    /// Returns the name of the row's capture: `<device>-<method>.pcap`, with the setting if there
+    /// is one. A device whose name ends with the method does not get it twice.
     pub fn file_name(&self) -> String {
         let mut name = self.profile.id.clone();
         let method = format!("-{}", self.method.id());

@@ -1,25 +1,25 @@
-//! Senders in scenarios: which TCP, and what it is set to.
+//! Senders in scenarios: the kind of TCP, and its settings.
 
 use serde::Deserialize;
 use windlass_base::{Bytes, Named};
 use windlass_sim::SenderSettings;
-use windlass_sim::sender::{self, Announced, Congestion, Leave};
+use windlass_sim::sender::{self, AnnouncedSize, Congestion, LeavePolicy};
 
 use super::file::{Size, Time};
 
-/// How data gets to a device.
+/// Protocol by which a device gets its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Nothing but the data, as to port 9100.
+    /// The data alone, as to port 9100.
     Raw,
     /// A job by LPR (RFC 1179).
     Lpr,
 }
 
-/// Which TCP sends.
+/// Kind of the sending TCP.
 #[derive(Clone, Copy, Debug, Deserialize)]
-enum Kind {
+enum SenderKind {
     #[serde(rename = "linux")]
     Linux,
     #[serde(rename = "linux-2.2")]
@@ -28,11 +28,11 @@ enum Kind {
     Bsd42,
 }
 
-/// A sender; what is left out is as its kind has it.
+/// A sender in a file. An omitted setting has the value of the sender's kind.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct SenderText {
-    kind: Option<Kind>,
+    kind: Option<SenderKind>,
     send_buffer: Option<Size>,
     mss: Option<u16>,
     initial_window: Option<Size>,
@@ -42,30 +42,32 @@ pub(super) struct SenderText {
     timestamps: Option<bool>,
     least_timeout: Option<Time>,
     size_probing: Option<u16>,
-    /// The time that the program takes to go on after an answer.
+    /// Time that the program needs to continue after an answer.
     think: Option<Time>,
-    leave: Option<Leave>,
+    leave: Option<LeavePolicy>,
 }
 
 impl SenderText {
-    /// What these say, of which the latter counts where two say the same; and where they say
-    /// nothing, what their kind has.
+    /// Combines the settings of several texts. A later text overrides an earlier one; their kind
+    /// gives the rest.
     pub(super) fn settings(texts: &[Self], method: Method, bytes: Bytes) -> SenderSettings {
         let kind = texts.iter().rev().find_map(|text| text.kind);
-        let mut settings = match kind.unwrap_or(Kind::Linux) {
-            Kind::Linux => SenderSettings::new(bytes),
-            Kind::Linux22 => SenderSettings::linux_2_2(bytes),
-            Kind::Bsd42 => SenderSettings::bsd_4_2(bytes),
+        let mut settings = match kind.unwrap_or(SenderKind::Linux) {
+            SenderKind::Linux => SenderSettings::new(bytes),
+            SenderKind::Linux22 => SenderSettings::linux_2_2(bytes),
+            SenderKind::Bsd42 => SenderSettings::bsd_4_2(bytes),
         };
         settings.method = match method {
             Method::Raw => sender::Method::Raw,
-            // As the document's program has it, and most.
-            Method::Lpr => sender::Method::Lpr { data_first: true, announced: Announced::Exactly },
+            // The data file goes first, as with the document's program.
+            Method::Lpr => {
+                sender::Method::Lpr { data_first: true, announced: AnnouncedSize::Exactly }
+            }
         };
         texts.iter().fold(settings, |settings, text| text.over(settings))
     }
 
-    /// These settings, and where they say nothing, those of `base`.
+    /// Returns these settings over `base`: those of `base` fill the gaps.
     fn over(self, base: SenderSettings) -> SenderSettings {
         SenderSettings {
             send_buffer: self.send_buffer.map(|size| size.0).or(base.send_buffer),

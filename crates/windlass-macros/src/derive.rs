@@ -1,11 +1,11 @@
-//! What is derived of a type, field by field or value by value.
+//! Code derived for a type, field by field or value by value.
 
 use heck::ToKebabCase as _;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Data, DeriveInput, Error, Ident, Result};
 
-/// `windlass_base::Named`: `id()`, `ALL`, and the name as it reads and in records.
+/// Derives `windlass_base::Named`: `id()`, `ALL`, and the name in text and in records.
 pub(crate) fn named(item: &DeriveInput) -> Result<TokenStream> {
     let Data::Enum(body) = &item.data else {
         return Err(Error::new_spanned(item, "the values of an enum have names"));
@@ -17,7 +17,7 @@ pub(crate) fn named(item: &DeriveInput) -> Result<TokenStream> {
     Ok(quote! {
         #[automatically_derived]
         impl #name {
-            /// Each of them, in the order in which they are listed.
+            /// All values, in the order in which they are listed.
             pub const ALL: [Self; #count] = [#(Self::#values),*];
 
             /// The stable name that reports and JSON use.
@@ -42,7 +42,7 @@ pub(crate) fn named(item: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// `windlass_base::AsText`: in records as it reads.
+/// Derives `windlass_base::AsText`: a value is its displayed text in records.
 pub(crate) fn as_text(item: &DeriveInput) -> TokenStream {
     let name = &item.ident;
     quote! {
@@ -55,14 +55,15 @@ pub(crate) fn as_text(item: &DeriveInput) -> TokenStream {
     }
 }
 
-/// `windlass_trace`'s `Packed`, of a structure: each field behind the other.
+/// Derives `windlass_trace`'s `Packed` of a structure, one field behind the other.
 pub(crate) fn packed(item: &DeriveInput) -> Result<TokenStream> {
     let fields = fields(item)?;
     let pack = quote!(#(Packed::pack(&self.#fields, to);)*);
     Ok(packing(item, &pack, &quote!(Self { #(#fields: Packed::unpack(from)),* })))
 }
 
-/// The same where most fields are what they were at first: which of them are not, and those.
+/// Derives `Packed` of a structure with mostly default values: a set of bits says which fields
+/// differ, and those fields follow.
 pub(crate) fn packed_sparsely(item: &DeriveInput) -> Result<TokenStream> {
     let fields = fields(item)?;
     if !(1..=64).contains(&fields.len()) {

@@ -1,12 +1,12 @@
 //! The macros of windlass.
 //!
-//! `sentence!`, which `windlass_base` re-exports, is words with figures in them, written
-//! as `format!` is, that stay apart until they are printed.
+//! `sentence!`, which `windlass_base` re-exports, takes words with figures in them, written as for
+//! `format!`. Words and figures stay apart until they are printed.
 //!
-//! `sentence!("{host} takes {window} at a time.")` is the words and the window, and not
-//! a text of both: who prints it chooses how a window reads, and never breaks a line
-//! between a number and its unit. A width or a precision has no place in it, as how a
-//! number reads is said by its type.
+//! `sentence!("{host} takes {window} at a time.")` keeps the words apart from the window. The code
+//! that prints the sentence chooses the form of a window, and never breaks a line between a number
+//! and its unit. Braces take no width and no precision: the type of a number says how the number is
+//! written.
 
 mod derive;
 
@@ -19,23 +19,23 @@ use syn::{DeriveInput, Error, Expr, Ident, LitStr, Token, parse_macro_input};
 
 /// A sentence in pieces: `sentence!("{} of {whole}", part, whole = Bytes::new(9))`.
 ///
-/// What stands in braces is in scope by that name, or a field of that (`{disk.name}`), named
-/// behind the template, or the next of the values behind it. All of them implement
+/// Braces hold the name of a value in scope, or a field of one (`{disk.name}`), or a name given
+/// behind the template, or nothing: then the next of the values behind it. All values implement
 /// `windlass_base::Say`.
 #[proc_macro]
 pub fn sentence(input: TokenStream) -> TokenStream {
     code(parse_macro_input!(input as Template).pieces())
 }
 
-/// Names the values of an enum: `id()` is what each is called in reports and JSON (as
-/// `ack-latency` for `AckLatency`), `ALL` lists them, and they read and serialise as their
+/// Names the values of an enum: `id()` is the name of a value in reports and JSON (`ack-latency`
+/// for `AckLatency`), and `ALL` lists the values. Values are displayed and serialised as their
 /// names.
 #[proc_macro_derive(Named)]
 pub fn named(item: TokenStream) -> TokenStream {
     code(derive::named(&parse_macro_input!(item as DeriveInput)))
 }
 
-/// Serialises what displays: as the text that it reads as.
+/// Serialises a type as the text that it displays.
 #[proc_macro_derive(AsText)]
 pub fn as_text(item: TokenStream) -> TokenStream {
     derive::as_text(&parse_macro_input!(item as DeriveInput)).into()
@@ -47,7 +47,7 @@ pub fn packed(item: TokenStream) -> TokenStream {
     code(derive::packed(&parse_macro_input!(item as DeriveInput)))
 }
 
-/// Packs a structure of which most fields are what they were at first, 64 of them at most.
+/// Packs a structure of at most 64 fields, most of which have their default values.
 #[proc_macro_derive(PackedSparsely)]
 pub fn packed_sparsely(item: TokenStream) -> TokenStream {
     code(derive::packed_sparsely(&parse_macro_input!(item as DeriveInput)))
@@ -57,13 +57,13 @@ fn code(made: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
     made.unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// The words of a sentence, and what stands in their braces.
+/// The words of a sentence, and the contents of their braces.
 struct Template {
     text: LitStr,
     values: Punctuated<Value, Token![,]>,
 }
 
-/// A value behind the template, and its name where it has one.
+/// A value behind the template, and its name if it has one.
 struct Value {
     name: Option<Ident>,
     value: Expr,
@@ -91,7 +91,7 @@ impl Parse for Value {
 }
 
 impl Template {
-    /// The code of a sentence to which its words and values are said in turn.
+    /// Returns the code of a sentence that says its words and values in turn.
     fn pieces(self) -> syn::Result<proc_macro2::TokenStream> {
         let wrong = |why: &str| Error::new(self.text.span(), why);
         let (named, rest): (Vec<_>, Vec<_>) =

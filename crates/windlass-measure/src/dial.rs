@@ -11,12 +11,12 @@ use windlass_print::DialError;
 /// The ports from which a client of LPR sends (RFC 1179, section 3.1).
 const RESERVED: std::ops::RangeInclusive<u16> = 721..=731;
 
-/// Makes them, to the first address that takes one.
+/// Connects to the first address that accepts a connection.
 #[derive(Debug)]
 pub(crate) struct Dialer {
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) options: Options,
-    /// True if they come from a port of LPR's.
+    /// True if connections come from a reserved LPR port.
     pub(crate) reserved: bool,
 }
 
@@ -41,11 +41,11 @@ impl Dialer {
     }
 }
 
-/// Returns whether another connection has the port.
+/// Returns whether another connection uses the port.
 fn is_taken(error: &Error) -> bool {
     match error {
         Error::Option { source, .. } => source.kind() == io::ErrorKind::AddrInUse,
-        // There is a connection from it to that address already.
+        // A connection from this port to that address exists already.
         Error::Connect { source, .. } => source.kind() == io::ErrorKind::AddrNotAvailable,
         _ => false,
     }

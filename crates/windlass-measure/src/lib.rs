@@ -1,10 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`job`] sends one print job and tells what held it back; [`load`] loads a spooler
-//! with thousands, and tells what was at its limit. Each takes a plan and has an
-//! attendant, who is told how far it is, and gives a report that serialises
-//! itself. [`serve`] is the far end of transfers, and watches the machine during
-//! each.
+//! [`job`] sends one print job and reports its limit. [`load`] loads a spooler with thousands, and
+//! reports the spooler's limit. Each takes a plan and an attendant that receives its progress, and
+//! returns a report that serialises itself. [`serve`] is the far end of transfers, and observes the
+//! machine during each.
 #![cfg(target_os = "linux")]
 
 mod dial;

@@ -1,4 +1,4 @@
-//! A server of transfers, and what this machine does during each test.
+//! A server of transfers, and the load of this machine during each test.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,47 +13,47 @@ use serde::Serialize;
 use windlass_base::{Failure, Schema, Span};
 use windlass_drive::Error;
 use windlass_drive::server::{Event, Server, Settings, TestNow};
-use windlass_host::{Meanwhile, Running};
+use windlass_host::{CurrentRun, RunContext};
 
-/// How often it is looked whether the server has ended.
+/// Interval between two checks for the end of the server.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Begins to watch this machine, where that is asked for.
-pub type Watch = dyn Fn() -> Result<Running, Failure> + Send + Sync;
+/// Function that begins to observe this machine.
+pub type MachineWatch = dyn Fn() -> Result<CurrentRun, Failure> + Send + Sync;
 
-/// An event, with what this machine did.
+/// An event, with the observation of this machine.
 #[derive(Debug, Serialize)]
 pub struct ServeReport {
-    /// The shape of the JSON.
+    /// Schema of the JSON.
     pub schema: Schema,
     /// The event.
     #[serde(flatten)]
     pub event: Event,
-    /// Of one that ends a test, when that was, and what this machine did.
+    /// For the end of a test: its time, and the observation of this machine.
     #[serde(flatten)]
     pub test: Option<Test>,
 }
 
-/// A test that is over.
+/// A finished test.
 #[derive(Debug, Serialize)]
 pub struct Test {
-    /// The time when it was, and what the machine did.
+    /// Time of the test, and the observation of the machine.
     #[serde(flatten)]
-    pub meanwhile: Meanwhile,
-    /// The reason why it was not watched, where it was to be.
+    pub meanwhile: RunContext,
+    /// Reason why the machine was not observed, if that was requested.
     pub unwatched: Option<String>,
 }
 
 impl ServeReport {
-    /// The shape of the JSON, described by `schemas/serve.schema.json`.
+    /// Schema of the JSON, described by `schemas/serve.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.serve", version: 2 };
 
-    /// Of an event alone.
+    /// Makes the report of an event alone.
     pub const fn new(event: Event) -> Self {
         Self { schema: Self::SCHEMA, event, test: None }
     }
 
-    /// The reason why a test did not end as it should; nothing where it did, or this is no
+    /// Returns the reason why a test did not end normally; nothing if it did, or the event is no
     /// end of a test.
     pub fn failure(&self) -> Option<String> {
         let Event::Ends { failure, near, .. } = &self.event else { return None };
@@ -62,67 +62,66 @@ impl ServeReport {
     }
 }
 
-/// A server at a moment.
+/// State of a server at one moment.
 #[derive(Clone, Debug)]
-pub struct ServeLook {
-    /// For how long it has served.
+pub struct ServerSnapshot {
+    /// Time since the server began.
     pub at: Span,
-    /// The tests that run, by their numbers.
+    /// Running tests, by their numbers.
     pub tests: Vec<TestNow>,
 }
 
-/// Who is told how a server does.
+/// Observer of a server.
 pub trait Attendant {
-    /// An event. A break ends the server.
+    /// Receives an event. A break ends the server.
     fn hears(&mut self, report: ServeReport) -> ControlFlow<()>;
 
-    /// How often it wants to look at the tests that run; nothing where it does not.
+    /// Returns the interval between two snapshots of the running tests; nothing for none.
     fn every(&self) -> Option<Span> {
         None
     }
 
-    /// A look.
-    fn sees(&mut self, _look: ServeLook) {}
+    /// Receives a snapshot.
+    fn sees(&mut self, _look: ServerSnapshot) {}
 }
 
-/// A server that listens, and tells of its events one after the other.
+/// A listening server that reports its events one after the other.
 #[derive(Debug)]
-pub struct Serving {
+pub struct ReportingServer {
     /// The server itself.
     pub server: Server,
     told: Receiver<ServeReport>,
     is_over: Arc<AtomicBool>,
 }
 
-impl Serving {
-    /// Listens on an address; for one test, or for all that come. Each test is
-    /// watched as `watch` begins to.
+impl ReportingServer {
+    /// Listens on an address, for one test or for all. `watch` begins the observation of each test.
     ///
     /// # Errors
-    /// Fails where the port is taken or not allowed.
+    /// Fails if the port is taken or not allowed.
     pub fn bind(
         on: SocketAddr,
         settings: Settings,
         once: bool,
-        watch: Box<Watch>,
+        watch: Box<MachineWatch>,
     ) -> Result<Self, Error> {
         let (sender, told) = channel();
         let is_over = Arc::<AtomicBool>::default();
         let over = Arc::clone(&is_over);
         let tests = Mutex::new(HashMap::new());
-        // In the thread of the test, so that nothing of it goes unwatched.
+        // This runs in the thread of the test, so that the whole test is observed.
         let tell = move |event| {
             let running = || tests.lock().unwrap_or_else(PoisonError::into_inner);
             let test = match &event {
                 Event::Begins { test, .. } => {
                     let begun = match watch() {
                         Ok(run) => (run, None),
-                        Err(failure) => (Running::begin(None), Some(failure.to_string())),
+                        Err(failure) => (CurrentRun::begin(None), Some(failure.to_string())),
                     };
                     running().insert(*test, begun);
                     None
                 }
-                // Others may begin and end meanwhile.
+                // Other tests may begin and end meanwhile.
                 Event::Ends { test, .. } => running().remove(test),
                 _ => None,
             };
@@ -130,18 +129,18 @@ impl Serving {
             if matches!(event, Event::Ends { .. }) {
                 over.fetch_or(once, Ordering::Relaxed);
             }
-            // Who heard them has gone where this fails.
+            // If this fails, the receiver has gone.
             let _ = sender.send(ServeReport { test, ..ServeReport::new(event) });
         };
         let server = Server::bind(on, settings, Box::new(tell))?;
         Ok(Self { server, told, is_over })
     }
 
-    /// Serves until `stop` is set, or `attendant` breaks it off. That hears of each
-    /// event, in the thread that calls.
+    /// Serves until `stop` is set, or `attendant` breaks. The calling thread passes each event to
+    /// `attendant`.
     ///
     /// # Errors
-    /// Fails where nothing can be accepted any more.
+    /// Fails if no connection can be accepted any more.
     pub fn run(&self, stop: &AtomicBool, attendant: &mut dyn Attendant) -> Result<(), Error> {
         let Self { server, told, is_over } = self;
         let is_broken = AtomicBool::new(false);
@@ -155,7 +154,8 @@ impl Serving {
                     && began.elapsed() >= *due
                 {
                     let at = began.elapsed();
-                    attendant.sees(ServeLook { at: Span::from_duration(at), tests: server.now() });
+                    attendant
+                        .sees(ServerSnapshot { at: Span::from_duration(at), tests: server.now() });
                     *due = (*due + every).max(at);
                 }
                 match told.recv_timeout(POLL_INTERVAL) {

@@ -1,4 +1,4 @@
-//! What the loops share that put simulated machines behind real interfaces.
+//! Shared parts of the loops that run simulated machines behind real interfaces.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -9,68 +9,68 @@ use std::time::{Duration, Instant};
 
 use windlass_base::{Span, Timestamp};
 
-/// The shortest time between two looks: they must not be what the loop does.
+/// Shortest interval of snapshots, so that they cost the loop little.
 const SHORTEST: Span = Span::from_millis(10);
 
-/// The time of such a loop, from when it began.
+/// The clock of such a loop, from its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(Instant);
 
 impl Clock {
-    /// One that begins now.
+    /// Starts a clock.
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// The time.
+    /// Returns the time.
     pub(crate) fn now(&self) -> Timestamp {
         let since = i64::try_from(self.0.elapsed().as_nanos());
         Timestamp::from_nanos(since.unwrap_or(i64::MAX))
     }
 
-    /// The instant at which it is so late.
+    /// Returns the instant of a time of this clock.
     pub(crate) fn instant(&self, time: Timestamp) -> Instant {
         let far = time.since(Timestamp::ZERO).as_nanos().max(0).unsigned_abs();
         self.0 + Duration::from_nanos(far)
     }
 }
 
-/// Looks at such a loop, which it sends to whoever attends it.
+/// Sender of snapshots of such a loop to its attendant.
 ///
-/// Where nobody takes them they are dropped: each has all counts from the beginning, and the
-/// loop waits for nobody.
+/// Snapshots that nobody takes are dropped. Each one has all counts since the start, and the loop
+/// never waits.
 #[derive(Debug)]
-pub(crate) struct Looks<L> {
+pub(crate) struct SnapshotSender<L> {
     every: Span,
     next: Timestamp,
     to: SyncSender<L>,
 }
 
-impl<L> Looks<L> {
-    /// Looks at this interval, and where they come.
+impl<L> SnapshotSender<L> {
+    /// Returns a sender of snapshots at this interval, and their receiver.
     pub(crate) fn every(every: Span) -> (Self, Receiver<L>) {
         let (to, from) = sync_channel(1);
         let every = every.max(SHORTEST);
         (Self { every, next: Timestamp::ZERO + every, to }, from)
     }
 
-    /// When the next is due.
+    /// Returns the time at which the next snapshot is due.
     pub(crate) const fn due(&self) -> Timestamp {
         self.next
     }
 
-    /// Sends one, where it is due.
+    /// Sends a snapshot if one is due.
     pub(crate) fn look(&mut self, now: Timestamp, look: impl FnOnce() -> L) {
         if now < self.next {
             return;
         }
-        // One that comes late is not followed by those that it passed.
+        // A late snapshot replaces the missed ones.
         self.next = (self.next + self.every).max(now);
         let _ = self.to.try_send(look());
     }
 }
 
-/// Such a loop in a thread of its own.
+/// A loop in a thread of its own.
 #[derive(Debug)]
 pub(crate) struct Worker<T> {
     thread: JoinHandle<io::Result<T>>,
@@ -78,10 +78,10 @@ pub(crate) struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Starts a loop. It ends by itself, or when [`is_stopped`] of what it gets.
+    /// Starts a loop. It ends by itself, or when [`is_stopped`] is true for its socket.
     ///
     /// # Errors
-    /// Where there is no thread to be had.
+    /// Fails if no thread can be created.
     pub(crate) fn start(
         name: &str,
         work: impl FnOnce(UnixStream) -> io::Result<T> + Send + 'static,
@@ -92,33 +92,33 @@ impl<T: Send + 'static> Worker<T> {
         Ok(Self { thread, stop })
     }
 
-    /// Whether it has ended by itself, which it does only where something fails.
+    /// Returns whether the loop has ended by itself, which it does only after a failure.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.is_finished()
     }
 
-    /// Ends it, and gives what came of it.
+    /// Stops the loop, and returns its result.
     ///
     /// # Errors
-    /// What ended it before.
+    /// Fails if the loop failed before.
     pub(crate) fn stop(mut self) -> io::Result<T> {
-        // Where the thread has ended nobody reads this, and that is fine.
+        // A thread that has ended does not read this, which is fine.
         let _ = self.stop.write_all(b"x");
         self.thread.join().unwrap_or_else(|_| Err(io::Error::other("its thread broke off")))
     }
 }
 
-/// It can be read from when the loop has ended.
+/// Becomes readable when the loop has ended.
 impl<T> AsFd for Worker<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stop.as_fd()
     }
 }
 
-/// Whether the other end of `stop`, which does not block, asks to end.
+/// Returns whether the other end of `stop`, a non-blocking socket, asks to stop.
 ///
 /// # Errors
-/// Where it cannot be read.
+/// Fails if the socket cannot be read.
 pub(crate) fn is_stopped(mut stop: &UnixStream) -> io::Result<bool> {
     match stop.read(&mut [0]) {
         Ok(_) => Ok(true),

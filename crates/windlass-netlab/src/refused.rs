@@ -1,12 +1,12 @@
-//! What to do where the system refuses a namespace.
+//! Advice for a system that refuses a namespace.
 
 use std::fs;
 
 use windlass_base::Failure;
-use windlass_sys::namespace::{NamespaceStep, Refused};
+use windlass_sys::namespace::{NamespaceStep, Refusal};
 
-/// The error for a link that cannot be made.
-pub(crate) fn failure(refused: Refused) -> Failure {
+/// Returns the error for a network that cannot be made.
+pub(crate) fn failure(refused: Refusal) -> Failure {
     let advice = advice(&refused, &|path| fs::read_to_string(path).ok());
     let failure = Failure::new("cannot make a private network", refused);
     match advice {
@@ -15,9 +15,8 @@ pub(crate) fn failure(refused: Refused) -> Failure {
     }
 }
 
-/// What helps, by the step and by the switches with which systems forbid user
-/// namespaces.
-fn advice(refused: &Refused, read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+/// Returns the advice, by the failed step and by the switches that forbid user namespaces.
+fn advice(refused: &Refusal, read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let is = |path: &str, value: &str| read(path).is_some_and(|text| text.trim() == value);
     match refused.step {
         NamespaceStep::UserNamespace | NamespaceStep::MapIds | NamespaceStep::NetNamespace => Some(
@@ -28,7 +27,7 @@ fn advice(refused: &Refused, read: &dyn Fn(&str) -> Option<String>) -> Option<St
                 "Run it as root, or allow user namespaces: sysctl \
                  kernel.apparmor_restrict_unprivileged_userns=0"
             } else if is("/proc/sys/user/max_user_namespaces", "0") {
-                "Run it as root, or allow user namespaces: sysctl user.max_user_namespaces=10000"
+                "Run windlass as root, or allow user namespaces: sysctl user.max_user_namespaces=10000"
             } else {
                 "Run it as root. In a container, start that with --cap-add SYS_ADMIN and \
                  --security-opt seccomp=unconfined."
@@ -58,7 +57,7 @@ mod tests {
     #[test]
     fn the_switch_that_forbids_is_named() {
         let refused =
-            |step, errno: i32| Refused { step, error: io::Error::from_raw_os_error(errno) };
+            |step, errno: i32| Refusal { step, error: io::Error::from_raw_os_error(errno) };
         let told = |switch: &'static str, value: &'static str| {
             let read = move |path: &str| (path.ends_with(switch)).then(|| format!("{value}\n"));
             advice(&refused(NamespaceStep::NetNamespace, 1), &read).unwrap()

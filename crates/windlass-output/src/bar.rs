@@ -1,19 +1,19 @@
-//! A bar: what a stretch of time was spent on, one letter for each part.
+//! Bar that shows how a span of time was spent, with one letter for each cause.
 
 use super::{Style, Text, figures};
 
-/// A letter with its colour and its meaning.
+/// Letter with its colour and its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// The letter in the bar: it tells the marks apart without colour.
+    /// Letter in the bar: it distinguishes the marks without colour.
     pub letter: char,
-    /// The colour of the letter.
+    /// Colour of the letter.
     pub style: Style,
-    /// What the legend calls it.
+    /// Name in the legend.
     pub name: String,
 }
 
-/// Stretches of time in their order, each with its mark.
+/// Parts of a span of time in their order, each with its mark.
 ///
 /// ```text
 /// [SSSWWWWWWWWWWWWWWWWLLWWWWWWW000000]
@@ -22,28 +22,26 @@ pub struct Mark {
 #[derive(Clone, Debug, Default)]
 pub struct Bar {
     parts: Vec<(Mark, f64)>,
-    /// The shares of the legend, where they are known better than the parts
-    /// tell.
+    /// Shares of the legend, if they are known more exactly than the parts show.
     shares: Vec<(Mark, f64)>,
 }
 
 impl Bar {
-    /// A bar of parts in their order, each with its length in any one unit.
-    /// Parts without length are left out.
+    /// Creates a bar of parts in their order, each with its length in any common unit. Parts
+    /// without length are left out.
     pub fn new(parts: impl IntoIterator<Item = (Mark, f64)>) -> Self {
         let parts = parts.into_iter().filter(|(_, length)| *length > 0.0 && length.is_finite());
         Self { parts: parts.collect(), shares: Vec::new() }
     }
 
-    /// The same bar with these shares in its legend: a timeline may be coarser
-    /// than the shares of the whole.
+    /// Replaces the shares in the legend: a timeline may be coarser than the shares of the whole.
     #[must_use]
     pub fn with_shares(mut self, shares: impl IntoIterator<Item = (Mark, f64)>) -> Self {
         self.shares = shares.into_iter().collect();
         self
     }
 
-    /// The bar and its legend on a page of `width` columns.
+    /// Returns the bar and its legend for a page of `width` columns.
     pub fn lines(&self, width: usize) -> Vec<Text> {
         if self.parts.is_empty() {
             return Vec::new();
@@ -53,10 +51,10 @@ impl Bar {
         lines
     }
 
-    /// One letter per cell: the mark that holds most of the cell's time.
+    /// Returns one letter per cell: the mark with most of the cell's time.
     fn cells(&self, cells: usize) -> Text {
         let total: f64 = self.parts.iter().map(|(_, length)| length).sum();
-        // The first part that reaches into the present cell, and where it begins.
+        // First part that reaches into the current cell, and the start of that part.
         let (mut first, mut begin) = (0, 0.0);
         let marks = (0..cells).map(|cell| {
             let edge = |cell: usize| total * cell as f64 / cells as f64;
@@ -73,8 +71,8 @@ impl Bar {
         runs.fold(Text::from("["), |bar, run| bar.with(run[0].style, letters(run))).and("]")
     }
 
-    /// The mark with most of the time between `from` and `to`; `first` begins
-    /// at `begin` and is the first part that reaches in.
+    /// Returns the mark with most of the time between `from` and `to`. `first` is the first part
+    /// that reaches into this time, and starts at `begin`.
     fn most(&self, first: usize, begin: f64, from: f64, to: f64) -> &Mark {
         let mut sums: Vec<(&Mark, f64)> = Vec::new();
         let mut at = begin;
@@ -89,7 +87,7 @@ impl Bar {
         most.map_or(&self.parts[first].0, |(mark, _)| mark)
     }
 
-    /// Each mark once, the longest first.
+    /// Returns the legend, with each mark once, the longest first.
     fn legend(&self, width: usize) -> Vec<Text> {
         let mut sums: Vec<(&Mark, f64)> = Vec::new();
         for (mark, length) in if self.shares.is_empty() { &self.parts } else { &self.shares } {
@@ -113,7 +111,7 @@ impl Bar {
     }
 }
 
-/// Adds a length to that of its mark.
+/// Adds a length to the sum of its mark.
 fn add<'a>(sums: &mut Vec<(&'a Mark, f64)>, mark: &'a Mark, length: f64) {
     match sums.iter_mut().find(|(known, _)| *known == mark) {
         Some((_, sum)) => *sum += length,

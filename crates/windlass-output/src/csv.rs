@@ -1,6 +1,6 @@
 //! Tables of comma-separated values (RFC 4180).
 
-/// A field: in quotes where it has to be.
+/// Returns a field, in quotes if necessary.
 pub fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -1,59 +1,59 @@
-//! Figures as text that a line never breaks in.
+//! Figures as text without line breaks.
 
 use serde::Serialize;
 use windlass_base::figures::{
-    Count, Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole, fixed,
+    Count, Difference, ExactSpan, FineShare, ItemCount, PerSecond, Share, Size, WholeNumber, fixed,
 };
 use windlass_base::{Bytes, Rate, Span, whole_part};
 
 use super::Text;
 
-/// A count, with thousands separated: `1,122,765`.
+/// Returns a count, with thousands separated: `1,122,765`.
 pub fn count(count: u64) -> String {
     Count(count).to_string()
 }
 
-/// A size as people set it: `4 MiB`.
+/// Returns a size as people set it: `4 MiB`.
 pub fn size(bytes: Bytes) -> Text {
     Size(bytes).into()
 }
 
-/// A count with its noun: `2 packets`.
+/// Returns a count with its noun: `2 packets`.
 pub fn counted(number: u64, noun: &str) -> Text {
-    Counted(number, noun).into()
+    ItemCount(number, noun).into()
 }
 
-/// How many there are in a second: `12,288 packets/s`.
+/// Returns a number per second: `12,288 packets/s`.
 pub fn per_second(rate: f64, noun: &str) -> Text {
     PerSecond(rate, noun).into()
 }
 
-/// A number without its fraction: `12,288`.
+/// Returns a number without its fraction: `12,288`.
 pub fn whole(value: f64) -> Text {
-    Whole(value).into()
+    WholeNumber(value).into()
 }
 
-/// A share of a whole: `81 %`.
+/// Returns a share of a whole: `81 %`.
 pub fn percent(share: f64) -> Text {
     Share(share).into()
 }
 
-/// A small share to three figures: `0.00012 %`.
+/// Returns a small share with up to three significant digits: `0.00012 %`.
 pub fn fine_percent(share: f64) -> Text {
     FineShare(share).into()
 }
 
-/// How far something lies above or below something else: `+3.3 %`.
+/// Returns a relative difference: `+3.3 %`.
 pub fn difference(share: f64) -> Text {
     Difference(share).into()
 }
 
-/// A rate in bytes and in bits: `24.8 kB/s = 198.4 kbit/s`.
+/// Returns a rate in bytes and in bits: `24.8 kB/s = 198.4 kbit/s`.
 pub fn both(rate: Rate) -> Text {
     Text::from(rate).and(" = ").and(rate.in_bits())
 }
 
-/// A value in a unit as reasons have it: `s`, `B`, `B/s`, or none.
+/// Returns a value with the unit that reasons use: `s`, `B`, `B/s`, or none.
 pub fn plain(value: f64, unit: Option<&str>) -> Text {
     match unit {
         Some("s") => Span::from_seconds(value).into(),
@@ -64,12 +64,12 @@ pub fn plain(value: f64, unit: Option<&str>) -> Text {
     }
 }
 
-/// A span to its last nanosecond: `117.695 ms`.
+/// Returns a span to its last nanosecond: `117.695 ms`.
 pub fn exact(span: Span) -> Text {
-    Exact(span).into()
+    ExactSpan(span).into()
 }
 
-/// The word that records have for one of several things.
+/// Returns the word that records use for a variant.
 pub fn word(one: &impl Serialize) -> String {
     let value = serde_json::to_value(one).unwrap_or_default();
     value.as_str().map(ToOwned::to_owned).unwrap_or_default()

@@ -1,8 +1,7 @@
 #![doc = include_str!("../README.md")]
 //!
-//! No command formats its own numbers: bytes, rates and spans become [`Text`]
-//! by themselves, and [`figures`] has the rest. See
-//! `docs/decisions/0002-one-record-one-printer.md`.
+//! No command formats its own numbers: bytes, rates and spans convert to [`Text`], and [`figures`]
+//! has the rest. See `docs/decisions/0002-one-record-one-printer.md`.
 
 mod bar;
 pub mod csv;
@@ -27,12 +26,10 @@ pub use progress::{Progress, Steps};
 pub use table::{Column, Table};
 pub use text::{Style, Text};
 
-/// What a command found: data that prints as JSON by itself, and as text by
-/// [`Record::text`].
+/// Result of a command: prints as JSON through `serde`, and as text through [`Record::text`].
 ///
-/// The JSON is the data as `serde` writes it. Its first field is a
-/// [`windlass_base::Schema`], and `schemas/` holds the JSON Schema that a test
-/// checks it against.
+/// The first field of the JSON is a [`windlass_base::Schema`]. `schemas/` holds the JSON Schema
+/// that a test checks the JSON against.
 pub trait Record: serde::Serialize {
     /// Writes the record for people.
     fn text(&self, page: &mut Page);

@@ -1,10 +1,10 @@
-//! One letter and colour for each limit, the same in every report.
+//! Letter and colour of each limit, the same in every report.
 
 use windlass_base::Limit;
 
 use super::{Mark, Style};
 
-/// The mark of a limit in a bar.
+/// Returns the mark of a limit in a bar.
 pub fn mark(limit: Limit) -> Mark {
     let (letter, style) = match limit {
         Limit::ReceiverWindow => ('W', Style::Hue(0)),

@@ -1,4 +1,4 @@
-//! Where records go: standard output, as text or as JSON.
+//! Output of records: standard output, as text or as JSON.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -6,18 +6,18 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::rc::Rc;
 
 use serde_json::value::to_raw_value;
-use windlass_runs::Kept;
+use windlass_runs::RunRecord;
 use windlass_runs::shapes::is_measurement;
 
 use super::{Page, Record, pager};
 
-/// What stands for an open file: a descriptor of Unix, a handle of Windows.
+/// Open file: a descriptor on Unix, a handle on Windows.
 #[cfg(unix)]
-use std::os::fd::AsFd as Opened;
+use std::os::fd::AsFd as FileHandle;
 #[cfg(windows)]
-use std::os::windows::io::AsHandle as Opened;
+use std::os::windows::io::AsHandle as FileHandle;
 
-/// How a record is printed.
+/// Formats of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Text for people.
@@ -39,8 +39,8 @@ pub enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// Whether to use colour on a stream. What the user asks for here and now
-    /// wins over the environment (<https://no-color.org>).
+    /// Returns whether to use colour on a stream. The user's choice has priority over the
+    /// environment (<https://no-color.org>).
     pub fn resolve(self, terminal: bool) -> bool {
         let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         match self {
@@ -54,55 +54,54 @@ impl ColorChoice {
     }
 }
 
-/// The printer: takes records, writes text or JSON.
+/// Printer of records, as text or JSON.
 ///
-/// JSON is one object over several lines, indented by two spaces, for a command
-/// that gives one record ([`Output::print`]); and one object per line for a
-/// command that gives many ([`Output::print_line`]).
+/// The JSON of a command with one record ([`Output::print`]) is one object, indented by two spaces.
+/// A command with many records ([`Output::print_line`]) prints one object per line.
 pub struct Output {
     sink: Box<dyn Write>,
     format: Format,
     width: usize,
-    /// The lines of the terminal, where it is one.
+    /// Number of lines of the terminal, if the output is one.
     height: Option<usize>,
     color: bool,
     choice: ColorChoice,
     kept: Option<Rc<RefCell<Records>>>,
 }
 
-/// Records that are kept beside what is printed.
+/// Records that are stored in addition to printing them.
 #[derive(Debug, Default)]
 struct Records {
-    all: Vec<Kept>,
+    all: Vec<RunRecord>,
     bytes: usize,
 }
 
 impl Output {
-    /// So many bytes of records are kept of a command, which may go on for days.
+    /// Maximum bytes of records that are stored for a command, which may run for days.
     const MAX_KEPT: usize = 1 << 26;
 
-    /// The width of a page that does not go to a terminal.
+    /// Width of a page that does not go to a terminal.
     const PLAIN_WIDTH: usize = 80;
 
-    /// A printer to standard output, fitted to the terminal where it is one.
+    /// Returns a printer to standard output, fitted to the terminal if there is one.
     pub fn stdout(format: Format, choice: ColorChoice) -> Self {
         Self::terminal(io::stdout(), format, choice)
     }
 
-    /// The same to standard error, for a command whose standard output is
-    /// another program's.
+    /// Returns a printer to standard error, for a command whose standard output belongs to another
+    /// program.
     pub fn on_stderr(&self) -> Self {
         Self { kept: self.kept.clone(), ..Self::terminal(io::stderr(), self.format, self.choice) }
     }
 
-    /// Returns one to standard output, beside this one.
+    /// Returns another printer to standard output.
     pub fn on_stdout(&self) -> Self {
         Self { kept: self.kept.clone(), ..Self::terminal(io::stdout(), self.format, self.choice) }
     }
 
     fn terminal<S>(stream: S, format: Format, choice: ColorChoice) -> Self
     where
-        S: Write + IsTerminal + Opened + 'static,
+        S: Write + IsTerminal + FileHandle + 'static,
     {
         let size = terminal_size::terminal_size_of(&stream);
         let width = size.map_or(Self::PLAIN_WIDTH, |(width, _)| usize::from(width.0));
@@ -112,14 +111,14 @@ impl Output {
         Self { choice, height, ..Self::new(sink, format, width, color) }
     }
 
-    /// The same to a file.
+    /// Returns a printer to a file.
     pub fn on(&self, file: File) -> Self {
         let color = self.choice.resolve(false);
         let sink = Box::new(BufWriter::new(file));
         Self { choice: self.choice, ..Self::new(sink, self.format, Self::PLAIN_WIDTH, color) }
     }
 
-    /// A printer to `sink`.
+    /// Returns a printer to `sink`.
     pub fn new(sink: Box<dyn Write>, format: Format, width: usize, color: bool) -> Self {
         Self { sink, format, width, height: None, color, choice: ColorChoice::Auto, kept: None }
     }
@@ -129,28 +128,28 @@ impl Output {
         self.choice
     }
 
-    /// How records are printed.
+    /// Returns the format of records.
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// Keeps the records from here on, beside what is printed.
+    /// Stores the records from here on, in addition to printing them.
     pub fn keep_records(&mut self) {
         self.kept = Some(Rc::default());
     }
 
-    /// The records that were kept.
-    pub fn take_records(&mut self) -> Vec<Kept> {
+    /// Takes the stored records.
+    pub fn take_records(&mut self) -> Vec<RunRecord> {
         self.kept.take().map(|kept| kept.take().all).unwrap_or_default()
     }
 
-    /// Whether a record is to have its intervals: it prints as JSON, or is kept.
+    /// Returns whether a record needs its intervals: for JSON, or to be stored.
     pub fn wants_intervals(&self) -> bool {
         self.format == Format::Json || self.kept.is_some()
     }
 
-    /// Keeps a record, where any are and it is one of a measurement. What is printed by
-    /// [`Output::print`] is kept by that.
+    /// Stores a record of a measurement, if records are stored. [`Output::print`] calls this method
+    /// itself.
     pub fn keep<R: Record>(&self, record: &R) {
         let Some(mut kept) = self.kept.as_ref().map(|kept| kept.borrow_mut()) else { return };
         if kept.bytes > Self::MAX_KEPT {
@@ -164,12 +163,12 @@ impl Output {
         record.text(&mut page);
         let text = page.finish();
         kept.bytes += json.get().len() + text.len();
-        kept.all.push(Kept { record: json, text });
+        kept.all.push(RunRecord { record: json, text });
     }
 
-    /// Prints the one record of a command.
+    /// Prints the only record of a command.
     pub fn print<R: Record>(&mut self, record: &R) -> io::Result<()> {
-        // Before it is printed: nothing is lost with a pipe that nobody reads.
+        // Store the record first: a pipe without a reader then loses nothing.
         self.keep(record);
         match self.format {
             Format::Text => self.page(|page| record.text(page))?,
@@ -181,7 +180,8 @@ impl Output {
         self.flush()
     }
 
-    /// Prints the one record of a command, by a pager where its text is longer than the terminal.
+    /// Prints the only record of a command, through a pager if its text is longer than the
+    /// terminal.
     pub fn print_paged<R: Record>(&mut self, record: &R) -> io::Result<()> {
         let Some((height, pager)) = self.height.zip(pager::named()) else {
             return self.print(record);
@@ -192,7 +192,7 @@ impl Output {
         self.keep(record);
         let text = self.rendered(record)?;
         let lines = text.iter().filter(|byte| **byte == b'\n').count();
-        // The shell's prompt takes one.
+        // The shell's prompt needs one line.
         if lines >= height && pager::show(&pager, &text).is_ok() {
             return Ok(());
         }
@@ -201,8 +201,8 @@ impl Output {
 
     /// Prints one record of many: a line of JSON, or its text.
     ///
-    /// The text goes on where the last record's ended. Nothing is flushed, for
-    /// speed: a command that follows a live file calls [`Output::flush`].
+    /// The text continues after that of the previous record. For speed, nothing is flushed: a
+    /// command that follows a live file calls [`Output::flush`].
     pub fn print_line<R: Record>(&mut self, record: &R) -> io::Result<()> {
         match self.format {
             Format::Text => self.page(|page| record.text(page)),
@@ -213,7 +213,7 @@ impl Output {
         }
     }
 
-    /// A record as [`Output::print_line`] prints it, for who writes it in another way.
+    /// Returns a record as [`Output::print_line`] prints it, for callers that write it themselves.
     pub fn rendered<R: Record>(&self, record: &R) -> io::Result<Vec<u8>> {
         Ok(match self.format {
             Format::Text => {
@@ -229,31 +229,30 @@ impl Output {
         })
     }
 
-    /// How records are rendered here: what [`Output::new`] takes beside a sink, for a
-    /// printer of another thread.
+    /// Returns the rendering of records: the arguments of [`Output::new`] except the sink, for a
+    /// printer in another thread.
     pub const fn to_render(&self) -> (Format, usize, bool) {
         (self.format, self.width, self.color)
     }
 
-    /// The same for a file.
+    /// Returns the rendering of records for a file.
     pub fn to_render_plain(&self) -> (Format, usize, bool) {
         (self.format, Self::PLAIN_WIDTH, self.choice.resolve(false))
     }
 
-    /// Prints lines that are no record, such as those on the way to one, and sends
-    /// them out.
+    /// Prints lines that are no record, such as progress, and flushes them.
     pub fn say(&mut self, text: impl FnOnce(&mut Page)) -> io::Result<()> {
         self.page(text)?;
         self.flush()
     }
 
-    /// Prints bytes as they are: a man page, a completion script.
+    /// Prints bytes unchanged, such as a man page or a completion script.
     pub fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.sink.write_all(bytes)?;
         self.flush()
     }
 
-    /// Sends out what is buffered.
+    /// Flushes the buffered output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
     }
@@ -286,9 +285,9 @@ mod tests {
     }
 
     #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Shared {
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -298,7 +297,7 @@ mod tests {
     }
 
     fn printed(format: Format, color: bool, lines: bool) -> String {
-        let sink = Shared::default();
+        let sink = SharedBuffer::default();
         let mut output = Output::new(Box::new(sink.clone()), format, 80, color);
         let answer = Answer { rate: 24_801.0 };
         if lines { output.print_line(&answer) } else { output.print(&answer) }.unwrap();

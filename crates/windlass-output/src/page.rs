@@ -1,43 +1,42 @@
-//! A page of text: headings, rows, paragraphs, tables and bars, aligned and
-//! wrapped.
+//! Page of text: headings, rows, paragraphs, tables and bars, aligned and wrapped.
 
 use crate::html::markup::{IN_LINE, marked, rows_markup, table_markup};
 use crate::{Bar, Style, Table, Text};
 
 /// Text for people, built from the top down.
 ///
-/// Everything is written at once, so a page may be as long as it likes; only
-/// [`Rows`] and [`Table`] hold their lines until they know their widths.
+/// Text is written at once, so a page may have any length. Only [`Rows`] and [`Table`] hold their
+/// lines until they know their widths.
 #[derive(Debug)]
 pub struct Page {
     out: String,
     width: usize,
     indent: usize,
     color: bool,
-    /// Whether it is HTML.
+    /// True for HTML.
     markup: bool,
 }
 
 impl Page {
-    /// The widest page: longer lines are hard to read.
+    /// Maximum width of a page: longer lines are hard to read.
     pub const WIDEST: usize = 100;
-    /// The narrowest page that still wraps.
+    /// Minimum width of a page that still wraps.
     const NARROWEST: usize = 40;
-    /// The columns that [`Page::indented`] moves in by.
+    /// Number of columns of one indent ([`Page::indented`]).
     const STEP: usize = 2;
 
-    /// An empty page. `width` is kept between 40 and [`Page::WIDEST`].
+    /// Creates an empty page. `width` is limited to 40 through [`Page::WIDEST`].
     pub fn new(width: usize, color: bool) -> Self {
         let width = width.clamp(Self::NARROWEST, Self::WIDEST);
         Self { out: String::new(), width, indent: 0, color, markup: false }
     }
 
-    /// An empty page of HTML, without what stands around it. There a browser wraps and aligns.
+    /// Creates an empty part of an HTML page, which a browser wraps and aligns.
     pub fn html() -> Self {
         Self { markup: true, ..Self::new(Self::WIDEST, false) }
     }
 
-    /// Writes an element, where the page is HTML.
+    /// Writes an element and returns true, if the page is HTML.
     fn element(&mut self, name: &str, text: &Text) -> bool {
         if self.markup {
             self.out.push_str(&format!("<{name}>{}</{name}>\n", marked(text, IN_LINE)));
@@ -45,12 +44,12 @@ impl Page {
         self.markup
     }
 
-    /// The columns left for text at the present indent.
+    /// Returns the columns left for text at the current indent.
     pub const fn width(&self) -> usize {
         self.width.saturating_sub(self.indent)
     }
 
-    /// One line, not wrapped.
+    /// Writes one line without wrapping.
     pub fn line(&mut self, text: impl Into<Text>) {
         let text = text.into();
         if self.element("p", &text) {
@@ -65,14 +64,14 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// An empty line, but never two and never the first.
+    /// Writes an empty line, but never two and never the first.
     pub fn gap(&mut self) {
         if !self.markup && !self.out.is_empty() && !self.out.ends_with("\n\n") {
             self.out.push('\n');
         }
     }
 
-    /// A line that opens a part of the page, after a gap.
+    /// Writes the heading of a part, after a gap.
     pub fn heading(&mut self, text: impl Into<Text>) {
         let text = text.into();
         if self.element("h3", &text) {
@@ -84,7 +83,7 @@ impl Page {
         }
     }
 
-    /// Sentences, wrapped at the page's width.
+    /// Writes sentences, wrapped at the page's width.
     pub fn paragraph(&mut self, text: impl Into<Text>) {
         let text = text.into();
         if self.element("p", &text) {
@@ -95,7 +94,7 @@ impl Page {
         }
     }
 
-    /// Sentences behind a mark such as `-` or `1.`, wrapped to hang behind it.
+    /// Writes sentences behind a mark such as `-` or `1.`, with a hanging indent.
     pub fn item(&mut self, mark: impl Into<Text>, text: impl Into<Text>) {
         let mark = mark.into();
         if self.markup {
@@ -106,7 +105,7 @@ impl Page {
         self.hanging(&mark, hang, &text.into());
     }
 
-    /// Names and values in two aligned columns; long values hang.
+    /// Writes names and values in two aligned columns, with a hanging indent for long values.
     pub fn rows(&mut self, rows: &Rows) {
         if self.markup {
             self.out.push_str(&rows_markup(rows.iter(), IN_LINE));
@@ -118,7 +117,7 @@ impl Page {
         }
     }
 
-    /// A table, shrunk to the page's width where its columns allow.
+    /// Writes a table, shrunk to the page's width if its columns allow it.
     pub fn table(&mut self, table: &Table) {
         if self.markup {
             self.out.push_str(&table_markup(table));
@@ -129,7 +128,7 @@ impl Page {
         }
     }
 
-    /// A bar of marks with its legend.
+    /// Writes a bar of marks with its legend.
     pub fn bar(&mut self, bar: &Bar) {
         for line in bar.lines(self.width()) {
             self.line(line);
@@ -143,13 +142,13 @@ impl Page {
         self.indent -= Self::STEP;
     }
 
-    /// The page as the terminal takes it, or as HTML.
+    /// Returns the page for the terminal, or as HTML.
     pub fn finish(self) -> String {
         self.out
     }
 
     fn hanging(&mut self, first: &Text, hang: usize, text: &Text) {
-        // A value keeps a third of the page at least, however long its name is.
+        // A value keeps at least a third of the page, however long its name is.
         let columns = self.width().saturating_sub(hang).max(self.width() / 3);
         let pad = " ".repeat(hang.saturating_sub(first.width()));
         for (place, line) in text.wrap(columns).into_iter().enumerate() {
@@ -170,31 +169,32 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// No rows yet.
+    /// Creates an empty list of rows.
     pub const fn new() -> Self {
         Self { rows: Vec::new() }
     }
 
-    /// These rows and one more.
+    /// Returns these rows with one more.
     #[must_use]
     pub fn row(mut self, name: impl Into<Text>, value: impl Into<Text>) -> Self {
         self.push(name, value);
         self
     }
 
-    /// Adds a row for each value, of which the first has the name.
+    /// Adds a row for each value; only the first has the name.
     pub fn list(&mut self, name: &str, values: impl IntoIterator<Item = impl Into<Text>>) {
         for (place, value) in values.into_iter().enumerate() {
             self.push(if place == 0 { name } else { "" }, value);
         }
     }
 
-    /// Adds other rows behind these.
+    /// Appends other rows.
     pub fn append(&mut self, more: &Self) {
         self.rows.extend_from_slice(&more.rows);
     }
 
-    /// The rows, as names and values; a name is empty where the value goes with the one before.
+    /// Returns the rows as names and values; a name is empty if the value belongs to the previous
+    /// one.
     pub fn iter(&self) -> impl Iterator<Item = (&Text, &Text)> {
         self.rows.iter().map(|(name, value)| (name, value))
     }

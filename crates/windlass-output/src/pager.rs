@@ -1,18 +1,18 @@
-//! The program that shows text which is longer than the terminal, as git chooses it.
+//! Program that shows text longer than the terminal, chosen as git does.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-/// The pager where the environment names none.
+/// Pager if the environment names none.
 const USUAL: &str = "less";
 
-/// Options of `less` where the environment sets none, as git has them: leave where one screen
-/// suffices, keep colours, and leave the text on the screen.
+/// Default options of `less`, as git sets them: leave if one screen suffices, keep colours, and
+/// leave the text on the screen.
 const OPTIONS: (&str, &str) = ("LESS", "FRX");
 
-/// Returns the pager that the environment names: a command of the shell. Nothing where it asks for
-/// none.
+/// Returns the pager that the environment names, a shell command; `None` if the environment asks
+/// for none.
 pub(crate) fn named() -> Option<OsString> {
     let named = std::env::var_os("PAGER").unwrap_or_else(|| USUAL.into());
     (!named.is_empty() && named != "cat").then_some(named)
@@ -21,7 +21,7 @@ pub(crate) fn named() -> Option<OsString> {
 /// Shows text by a pager, and returns when the reader leaves it.
 ///
 /// # Errors
-/// Fails where the pager cannot be started; the text is then still to be shown.
+/// Returns an error if the pager cannot be started; the text must then be shown in another way.
 pub(crate) fn show(pager: &OsString, text: &[u8]) -> io::Result<()> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(pager).stdin(Stdio::piped());
@@ -30,11 +30,11 @@ pub(crate) fn show(pager: &OsString, text: &[u8]) -> io::Result<()> {
     }
     let mut child = command.spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        // A reader who leaves early closes it.
+        // A reader who leaves early closes the pipe.
         let _ = input.write_all(text);
     }
     let status = child.wait()?;
-    // The shell's own word for a command that is not there.
+    // The shell's exit code for a missing command.
     if status.code() == Some(127) { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
 }
 

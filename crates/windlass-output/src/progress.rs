@@ -1,30 +1,30 @@
-//! A line on a terminal that says how far something is.
+//! Progress line on a terminal.
 
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use windlass_base::Span;
 
-/// A line on standard error that changes, where that is a terminal. It goes when
-/// this does.
+/// Line of progress on standard error, if that is a terminal. The line is removed when this value
+/// is dropped.
 #[derive(Debug)]
 pub struct Progress {
     is_on: bool,
-    /// When the line may change next.
+    /// Time of the next change.
     due: Instant,
     every: Duration,
     is_there: bool,
 }
 
 impl Progress {
-    /// One that comes `first` from now at the earliest, so that what is over by
-    /// then needs none, and changes no more often than each `every`.
+    /// Creates a line that appears after `first` at the earliest, so that short work shows none.
+    /// The line changes at most once in each `every`.
     pub fn new(first: Duration, every: Duration) -> Self {
         let is_on = io::stderr().is_terminal();
         Self { is_on, due: Instant::now() + first, every, is_there: false }
     }
 
-    /// How far it is now. `line` is made where it is shown.
+    /// Shows the progress now. `line` is only called if it is shown.
     pub fn tell(&mut self, line: impl FnOnce() -> String) {
         if !self.is_on || Instant::now() < self.due {
             return;
@@ -34,7 +34,7 @@ impl Progress {
         write(&line());
     }
 
-    /// Takes the line away, for another one to be printed.
+    /// Removes the line, so that another one can be printed.
     pub fn clear(&mut self) {
         if std::mem::take(&mut self.is_there) {
             write("");
@@ -48,24 +48,24 @@ impl Drop for Progress {
     }
 }
 
-/// The same of steps that take about as long each.
+/// A progress line for steps of about equal length.
 #[derive(Debug)]
 pub struct Steps {
     line: Progress,
     began: Instant,
-    /// Those that are done.
+    /// Number of completed steps.
     pub done: u32,
 }
 
 impl Steps {
-    /// None is done; the line changes no more often than each `every`.
+    /// Creates the progress of a first step; the line changes at most once in each `every`.
     pub fn new(every: Duration) -> Self {
         let line = Progress::new(Duration::ZERO, every);
         Self { line, began: Instant::now(), done: 0 }
     }
 
-    /// The next of `left` begins, and what was before is done. `line` gets the time that
-    /// they take, by those that are done or else by a `guess`.
+    /// Begins the next of `left` steps, and completes the previous one. `line` gets the remaining
+    /// time, estimated from the completed steps or from `guess`.
     pub fn tell(
         &mut self,
         left: usize,
@@ -79,10 +79,33 @@ impl Steps {
     }
 }
 
-/// Writes over the line.
+/// Returns the part of a line that fits one row of the terminal: of a line over two rows, only the
+/// last row is erased.
+fn cut(line: &str, width: usize) -> &str {
+    line.char_indices().nth(width.saturating_sub(1)).map_or(line, |(end, _)| &line[..end])
+}
+
+/// Overwrites the line.
 fn write(line: &str) {
     let mut stderr = io::stderr().lock();
-    // Where standard error is closed there is nobody to tell.
+    let line = match terminal_size::terminal_size_of(&stderr) {
+        Some((width, _)) => cut(line, usize::from(width.0)),
+        None => line,
+    };
+    // If standard error is closed, there is no reader to inform.
     let _ = write!(stderr, "\r\x1b[K{line}");
     let _ = stderr.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_fits_the_terminal() {
+        assert_eq!(cut("12 of 38 µs", 40), "12 of 38 µs");
+        assert_eq!(cut("12 of 38 µs", 11), "12 of 38 µ");
+        assert_eq!(cut("12 of 38 µs", 1), "");
+        assert_eq!(cut("", 0), "");
+    }
 }

@@ -1,8 +1,8 @@
-//! Tables: columns that align, numbers to the right.
+//! Tables: aligned columns, numbers to the right.
 
 use super::{Style, Text};
 
-/// One column of a [`Table`].
+/// Column of a [`Table`].
 #[derive(Clone, Debug)]
 pub struct Column {
     name: Text,
@@ -12,26 +12,25 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of words.
+    /// Creates a column of words.
     pub fn left(name: impl Into<Text>) -> Self {
         Self { name: name.into(), right: false, flexible: false, least: 0 }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub fn right(name: impl Into<Text>) -> Self {
         Self { right: true, ..Self::left(name) }
     }
 
-    /// The column may be cut, as `print-server.exam…`, where the page is too
-    /// narrow.
+    /// Allows the column to be cut, as `print-server.exam…`, if the page is too narrow.
     #[must_use]
     pub const fn flexible(mut self) -> Self {
         self.flexible = true;
         self
     }
 
-    /// The column is at least so wide. A table that is printed row by row
-    /// ([`Table::head`], [`Table::line`]) has these widths only.
+    /// Sets the minimum width of the column. A table that is printed row by row ([`Table::head`],
+    /// [`Table::line`]) has only these widths.
     #[must_use]
     pub const fn least(mut self, width: usize) -> Self {
         self.least = width;
@@ -43,7 +42,7 @@ impl Column {
     }
 }
 
-/// What a column says of a row.
+/// Function that makes the cell of a row.
 type Cell<T> = fn(&T) -> Text;
 
 /// Rows of cells under named columns.
@@ -54,18 +53,18 @@ pub struct Table {
 }
 
 impl Table {
-    /// So many spaces stand between columns.
+    /// Number of spaces between columns.
     const GAP: usize = 2;
-    /// The narrowest that a flexible column is cut to.
+    /// Minimum width to which a flexible column is cut.
     const NARROWEST: usize = 8;
 
-    /// A table without rows.
+    /// Creates a table without rows.
     pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
-    /// A table without rows, by its line of names: `process… | pid: | time:`. Behind a name `:`
-    /// says that the column is one of numbers, as in Markdown, and `…` that it is flexible.
+    /// Creates a table without rows from its line of names: `process… | pid: | time:`. After a
+    /// name, `:` marks a column of numbers, as in Markdown, and `…` a flexible one.
     pub fn headed(names: &str) -> Self {
         Self::new(names.split('|').map(str::trim).map(|name| {
             match (name.strip_suffix(':'), name.strip_suffix('…')) {
@@ -76,8 +75,8 @@ impl Table {
         }))
     }
 
-    /// A table with a row for each of `rows`: a column stands beside what it says of
-    /// one.
+    /// Creates a table with a row for each of `rows`; each column comes with the function that
+    /// makes its cells.
     pub fn of<'a, T: 'a>(
         rows: impl IntoIterator<Item = &'a T>,
         columns: &[(Column, Cell<T>)],
@@ -89,45 +88,45 @@ impl Table {
         table
     }
 
-    /// Adds a row. Cells beyond the columns are left out, missing ones empty.
+    /// Adds a row. Extra cells are left out, missing ones are empty.
     pub fn push(&mut self, cells: impl IntoIterator<Item = Text>) {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Its columns and its rows, for who lays them out.
+    /// Returns the columns and the rows, for another layout.
     pub fn into_parts(self) -> (Vec<Column>, Vec<Vec<Text>>) {
         (self.columns, self.rows)
     }
 
-    /// The names of the columns, each with whether it is one of numbers.
+    /// Returns the names of the columns, each with whether it holds numbers.
     pub(super) fn columns(&self) -> impl Iterator<Item = (&Text, bool)> {
         self.columns.iter().map(|column| (&column.name, column.right))
     }
 
-    /// The rows, as cells.
+    /// Returns the rows, as cells.
     pub(super) fn rows(&self) -> &[Vec<Text>] {
         &self.rows
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     pub const fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The line of names alone, at the columns' least widths: to print a table
-    /// whose rows are not known yet.
+    /// Returns only the line of names, at the columns' minimum widths, to print a table whose rows
+    /// are not known yet.
     pub fn head(&self) -> Text {
         self.names(&self.least_widths())
     }
 
-    /// One row alone, at the columns' least widths. A cell that is wider pushes
-    /// the rest of its row.
+    /// Returns only one row, at the columns' minimum widths. A cell that is wider shifts the rest
+    /// of its row.
     pub fn line(&self, cells: &[Text]) -> Text {
         self.join(cells, &self.least_widths())
     }
 
-    /// The lines of the table on a page of `width` columns. Where no column has
-    /// a name there is no line of names.
+    /// Returns the lines of the table on a page of `width` columns. If no column has a name, there
+    /// is no line of names.
     pub fn lines(&self, width: usize) -> impl Iterator<Item = Text> + '_ {
         let widths = self.widths(width);
         let named = self.columns.iter().any(|column| !column.name.is_empty());
@@ -147,7 +146,7 @@ impl Table {
     fn join(&self, cells: &[Text], widths: &[usize]) -> Text {
         let empty = Text::new();
         let mut line = Text::new();
-        // Behind a cell of words, before the next one.
+        // After a cell of words, before the next cell.
         let mut space = 0;
         for (place, (column, &width)) in self.columns.iter().zip(widths).enumerate() {
             let mut cell = cells.get(place).unwrap_or(&empty);
@@ -180,7 +179,7 @@ impl Table {
         }
         let gaps = Self::GAP * widths.len().saturating_sub(1);
         let mut over = (widths.iter().sum::<usize>() + gaps).saturating_sub(page);
-        // The widest flexible column gives first.
+        // The widest flexible column shrinks first.
         while over > 0 {
             let widest = (0..widths.len())
                 .filter(|&place| self.columns[place].flexible && widths[place] > Self::NARROWEST)

@@ -1,37 +1,37 @@
-//! Styled text: what is said, and how it is meant.
+//! Styled text: words, and their meaning.
 
 use unicode_width::UnicodeWidthStr;
 use windlass_base::figures::{
-    Count, Counted, Difference, Exact, FineShare, PerSecond, Share, Size, Whole,
+    Count, Difference, ExactSpan, FineShare, ItemCount, PerSecond, Share, Size, WholeNumber,
 };
 use windlass_base::{BitRate, Bytes, Piece, Rate, Sentence, Span};
 
-/// How a piece of text is meant. A style vanishes without colour, so it may
-/// never be the only carrier of what is said.
+/// Meaning of a piece of text. A style is invisible without colour, so no message may depend on it
+/// alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// As the terminal writes.
+    /// Default colour of the terminal.
     #[default]
     Plain,
-    /// What the reader should see first.
+    /// Text that the reader should see first.
     Strong,
-    /// What the reader may skip.
+    /// Text that the reader may skip.
     Dim,
-    /// As it should be.
+    /// Good state.
     Good,
-    /// Worth a look.
+    /// State that deserves attention.
     Warn,
-    /// What costs the transfer its speed.
+    /// The limit of the transfer.
     Bad,
     /// One of the six colours of [`Style::HUES`], to tell neighbours apart.
     Hue(u8),
 }
 
 impl Style {
-    /// The number of hues; a higher one wraps around.
+    /// Number of hues; a higher index wraps around.
     pub const HUES: u8 = 6;
 
-    /// The terminal's codes that start the style, without escape and `m`.
+    /// Returns the terminal's codes that start the style, without escape and `m`.
     fn codes(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -52,7 +52,7 @@ impl Style {
     }
 }
 
-/// A line of text in pieces, each with its style.
+/// Line of text in pieces, each with its style.
 ///
 /// ```
 /// use windlass_output::Text;
@@ -67,62 +67,62 @@ pub struct Text {
 }
 
 impl Text {
-    /// Holds words together until the text is printed; then it is a space, so
-    /// that what is copied from a page can be searched for.
+    /// Character that holds words together until the text is printed. Then it becomes a space, so
+    /// that text copied from a page can be searched.
     const NO_BREAK: &str = "\u{a0}";
 
-    /// No text yet.
+    /// Creates an empty text.
     pub const fn new() -> Self {
         Self { pieces: Vec::new() }
     }
 
-    /// Text in one style.
+    /// Creates a text in one style.
     pub fn styled(style: Style, text: impl Into<Self>) -> Self {
         Self::new().with(style, text)
     }
 
-    /// Text that a line never breaks in, such as a number and its unit.
+    /// Creates a text without line breaks, such as a number and its unit.
     pub fn whole(text: &str) -> Self {
         text.replace(' ', Self::NO_BREAK).into()
     }
 
-    /// This text, then `more` in its own styles.
+    /// Appends `more` in its own styles.
     #[must_use]
     pub fn and(mut self, more: impl Into<Self>) -> Self {
         self.pieces.append(&mut more.into().pieces);
         self
     }
 
-    /// This text, then `more` in `style`.
+    /// Appends `more` in `style`.
     #[must_use]
     pub fn with(mut self, style: Style, more: impl Into<Self>) -> Self {
         self.pieces.extend(more.into().pieces.into_iter().map(|(_, piece)| (style, piece)));
         self
     }
 
-    /// This text, then `more` for the reader to see first.
+    /// Appends `more` for the reader to see first.
     #[must_use]
     pub fn strong(self, more: impl Into<Self>) -> Self {
         self.with(Style::Strong, more)
     }
 
-    /// This text, then `more` that the reader may skip.
+    /// Appends `more` that the reader may skip.
     #[must_use]
     pub fn dim(self, more: impl Into<Self>) -> Self {
         self.with(Style::Dim, more)
     }
 
-    /// What is known, or a dash.
+    /// Returns a known value, or a dash.
     pub fn known(value: Option<impl Into<Self>>) -> Self {
         value.map_or_else(|| Self::styled(Style::Dim, "-"), Into::into)
     }
 
-    /// A count that should be nothing, in `style` where it is more.
+    /// Returns a count that should be zero, in `style` if it is not.
     pub fn rare(count: u64, style: Style) -> Self {
         Self::styled(if count == 0 { Style::Plain } else { style }, count)
     }
 
-    /// The parts with `between` them.
+    /// Joins the parts with `between`.
     pub fn joined(parts: impl IntoIterator<Item = impl Into<Self>>, between: &str) -> Self {
         let mut text = Self::new();
         for (place, part) in parts.into_iter().enumerate() {
@@ -131,27 +131,27 @@ impl Text {
         text
     }
 
-    /// Its pieces with their styles. A space at which no line may break is U+00A0.
+    /// Returns the pieces with their styles. A space that holds words together is U+00A0.
     pub fn pieces(&self) -> impl Iterator<Item = (Style, &str)> {
         self.pieces.iter().map(|(style, piece)| (*style, piece.as_str()))
     }
 
-    /// The text without styles.
+    /// Returns the text without styles.
     pub fn plain(&self) -> String {
         self.render(false)
     }
 
-    /// Whether there is nothing to read.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.pieces.iter().all(|(_, piece)| piece.is_empty())
     }
 
-    /// The columns that the text takes on a terminal.
+    /// Returns the number of columns on a terminal.
     pub fn width(&self) -> usize {
         self.pieces.iter().map(|(_, piece)| columns(piece)).sum()
     }
 
-    /// Adds a copy of `more`, behind so many spaces.
+    /// Appends `spaces` spaces and a copy of `more`.
     pub(super) fn add(&mut self, spaces: usize, more: &Self) {
         if spaces > 0 {
             self.pieces.push((Style::Plain, " ".repeat(spaces)));
@@ -159,10 +159,10 @@ impl Text {
         self.pieces.extend_from_slice(&more.pieces);
     }
 
-    /// The text as the terminal takes it.
+    /// Returns the text for the terminal.
     pub fn render(&self, color: bool) -> String {
         let mut out = String::new();
-        // Neighbours of one style share its codes.
+        // Neighbouring pieces of one style share its codes.
         for pieces in self.pieces.chunk_by(|(style, _), (next, _)| style == next) {
             let style = pieces.first().map_or(Style::Plain, |(style, _)| *style);
             let is_seen = pieces.iter().any(|(_, piece)| !piece.is_empty());
@@ -178,7 +178,7 @@ impl Text {
         if out.contains(Self::NO_BREAK) { out.replace(Self::NO_BREAK, " ") } else { out }
     }
 
-    /// The text cut to `width` columns, the cut shown by `…`.
+    /// Cuts the text to `width` columns; `…` marks the cut.
     #[must_use]
     pub fn cut(self, width: usize) -> Self {
         if self.width() <= width {
@@ -187,7 +187,7 @@ impl Text {
         let mut left = width.saturating_sub(1);
         let mut cut = Self::new();
         for (style, mut piece) in self.pieces {
-            // What a letter takes may depend on the next one, as of a picture in colour.
+            // The width of a character may depend on the next one, as in a coloured emoji.
             let ends = piece.char_indices().map(|(at, letter)| at + letter.len_utf8());
             let fits = ends.take_while(|end| piece[..*end].width() <= left).last().unwrap_or(0);
             let whole = fits == piece.len();
@@ -201,10 +201,10 @@ impl Text {
         if width > 0 { cut.and("…") } else { cut }
     }
 
-    /// The text in lines of at most `width` columns, broken at spaces. A word
-    /// that is longer than a line keeps its own.
+    /// Breaks the text at spaces into lines of at most `width` columns. A longer word has a line of
+    /// its own.
     pub fn wrap(&self, width: usize) -> Vec<Self> {
-        // What fits stays as it is, with its own spaces.
+        // Text that fits keeps its own spaces.
         if self.width() <= width && !self.pieces.iter().any(|(_, piece)| piece.contains('\n')) {
             return vec![self.clone()];
         }
@@ -228,7 +228,7 @@ impl Text {
         lines
     }
 
-    /// Adds the space before `word`, in the style of both where they agree.
+    /// Appends the space before `word`, in the style of both sides if they agree.
     fn space_before(&mut self, word: &Self) {
         let next = word.pieces.first().map(|(style, _)| *style);
         match self.pieces.last_mut() {
@@ -237,8 +237,8 @@ impl Text {
         }
     }
 
-    /// The words between spaces. A word may span pieces: `2,920 B` in bold and
-    /// the comma after it stay together.
+    /// Returns the words between spaces. A word may span pieces: `2,920 B` in bold and the comma
+    /// after it stay together.
     fn words(&self) -> Vec<Self> {
         let mut words = Vec::new();
         let mut word = Self::new();
@@ -259,14 +259,14 @@ impl Text {
     }
 }
 
-/// The columns that a piece takes. Most are of letters that take one each.
+/// Returns the number of columns of a piece. Most pieces have only letters of one column each.
 fn columns(piece: &str) -> usize {
     let is_plain = piece.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     if is_plain { piece.len() } else { piece.width() }
 }
 
-/// Text from outside may hold control characters (a file's name, a comment in
-/// a capture). They are spelt out, so that no input can drive the terminal.
+/// Escapes control characters in text from outside, such as a file's name or a comment in a
+/// capture. So no input can control the terminal.
 impl From<String> for Text {
     fn from(text: String) -> Self {
         let tame = |letter: char| !letter.is_control() || letter == '\n';
@@ -294,7 +294,7 @@ impl From<&String> for Text {
     }
 }
 
-/// A sentence, in which no line breaks between a number and its unit.
+/// Converts a sentence, without line breaks between a number and its unit.
 impl From<&Sentence> for Text {
     fn from(sentence: &Sentence) -> Self {
         sentence.pieces().iter().fold(Self::new(), |text, piece| match piece {
@@ -304,7 +304,7 @@ impl From<&Sentence> for Text {
     }
 }
 
-/// A count, with thousands separated.
+/// Converts a count, with thousands separated.
 impl From<u64> for Text {
     fn from(count: u64) -> Self {
         Self::whole(&Count(count).to_string())
@@ -322,7 +322,16 @@ macro_rules! as_it_reads {
 }
 
 as_it_reads!(Bytes, Rate, BitRate, Span);
-as_it_reads!(Size, Counted<'_>, PerSecond<'_>, Whole, Share, FineShare, Difference, Exact);
+as_it_reads!(
+    Size,
+    ItemCount<'_>,
+    PerSecond<'_>,
+    WholeNumber,
+    Share,
+    FineShare,
+    Difference,
+    ExactSpan
+);
 
 #[cfg(test)]
 mod tests {
@@ -359,7 +368,7 @@ mod tests {
         assert_eq!(Text::from("printer.example").cut(8).plain(), "printer…");
         assert_eq!(Text::from("漢字漢字").cut(6).plain(), "漢字…");
         assert_eq!(Text::from("short").cut(8).plain(), "short");
-        // A candle takes one column, and two where it is to be a picture.
+        // A candle takes one column, and two as an emoji.
         assert_eq!(Text::from("ab\u{1f56f}\u{fe0f}cd").cut(4).width(), 4);
     }
 

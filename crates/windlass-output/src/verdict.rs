@@ -1,53 +1,52 @@
-//! A verdict for people: what holds, the law, the evidence, and what to change.
+//! Verdict for people: the limit, the law, the evidence, and what to change.
 
 use windlass_base::thresholds::ESTIMATE_ERROR;
 use windlass_base::verdict::{
     BoundSource, Caveat, CaveatId, Confidence, Evidence, Remedy, Unit, Verdict, is_telling,
 };
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, whole_part};
+use windlass_base::{Bytes, Cause, Limit, LimitReason, Rate, Span, whole_part};
 
 use super::{Page, Rows, Style, Text, figures};
 
-/// How many packets of one piece of evidence are named.
+/// Maximum number of packets that are named for one piece of evidence.
 const PACKETS: usize = 8;
 
-/// The columns of settings that carry out a remedy: one line of a page of 80, behind its name.
+/// Columns for the settings of a remedy: one line of a page of 80, after its name.
 const HOW_COLUMNS: usize = 66;
 
-/// The limit, and why: `receiver-window / ack-latency`.
+/// Returns the limit and its reason: `receiver-window / ack-latency`.
 pub fn cause(cause: Cause) -> String {
     limit_and_cause(cause.limit(), cause.because())
 }
 
-/// The same of the two by themselves.
-pub fn limit_and_cause(limit: Limit, because: Option<Because>) -> String {
+/// Returns a limit and a cause as text.
+pub fn limit_and_cause(limit: Limit, because: Option<LimitReason>) -> String {
     match because {
         Some(because) => format!("{limit} / {because}"),
         None => limit.to_string(),
     }
 }
 
-/// The limit, its share, how sure that is and the sentence, where several
-/// transfers follow each other.
+/// Writes the limit, its share, the confidence and the sentence, for one of several transfers.
 pub fn in_short(page: &mut Page, verdict: &Verdict) {
     let head = head(verdict).and(verdict.confidence.id());
     page.paragraph(head.and(". ").and(&verdict.sentence));
 }
 
-/// What to change first, where there is something.
+/// Writes the first change, if there is one.
 pub fn first_remedy(page: &mut Page, verdict: &Verdict) {
     let Some(remedy) = verdict.remedies.first() else { return };
     page.paragraph(remedy_text(remedy, verdict.measured_bytes_per_second));
 }
 
-/// All of a verdict: its head and its sentence, what is `between`, and its rows.
+/// Writes a whole verdict: its head and its sentence, then `between`, and its rows.
 pub fn whole(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
     answer(page, verdict, between);
     page.rows(&rows(verdict));
     page.gap();
 }
 
-/// The answer of a verdict: its head and its sentence, and what is `between`.
+/// Writes the answer of a verdict: its head and its sentence, then `between`.
 pub fn answer(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page)) {
     page.line(headline(verdict));
     page.paragraph(&verdict.sentence);
@@ -59,7 +58,7 @@ pub fn answer(page: &mut Page, verdict: &Verdict, between: impl FnOnce(&mut Page
     page.gap();
 }
 
-/// Other causes that fit a named one as well, and what would tell; `None` where there are none.
+/// Returns other causes that also fit, and the test that would decide; `None` if there are none.
 pub fn alternative(verdict: &Verdict) -> Option<Text> {
     let others = verdict.between.iter().filter(|other| **other != verdict.cause);
     let others: Vec<String> = others.map(|other| cause(*other)).collect();
@@ -68,32 +67,33 @@ pub fn alternative(verdict: &Verdict) -> Option<Text> {
     }
     let why = verdict.caveats.iter().find(|caveat| caveat.id == CaveatId::OtherPace);
     let why = why.map_or_else(
-        || Text::from("what was seen does not tell them apart; windlass top on both hosts does"),
+        || Text::from("the measurement cannot tell them apart; run windlass top on both hosts"),
         |caveat| Text::from(&caveat.text),
     );
     Some(Text::from("or ").and(Text::styled(Style::Warn, others.join(" or "))).and(": ").and(why))
 }
 
-/// The caveats, less the one that [`alternative`] tells.
+/// Returns the caveats except the one in [`alternative`].
 pub fn caveats(verdict: &Verdict) -> Vec<&Caveat> {
     let told = alternative(verdict).is_some();
     let others = verdict.caveats.iter();
     others.filter(|caveat| !(told && caveat.id == CaveatId::OtherPace)).collect()
 }
 
-/// A verdict in a line, beside another of the same transfer: the same, or what differs.
+/// Returns the headline of a verdict, beside another verdict on this transfer; it says if both name
+/// one cause.
 pub fn beside(verdict: &Verdict, other: Option<&Verdict>) -> Text {
     let same = other.is_some_and(|other| other.cause == verdict.cause);
     let text = Text::from(if same { "says the same: " } else { "" });
     text.and(headline(verdict))
 }
 
-/// The limit, its reason, its share, and how sure that is.
+/// Returns the limit, its reason, its share, and the confidence.
 pub fn headline(verdict: &Verdict) -> Text {
     head(verdict).and(confidence(verdict.confidence))
 }
 
-/// How sure something is.
+/// Returns the confidence.
 pub fn confidence(confidence: Confidence) -> Text {
     let style = match confidence {
         Confidence::High => Style::Good,
@@ -103,7 +103,7 @@ pub fn confidence(confidence: Confidence) -> Text {
     Text::styled(style, confidence.id())
 }
 
-/// The limit, its reason and its share; how sure that is follows.
+/// Returns the limit, its reason and its share; the caller adds the confidence.
 fn head(verdict: &Verdict) -> Text {
     let names: Vec<String> = verdict.between.iter().map(|one| cause(*one)).collect();
     let name = match verdict.cause {
@@ -115,7 +115,7 @@ fn head(verdict: &Verdict) -> Text {
     Text::styled(Style::Bad, name).and(", ").and(share(verdict)).and("; confidence ")
 }
 
-/// The share of the cause, and that of its limit where other reasons of it took time.
+/// Returns the share of the cause, and that of its limit if other reasons of the limit took time.
 fn share(verdict: &Verdict) -> Text {
     let own = figures::percent(verdict.share).and(" of the time");
     if verdict.limit_share < verdict.share + 0.005 {
@@ -126,7 +126,7 @@ fn share(verdict: &Verdict) -> Text {
         .and(")")
 }
 
-/// The law with its rate, the evidence, and what to change.
+/// Returns the law with its rate, the evidence, and what to change.
 pub fn rows(verdict: &Verdict) -> Rows {
     let mut rows = Rows::new();
     law(&mut rows, verdict);
@@ -136,8 +136,8 @@ pub fn rows(verdict: &Verdict) -> Rows {
     rows
 }
 
-/// The first few changes that would lift the rate, with the settings that make them, and what they
-/// bring; or why there are none.
+/// Returns the first changes that would raise the rate, with their settings and their effect; or
+/// the reason why there are none.
 pub fn changes(verdict: &Verdict, most: usize) -> Rows {
     let mut rows = Rows::new();
     if let Some(nothing) = nothing(verdict) {
@@ -163,7 +163,7 @@ pub fn changes(verdict: &Verdict, most: usize) -> Rows {
     rows
 }
 
-/// Why nothing is to be changed; `None` where that is not known, as without packets.
+/// Returns the reason why nothing needs to change; `None` if unknown, for instance without packets.
 fn nothing(verdict: &Verdict) -> Option<&'static str> {
     let captured = verdict.evidence.iter().any(|evidence| !evidence.packets.is_empty());
     match verdict.cause.limit() {
@@ -173,20 +173,20 @@ fn nothing(verdict: &Verdict) -> Option<&'static str> {
             Some("nothing in TCP: the path is full, and only a faster path helps")
         }
         Limit::Application => Some("nothing in TCP: the programs set the pace"),
-        _ => Some("nothing that is known would bring a tenth more"),
+        _ => Some("no known change would bring 10 % more"),
     }
 }
 
 fn law(rows: &mut Rows, verdict: &Verdict) {
     let Some(law) = &verdict.law else {
         let why = match (verdict.cause.limit(), verdict.cause.because()) {
-            (Limit::Application, _) => "none: no law says how fast a program is",
-            (Limit::PathCapacity, _) => "none: what a path carries is measured",
-            (Limit::Loss, Some(Because::Timeout)) => {
-                "none: no law says for how long nothing arrives"
+            (Limit::Application, _) => "none: no law predicts the rate of a program",
+            (Limit::PathCapacity, _) => "none: the capacity of a path is measured",
+            (Limit::Loss, Some(LimitReason::Timeout)) => {
+                "none: no law predicts the length of an outage"
             }
-            (_, Some(Because::WindowBelowMss)) => {
-                "none: no law says how long a window below a segment stays so"
+            (_, Some(LimitReason::WindowBelowMss)) => {
+                "none: no law predicts how long a window stays below a segment"
             }
             _ => "none: a number that it needs was not measured",
         };
@@ -212,7 +212,7 @@ fn law(rows: &mut Rows, verdict: &Verdict) {
     }
 }
 
-/// An amount of a law, in its unit.
+/// Returns an amount of a law, in its unit.
 pub fn amount(value: f64, unit: Unit) -> Text {
     match unit {
         Unit::Bytes => Bytes::new(whole_part(value)).into(),
@@ -223,7 +223,7 @@ pub fn amount(value: f64, unit: Unit) -> Text {
     }
 }
 
-/// Numbers of packets, as they begin a piece of evidence; nothing where there are none.
+/// Returns numbers of packets, as the start of a piece of evidence; empty if there are none.
 pub fn packets(numbers: &[u64]) -> Text {
     if numbers.is_empty() {
         return Text::default();
@@ -234,7 +234,7 @@ pub fn packets(numbers: &[u64]) -> Text {
     Text::styled(Style::Strong, format!("{noun} {}{more}: ", named.join(", ")))
 }
 
-/// Who is to change what, and the promise: of a transfer with this measured rate.
+/// Returns the side, the change and the promise, for a transfer with this measured rate.
 pub fn remedy_text(remedy: &Remedy, measured: Rate) -> Text {
     let text = Text::styled(Style::Good, remedy.side.id()).and(": ").and(&remedy.action);
     match (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) {
@@ -244,7 +244,8 @@ pub fn remedy_text(remedy: &Remedy, measured: Rate) -> Text {
     }
 }
 
-/// The change that is needed after this one, and what both together bring; empty where none is.
+/// Returns the change that is needed after this one, and the effect of both together; empty if none
+/// is.
 fn second_text(remedy: &Remedy, measured: Rate) -> Text {
     let Some(second) = &remedy.second else { return Text::default() };
     let both = match (second.expected_bytes_per_second, second.at_most_bytes_per_second) {
@@ -255,13 +256,14 @@ fn second_text(remedy: &Remedy, measured: Rate) -> Text {
     Text::from("; together with ").and(Text::whole(&second.what_if)).and(" ").and(both)
 }
 
-/// A rate with the interval that it lies in.
+/// Returns a rate with its interval.
 pub fn estimate(rate: Rate) -> Text {
     let error = Text::whole(&format!(" ± {:.0} %", ESTIMATE_ERROR.get() * 100.0));
     Text::default().strong(figures::both(rate)).and(error)
 }
 
-/// A bound with its source; or the test to run, where it is too far above the measured rate.
+/// Returns a bound with its source; or the test to run, if the bound is too far above the measured
+/// rate.
 pub fn bound(most: Rate, source: Option<BoundSource>, measured: Rate) -> Text {
     if !is_telling(most, measured) {
         return Text::from(
@@ -279,6 +281,8 @@ pub fn bound(most: Rate, source: Option<BoundSource>, measured: Rate) -> Text {
 
 #[cfg(test)]
 mod tests {
+    use windlass_base::thresholds::TELLING_BOUND;
+
     use super::*;
 
     #[test]
@@ -297,7 +301,8 @@ mod tests {
 
     #[test]
     fn a_bound_far_above_the_measured_rate_names_a_test() {
-        let [measured, most, more] = [1e3, 20e3, 20_001.0].map(Rate::from_bytes_per_second);
+        let most = 1e3 * TELLING_BOUND.get();
+        let [measured, most, more] = [1e3, most, most + 1.0].map(Rate::from_bytes_per_second);
         assert!(bound(most, None, measured).plain().starts_with("at most "));
         assert!(bound(more, None, measured).plain().contains("windlass send"));
     }

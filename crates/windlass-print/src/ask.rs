@@ -1,4 +1,4 @@
-//! Questions to a server of IPP, without documents.
+//! Requests to an IPP server without documents.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::ipp::Client;
 use crate::monitor::Monitor;
 
-/// Asks a server, over a connection that is kept.
+/// Client that asks a server over a persistent connection.
 pub struct Asker<'a> {
     client: Client<'a>,
     user: &'a str,
@@ -23,7 +23,7 @@ impl std::fmt::Debug for Asker<'_> {
 }
 
 impl<'a> Asker<'a> {
-    /// Of a server, for a user. An answer may take so long.
+    /// Makes a client of a server, for a user. `patience` limits an answer.
     pub fn new(
         server: &'a Target,
         user: &'a str,
@@ -34,13 +34,13 @@ impl<'a> Asker<'a> {
         Self { client: Client::new(server, monitor, dial, patience), user }
     }
 
-    /// A request about a printer, or about the server, by its URI.
+    /// Returns a request about a printer, or about the server, by its URI.
     pub fn request(&mut self, operation: Operation, uri: &str) -> Message {
         self.about(Some(("printer-uri", uri)), operation)
     }
 
-    /// A request that goes to the path of a queue, and is about it; about none, where it
-    /// asks for all printers.
+    /// Returns a request to the path of a queue, about this queue; about no queue, if it asks for
+    /// all printers.
     pub(crate) fn request_at(&mut self, operation: Operation, queue: &Target) -> Message {
         self.client.at(queue);
         let uri = queue.uri();
@@ -48,15 +48,15 @@ impl<'a> Asker<'a> {
         self.about((!is_of_all).then_some(("printer-uri", &uri)), operation)
     }
 
-    /// A request about a job, by its URI.
+    /// Returns a request about a job, by its URI.
     pub fn request_of_job(&mut self, operation: Operation, uri: &str) -> Message {
         self.about(Some(("job-uri", uri)), operation)
     }
 
-    /// A request about a job of a printer, by its number.
+    /// Returns a request about a job of a printer, by its number.
     pub fn request_of_number(&mut self, operation: Operation, printer: &str, id: i32) -> Message {
         let mut request = self.request(operation, printer);
-        // The number stands behind the printer (RFC 8011, section 4.1.5).
+        // The number must follow the printer (RFC 8011, section 4.1.5).
         if let Some(group) = request.groups.first_mut() {
             let place = group.attributes.iter().position(|one| one.name == "printer-uri");
             let place = place.map_or(group.attributes.len(), |place| place + 1);
@@ -74,10 +74,10 @@ impl<'a> Asker<'a> {
         request
     }
 
-    /// Asks, and gives the answer.
+    /// Sends a request, and returns the answer.
     ///
     /// # Errors
-    /// Where there is none, or it is a no.
+    /// Fails without an answer, or if the server refuses.
     pub fn ask(&mut self, request: &Message) -> Result<Message, Error> {
         self.client.ask(request).map(|(_, answer)| answer)
     }

@@ -1,4 +1,4 @@
-//! A connection to a server: by TCP, bare or encrypted, or over a Unix socket.
+//! Connection to a server: over TCP, plain or encrypted, or over a Unix socket.
 
 use std::io::{self, IoSlice};
 use std::io::{Read, Write};
@@ -13,16 +13,17 @@ use windlass_sys::tcp_info::{TcpInfo, tcp_info};
 
 use crate::tls::Session;
 
-/// When a silent peer is asked by TCP, how often then, and after how many questions without an
-/// answer it is gone: 15 minutes, as long as Linux repeats data (`tcp_retries2` in tcp(7)).
+/// TCP keep-alive: time until the first probe, time between probes, and number of unanswered probes
+/// after which the peer is gone. The total is 15 minutes, as long as Linux retransmits data
+/// (`tcp_retries2` in tcp(7)).
 const KEEP_ALIVE: (Duration, Duration, u32) =
     (Duration::from_secs(30), Duration::from_secs(15), 58);
 
-/// A connection.
+/// Connection to a server.
 #[derive(Debug)]
 pub struct Connection {
     socket: Socket,
-    /// What encrypts it.
+    /// TLS session; nothing without encryption.
     tls: Option<Mutex<Session>>,
 }
 
@@ -83,12 +84,12 @@ impl Write for &Socket {
 }
 
 impl Connection {
-    /// The same, over which a session of TLS was agreed upon.
+    /// Adds a TLS session that was agreed upon.
     pub(crate) fn encrypted(self, session: Session) -> Self {
         Self { tls: Some(Mutex::new(session)), ..self }
     }
 
-    /// The socket of TCP, which the kernel keeps account of.
+    /// Returns the TCP socket, for which the kernel has figures.
     pub fn tcp(&self) -> Option<&Arc<TcpStream>> {
         match &self.socket {
             Socket::Tcp(stream) => Some(stream),
@@ -96,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// The same, taken out of this; nothing where it is none, or is in use elsewhere.
+    /// Takes the TCP socket out of the connection; nothing if there is none, or it is shared.
     pub(crate) fn into_tcp(self) -> Option<TcpStream> {
         match self.socket {
             Socket::Tcp(stream) => Arc::into_inner(stream),
@@ -104,12 +105,12 @@ impl Connection {
         }
     }
 
-    /// Whether it is encrypted.
+    /// Returns whether the connection is encrypted.
     pub const fn is_encrypted(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// How long a read or a write waits at a time.
+    /// Sets the longest time of a single read or write.
     pub(crate) fn set_waits(&self, wait: Duration) -> io::Result<()> {
         let wait = Some(wait);
         match &self.socket {
@@ -124,8 +125,7 @@ impl Connection {
         }
     }
 
-    /// Has the kernel ask a silent peer whether it is there, so that a connection whose peer is
-    /// gone fails.
+    /// Lets the kernel probe a silent peer, so that a connection to a vanished peer fails.
     pub(crate) fn keep_alive(&self) -> io::Result<()> {
         self.tcp().map_or(Ok(()), |stream| {
             set_keep_alive(&**stream, KEEP_ALIVE.0, KEEP_ALIVE.1, KEEP_ALIVE.2)
@@ -145,7 +145,7 @@ impl Connection {
         }
     }
 
-    /// What the kernel says of it; nothing of a Unix socket.
+    /// Returns the kernel's figures; empty ones for a Unix socket.
     pub(crate) fn info(&self) -> io::Result<TcpInfo> {
         self.tcp().map_or_else(|| Ok(TcpInfo::default()), |stream| tcp_info(&**stream))
     }
@@ -155,12 +155,12 @@ impl Connection {
         Some(session.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// What of it came already and needs no look at the socket.
+    /// Reads bytes that TLS has decrypted already, without a look at the socket.
     pub(crate) fn read_kept(&self, bytes: &mut [u8]) -> Option<usize> {
         self.session()?.read_kept(bytes)
     }
 
-    /// Reads what has come, or waits for it for so long as it may.
+    /// Reads the bytes that have come, or waits for them up to the timeout.
     pub(crate) fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
         match self.session() {
             Some(mut session) => session.read(&mut &self.socket, bytes),
@@ -168,7 +168,7 @@ impl Connection {
         }
     }
 
-    /// Writes some of it. What TLS has taken may be on its way still.
+    /// Writes a part of the pieces. TLS may still hold bytes that it has accepted.
     pub(crate) fn write_vectored(&self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
         match self.session() {
             Some(mut session) => session.write_vectored(&mut &self.socket, pieces),
@@ -176,18 +176,18 @@ impl Connection {
         }
     }
 
-    /// Gives the kernel what TLS has taken.
+    /// Passes the bytes held by TLS to the kernel.
     pub(crate) fn flush(&self) -> io::Result<()> {
         self.session().map_or(Ok(()), |mut session| session.flush(&mut &self.socket))
     }
 
-    /// The bytes that were written to the socket, where that is more than was written to
-    /// this.
+    /// Returns the number of bytes written to the socket, if it differs from the number written to
+    /// this connection.
     pub(crate) fn sent(&self) -> Option<u64> {
         self.session().map(|session| session.sent)
     }
 
-    /// Says that nothing more is sent.
+    /// Closes this end's direction.
     pub(crate) fn half_close(&self) -> io::Result<()> {
         if let Some(mut session) = self.session() {
             session.end(&mut &self.socket)?;

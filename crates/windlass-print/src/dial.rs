@@ -1,4 +1,4 @@
-//! How connections are made, and who says by them who he is.
+//! Connections to servers, and the client's identity on them.
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
@@ -13,30 +13,31 @@ use crate::error::{DialError, Error};
 use crate::login::Login;
 use crate::tls::{Session, Tls};
 
-/// Makes connections to the server of a target. The first one that a job asks for
-/// carries the data, as long as the server keeps it open.
+/// Maker of connections to the server of a target. The first one that a job requests carries the
+/// data, as long as the server keeps it open.
 pub trait Dialer: Sync {
-    /// A connection.
+    /// Connects to a target.
     ///
     /// # Errors
-    /// Where there is none.
+    /// Fails without a connection.
     fn connect(&self, target: &Target) -> Result<Connection, DialError>;
 
-    /// What a request says of who asks (`Authorization`), before the server asks for it.
+    /// Returns the `Authorization` header of the first request, before the server asks for it.
     ///
     /// # Errors
-    /// Where that is not to be said there.
+    /// Fails if the identity must not be sent to this target.
     fn authorization(&self, _target: &Target) -> Result<Option<String>, DialError> {
         Ok(None)
     }
 
-    /// What else can be said where a server asks by these challenges, the best first.
+    /// Returns further `Authorization` headers for a server that sent these challenges, the best
+    /// first.
     fn answers(&self, _target: &Target, _challenges: &[Challenge]) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// Who makes connections.
+/// Maker of connections.
 pub type Dial<'a> = dyn Dialer + 'a;
 
 impl<F> Dialer for F
@@ -48,13 +49,13 @@ where
     }
 }
 
-/// Makes connections to a target's host, to the first of its addresses that takes
-/// one, or to its Unix socket. It may take so long, over all addresses.
+/// Returns a maker of connections to a target's host, over the first of its addresses that accepts
+/// one, or to its Unix socket. `patience` limits all addresses together.
 pub const fn dial_within(patience: Duration) -> DialWithin {
     DialWithin { patience }
 }
 
-/// Who makes connections within so long.
+/// Maker of connections with a time limit.
 #[derive(Clone, Copy, Debug)]
 pub struct DialWithin {
     patience: Duration,
@@ -88,43 +89,43 @@ impl Dialer for DialWithin {
     }
 }
 
-/// Which servers are trusted, and who says to them who he is.
+/// Trusted servers, and the user's identity.
 #[derive(Debug)]
 pub struct Access {
-    /// How servers of TLS are judged.
+    /// Trust in TLS servers.
     pub tls: Arc<Tls>,
-    /// Who it is.
+    /// User's identity.
     pub login: Login,
 }
 
 impl Access {
-    /// The same connections, encrypted where the target says so, and with a word of who
-    /// asks. To agree on TLS may take so long.
-    pub const fn over<'a>(&'a self, dial: &'a Dial<'a>, patience: Duration) -> Secured<'a> {
-        Secured { dial, access: self, patience }
+    /// Wraps connections: encrypts them if the target requires it, and adds the user's identity.
+    /// `patience` limits the TLS handshake.
+    pub const fn over<'a>(&'a self, dial: &'a Dial<'a>, patience: Duration) -> SecuredDialer<'a> {
+        SecuredDialer { dial, access: self, patience }
     }
 }
 
-/// Connections that are encrypted where the target says so, and a word of who asks.
-pub struct Secured<'a> {
+/// Connections that are encrypted if the target requires it, with the user's identity.
+pub struct SecuredDialer<'a> {
     dial: &'a Dial<'a>,
     access: &'a Access,
     patience: Duration,
 }
 
-impl std::fmt::Debug for Secured<'_> {
+impl std::fmt::Debug for SecuredDialer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Secured").field("access", &self.access).finish_non_exhaustive()
+        f.debug_struct("SecuredDialer").field("access", &self.access).finish_non_exhaustive()
     }
 }
 
-impl Dialer for Secured<'_> {
+impl Dialer for SecuredDialer<'_> {
     fn connect(&self, target: &Target) -> Result<Connection, DialError> {
         let connection = self.dial.connect(target)?;
         if !target.is_encrypted || connection.is_encrypted() {
             return Ok(connection);
         }
-        let mut stream = connection.into_tcp().ok_or("TLS is spoken over TCP alone")?;
+        let mut stream = connection.into_tcp().ok_or("TLS needs a TCP connection")?;
         let session = Session::over(&mut stream, target, &self.access.tls, self.patience)?;
         Ok(Connection::from(stream).encrypted(session))
     }
@@ -138,7 +139,8 @@ impl Dialer for Secured<'_> {
     }
 }
 
-/// A connection to a target. What is to be encrypted never goes out bare, whoever dials.
+/// Connects to a target. Data that must be encrypted never goes out in plain, whichever dialer
+/// connects.
 pub(crate) fn connected(dial: &Dial<'_>, target: &Target) -> Result<Connection, Error> {
     let connection = dial.connect(target).map_err(Error::Dial)?;
     if target.is_encrypted && !connection.is_encrypted() {

@@ -1,15 +1,15 @@
-//! The data of a job.
+//! Data of a job.
 
 use std::fmt;
 use std::io::{self, Read};
 
 use serde::Serialize;
 
-/// Data, and how much there is.
+/// Data, and its size.
 pub struct Document {
     reader: Box<dyn Read + Send>,
     size: Option<u64>,
-    /// What was read of a document whose size is known.
+    /// Bytes read of a document with a known size.
     read: u64,
 }
 
@@ -19,55 +19,55 @@ impl fmt::Debug for Document {
     }
 }
 
-/// Data that is made here.
+/// Kind of generated data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Payload {
-    /// Zeros: any link that compresses has nothing to do.
+    /// Zeros: easy work for any link that compresses.
     Zeros,
-    /// Bytes that nothing compresses.
+    /// Incompressible bytes.
     Random,
     /// Random letters and digits, in lines of 78 and their end.
     Text,
 }
 
 impl Document {
-    /// Data from a reader; its size where that is known.
+    /// Makes a document from a reader; `size` is its size, if known.
     pub fn new(reader: Box<dyn Read + Send>, size: Option<u64>) -> Self {
         Self { reader, size, read: 0 }
     }
 
-    /// Data that is made here.
+    /// Makes a document of generated data.
     pub fn of(payload: Payload, size: u64) -> Self {
         Self::new(Box::new(Maker { payload, left: size, column: 0, state: SEED }), Some(size))
     }
 
-    /// Its bytes, where they are known.
+    /// Returns its size in bytes, if known.
     pub const fn size(&self) -> Option<u64> {
         self.size
     }
 }
 
 impl Read for Document {
-    /// A document of a known size ends there: a file that has become longer
-    /// meanwhile is cut, and one that is shorter is an error.
+    /// Reads a document up to its known size: a file that has grown meanwhile is cut, and one that
+    /// is shorter is an error.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.size.map_or(u64::MAX, |size| size.saturating_sub(self.read));
         let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let got = self.reader.read(&mut buffer[..most])?;
         self.read += got as u64;
         if got == 0 && most > 0 && self.size.is_some() {
-            let what = "it ended before its size";
+            let what = "the data ended before the announced size";
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
         }
         Ok(got)
     }
 }
 
-/// Where the generator starts: the same data each time.
+/// Seed of the generator: the same data each time.
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The letters of a line, as in the mails and listings that are printed.
+/// Letters of a line, as in mails and listings.
 const COLUMNS: usize = 78;
 
 struct Maker {
@@ -78,7 +78,7 @@ struct Maker {
 }
 
 impl Maker {
-    /// The next of a xorshift generator (Marsaglia 2003).
+    /// Returns the next number of a xorshift generator (Marsaglia 2003).
     const fn next(&mut self) -> u64 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;

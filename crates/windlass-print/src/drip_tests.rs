@@ -1,6 +1,5 @@
-//! Servers that drip, over real connections and by a clock that the tests move:
-//! a byte comes at once, and time passes by it. So something is always there to be
-//! read, which no machine's pace changes.
+//! Servers that drip, over real connections, with a clock that the tests move. Each byte comes at
+//! once, and advances the clock. A byte is therefore always available, however slow the machine is.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +17,7 @@ use crate::dial::dial_within;
 use crate::document::{Document, Payload};
 use crate::error::Error;
 use crate::ipp::exchange::GOING_ON;
-use crate::job::{Follow, Ipp, Job, Lpr, OnBreak, Raw, Sending};
+use crate::job::{FollowMode, Ipp, Job, JobProtocol, Lpr, OnBreak, Raw};
 use crate::load::Control;
 use crate::monitor::Monitor;
 use crate::raw::{GREETING, RawAnswer, RawEnd};
@@ -26,13 +25,13 @@ use crate::send::{Answer, send};
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What passes with each byte.
+/// Clock time that each byte takes.
 const TENTH: Duration = Duration::from_millis(100);
 
-/// How much real time a test may take before it is given up. None comes near it.
+/// Real time after which a test is given up. No test comes near it.
 const GUARD: Duration = Duration::from_secs(60);
 
-/// A server that takes one connection, and the target that it is.
+/// Starts a server for one connection; returns its target.
 fn server<T: Send + 'static>(
     protocol: Protocol,
     work: impl FnOnce(TcpStream) -> T + Send + 'static,
@@ -51,8 +50,8 @@ fn server<T: Send + 'static>(
     (target, thread)
 }
 
-/// Says this again and again for as long as there is somebody, and passes the time
-/// that `each` gives, until that gives none.
+/// Writes `what` again and again while the client is there, and advances the clock by the time that
+/// `each` returns, until it returns none.
 fn drip(
     mut stream: &TcpStream,
     what: &[u8],
@@ -69,20 +68,20 @@ fn drip(
     }
 }
 
-/// So many of them.
+/// Returns an iterator over this many times.
 fn times(count: u32, each: Duration) -> impl FnMut() -> Option<Duration> {
     let mut left = (0..count).map(move |_| each);
     move || left.next()
 }
 
-/// All up to the end of the client's direction.
+/// Reads up to the end of the client's direction.
 fn all(mut stream: &TcpStream) -> Vec<u8> {
     let mut got = Vec::new();
     stream.read_to_end(&mut got).unwrap();
     got
 }
 
-/// Reads on until what came ends like this.
+/// Reads until the received bytes end with `end`.
 fn up_to(mut stream: &TcpStream, end: &[u8]) -> Vec<u8> {
     let (mut got, mut one) = (Vec::new(), [0]);
     while !got.ends_with(end) {
@@ -92,10 +91,10 @@ fn up_to(mut stream: &TcpStream, end: &[u8]) -> Vec<u8> {
     got
 }
 
-/// Sends some data, and gives what came of it.
+/// Sends some data, and returns the result.
 fn print(
     target: &Target,
-    way: Sending,
+    way: JobProtocol,
     patience: Duration,
     monitor: &Monitor,
 ) -> Result<Answer, Error> {
@@ -107,7 +106,7 @@ fn print(
 }
 
 fn raw(target: &Target, monitor: &Monitor) -> Result<RawAnswer, Error> {
-    raw_of(print(target, Sending::Raw(Raw::default()), PATIENCE, monitor))
+    raw_of(print(target, JobProtocol::Raw(Raw::default()), PATIENCE, monitor))
 }
 
 fn raw_of(sent: Result<Answer, Error>) -> Result<RawAnswer, Error> {
@@ -117,19 +116,19 @@ fn raw_of(sent: Result<Answer, Error>) -> Result<RawAnswer, Error> {
     })
 }
 
-fn ipp() -> Sending {
-    Sending::Ipp(Ipp {
+fn ipp() -> JobProtocol {
+    JobProtocol::Ipp(Ipp {
         version: Version(2, 0),
         create_job: false,
         compression: Compression::None,
         format: "application/octet-stream".to_owned(),
         template: Vec::new(),
-        follow: Follow::No,
+        follow: FollowMode::No,
     })
 }
 
-/// A raw printer that drips once it has all, and does not close. It calls `has_all` meanwhile,
-/// which says how much time passes by each drop.
+/// Starts a raw printer that drips after it has everything, and does not close. It calls `has_all`
+/// meanwhile, which returns the clock time of each drop.
 fn dripping(
     hand: &Hand,
     monitor: &Arc<Monitor>,
@@ -139,7 +138,7 @@ fn dripping(
     server(Protocol::Raw, move |stream| {
         let got = all(&stream).len();
         drip(&stream, b".", &drips, || {
-            // Time passes once it is known that the printer has all.
+            // The clock advances after the printer is known to have everything.
             let is_known = asked.times().acknowledged.is_some();
             Some(if is_known { has_all(&asked) } else { Duration::ZERO })
         });
@@ -171,7 +170,7 @@ fn a_printer_that_has_all_and_does_not_close_is_waited_for_no_longer_than_that()
             }
             TENTH
         });
-        let way = Sending::Raw(Raw { pjl: false, close: Some(PATIENCE) });
+        let way = JobProtocol::Raw(Raw { pjl: false, close: Some(PATIENCE) });
         let answer = raw_of(print(&target, way, Duration::MAX, &monitor)).unwrap();
         assert_eq!(answer.ended, RawEnd::LeftOpen);
         assert_eq!(hand.passed() >= PATIENCE, !is_stopped, "{:?}", hand.passed());
@@ -202,10 +201,10 @@ fn what_came_in_time_counts_however_late_it_is_found() {
     let (target, served) = server(Protocol::Ipp, move |stream| {
         let head = up_to(&stream, b"\r\n\r\n");
         assert!(head.starts_with(b"POST /printers/q HTTP/1.1\r\n"));
-        // It does not want the document, and says so in two pieces.
+        // The server refuses the document, in two pieces.
         (&stream).write_all(b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n").unwrap();
         (&stream).write_all(b"\r\nNo").unwrap();
-        // Nobody looks for long.
+        // Nobody reads for a long time.
         passes.pass(PATIENCE * 100);
         all(&stream);
     });
@@ -222,7 +221,7 @@ fn who_waits_for_a_printer_that_drips_can_be_stopped() {
     let stopped = Arc::clone(&monitor);
     let (target, served) = server(Protocol::Raw, move |stream| {
         all(&stream);
-        // No time passes.
+        // The clock stands still.
         let mut count = 0;
         drip(&stream, b".", &drips, || {
             count += 1;
@@ -255,7 +254,8 @@ fn a_printer_that_says_no_status_is_asked_for_three_seconds() {
         assert!(rest.starts_with(b"\x1b%-12345X"));
         rest.len()
     });
-    let (way, monitor) = (Sending::Raw(Raw { pjl: true, close: None }), Monitor::by(hand.clock()));
+    let (way, monitor) =
+        (JobProtocol::Raw(Raw { pjl: true, close: None }), Monitor::by(hand.clock()));
     let answer = raw_of(print(&target, way, Duration::MAX, &monitor)).unwrap();
     assert_eq!((answer.status_before, answer.ended), (None, RawEnd::Closed));
     assert!(hand.passed() >= GREETING, "{:?}", hand.passed());
@@ -283,7 +283,7 @@ fn a_document_is_sent_to_who_only_says_that_it_goes_on() {
     let (target, served) = server(Protocol::Ipp, move |stream| {
         up_to(&stream, b"\r\n\r\n");
         drip(&stream, b"HTTP/1.1 102 Processing\r\n\r\n", &drips, times(2, TENTH * 6));
-        // The document comes all the same.
+        // The document comes nevertheless.
         let mut first = [0];
         drip(&stream, b"", &drips, || {
             thread::yield_now();
@@ -310,7 +310,7 @@ fn the_reason_of_a_refusal_of_lpr_is_read_for_a_while() {
         drip(&stream, b"no ", &drips, || Some(TENTH));
     });
     let (host, number) = ("here".to_owned(), 1);
-    let way = Sending::Lpr(Lpr { data_first: false, stream: None, host, number, copies: 1 });
+    let way = JobProtocol::Lpr(Lpr { data_first: false, stream: None, host, number, copies: 1 });
     let error = print(&target, way, PATIENCE, &Monitor::by(hand.clock())).unwrap_err();
     let Error::Lpr { step: "the queue", text, .. } = &error else { panic!("{error}") };
     assert!(text.is_empty() || text.starts_with("no"), "{text}");

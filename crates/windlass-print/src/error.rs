@@ -1,4 +1,4 @@
-//! What can go wrong with a job.
+//! Errors of sending a job.
 
 use std::io;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use windlass_wire::lpr::Ack;
 /// The step of LPR that names the queue.
 pub(crate) const LPR_QUEUE: &str = "the queue";
 
-/// Why there is no connection: the error of who makes it.
+/// Error of making a connection.
 pub type DialError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The most of a server's words that is repeated, in letters.
+/// Maximum number of a server's letters that a message repeats.
 const MAX_WORDS: usize = 300;
 
-/// What went wrong, and while what was being done.
+/// Error of sending a job, with the step at which it happened.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No connection; the caller knows why.
     #[error("{0}")]
     Dial(DialError),
     /// The system says no.
-    #[error("{during}: {source}")]
+    #[error("while {during}: {source}")]
     Io {
-        /// What was being done.
+        /// The step.
         during: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The document cannot be read.
@@ -36,84 +36,84 @@ pub enum Error {
     /// The server has gone.
     #[error("the server closed the connection while {during}")]
     Gone {
-        /// What was being done.
+        /// The step.
         during: &'static str,
     },
     /// The server's host answers no more.
     #[error("the server's host stopped answering while {during}: {source}")]
     Lost {
-        /// What was being done.
+        /// The step.
         during: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Nothing moves.
-    #[error("nothing moved for {} while {during}{}", seconds(*after), closed(*window_closed))]
+    /// No progress.
+    #[error("no progress for {} while {during}{}", seconds(*after), closed(*window_closed))]
     Silent {
-        /// What was being done.
+        /// The step.
         during: &'static str,
-        /// For how long.
+        /// Time without progress.
         after: Duration,
-        /// Whether the peer's window was closed: it takes no data, and says so.
+        /// True if the peer's window was closed: it accepts no data.
         window_closed: bool,
     },
-    /// It was stopped.
-    #[error("it was stopped before its end")]
+    /// The job was stopped.
+    #[error("the job was stopped before its end")]
     Stopped,
-    /// A server of LPR says no.
+    /// An LPR server refuses.
     #[error(
         "the server answered {} to {step}: {}{}",
         .ack.byte(), .ack.meaning(), words(.text)
     )]
     Lpr {
-        /// What it answered to.
+        /// Step that the server answered.
         step: &'static str,
-        /// Its answer.
+        /// Answer of the server.
         ack: Ack,
-        /// What it said behind it.
+        /// Text after the answer.
         text: String,
     },
-    /// A server of IPP says no.
+    /// An IPP server refuses.
     #[error("the server answered {status} to {operation}{}", words(.message))]
     Ipp {
-        /// What it answered to.
+        /// Operation that the server answered.
         operation: Operation,
-        /// Its answer.
+        /// Status of the answer.
         status: Status,
-        /// Its own words.
+        /// Text of the answer.
         message: String,
     },
-    /// A server of HTTP says no.
+    /// An HTTP server refuses.
     #[error("the server answered HTTP {status} {} to {operation}{}", one_line(.reason), meaning(*.status))]
     Http {
-        /// What it answered to.
+        /// Operation that the server answered.
         operation: Operation,
-        /// Its answer.
+        /// Status of the answer.
         status: u16,
-        /// The same in its words.
+        /// Reason phrase of the answer.
         reason: String,
-        /// The text of its page.
+        /// Text of the answer's page.
         text: String,
     },
-    /// It says something that it may not.
-    #[error("the server does not keep to the protocol: {}", one_line(.0))]
+    /// The server violates the protocol.
+    #[error("the server violates the protocol: {}", one_line(.0))]
     Protocol(String),
-    /// What was asked for cannot be done.
+    /// The requested settings cannot be used.
     #[error("{0}")]
     Asked(String),
 }
 
 impl Error {
-    /// Whether a server refused this very job, so that it is of no use to send it again.
-    /// What it says of itself, of the queue or of who prints is no such refusal: that may
-    /// be mended, and other jobs would fare alike.
+    /// Returns true if the server refused this job for good, so that a retry is useless. A refusal
+    /// about the server, the queue or the user is not final: it may be corrected, and other jobs
+    /// meet it too.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Asked(_) => true,
-            // Of a queue it is told where that is disabled, too (BSD's lpd).
+            // BSD's lpd refuses a disabled queue in this way, too.
             Self::Lpr { step, ack: Ack::Refused | Ack::Failed, .. } => *step != LPR_QUEUE,
-            // RFC 8011, appendix B; PWG 5100.13 and 5100.16 for those from 0x0418 on. A status
-            // of HTTP has other reasons: 413 is CUPS's word for a full disk.
+            // RFC 8011, appendix B; PWG 5100.13 and 5100.16 for statuses from 0x0418 on. HTTP
+            // statuses have other reasons: CUPS answers 413 for a full disk.
             Self::Ipp { status, .. } => {
                 matches!(status.0, 0x0400 | 0x0408..=0x0412 | 0x0418..=0x041f | 0x0508)
             }
@@ -126,7 +126,7 @@ impl Error {
             io::ErrorKind::ConnectionReset
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::ConnectionAborted => Self::Gone { during },
-            // What keep-alives and retransmissions without an answer come to.
+            // Errors of unanswered keep-alives and retransmissions.
             io::ErrorKind::TimedOut
             | io::ErrorKind::HostUnreachable
             | io::ErrorKind::NetworkUnreachable => Self::Lost { during, source },
@@ -147,8 +147,8 @@ impl Error {
         )
     }
 
-    /// The status of IPP that this is, where it is one: that of a server's answer,
-    /// or of an answer of HTTP that stands for it.
+    /// Returns the IPP status of the error, if it has one: of an IPP answer, or of an HTTP answer
+    /// with the same meaning.
     pub const fn status(&self) -> Option<Status> {
         match self {
             Self::Ipp { status, .. } => Some(*status),
@@ -163,23 +163,23 @@ impl Error {
     }
 }
 
-/// What an answer of HTTP means to who prints.
+/// Returns the meaning of an HTTP status for a print job.
 fn meaning(status: u16) -> &'static str {
     match status {
         401 => {
-            ", which is client-error-not-authenticated: it asks for a name and a password, and \
-             takes none of what was said"
+            ", which means client-error-not-authenticated: the server requires a login, and \
+             accepted none that was sent"
         }
         403 => ": this host or user may not print there",
-        404 => ", which is client-error-not-found: there is no such printer",
+        404 => ", which means client-error-not-found: there is no such printer",
         413 => {
-            ", which is client-error-request-entity-too-large: its spool is full, or the job is \
-             larger than it takes"
+            ", which means client-error-request-entity-too-large: the server's spool is full, or the \
+             job is too large"
         }
-        421 => ": it is not called so",
-        426 => ": it takes encrypted connections only, as ipps:// makes them",
-        429 => ": too many passwords were wrong, so it looks at none for a while",
-        503 => ": it takes no more work for now",
+        421 => ": the server does not have this name",
+        426 => ": the server accepts encrypted connections only (ipps://)",
+        429 => ": too many wrong passwords; the server checks none for a while",
+        503 => ": the server is overloaded",
         _ => "",
     }
 }
@@ -189,16 +189,16 @@ fn seconds(time: Duration) -> String {
 }
 
 const fn closed(window_closed: bool) -> &'static str {
-    if window_closed { ": its window is closed, so it takes no data" } else { "" }
+    if window_closed { ": its window is closed, so it accepts no data" } else { "" }
 }
 
 fn words(text: &str) -> String {
     let line = one_line(text);
-    // In a log nobody takes it for what this program says.
+    // Quotes show that the text is not this program's own.
     if line.is_empty() { line } else { format!("; it says {line:?}") }
 }
 
-/// Words of a server, which may be anything, in a line.
+/// Returns a server's text, which may contain anything, as one line.
 pub(crate) fn one_line(words: &str) -> String {
     let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
     let text: String = words.chars().take(MAX_WORDS * 4).map(printable).collect();

@@ -1,4 +1,4 @@
-//! What is sent, and how.
+//! A print job and its settings.
 
 use std::time::Duration;
 
@@ -11,104 +11,103 @@ use crate::patience::Limit;
 /// A job.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Where it is printed.
+    /// Printer.
     pub target: Target,
-    /// How.
-    pub way: Sending,
-    /// What it is called.
+    /// Protocol and its settings.
+    pub way: JobProtocol,
+    /// Name of the job.
     pub name: String,
-    /// Whose it is.
+    /// User of the job.
     pub user: String,
-    /// How long nothing may move, and how long an answer may take from then on.
+    /// Longest time without progress, and then for an answer.
     pub patience: Limit,
-    /// The end of a connection whose job does not come to its end.
+    /// Way to end a connection whose job is interrupted.
     pub on_break: OnBreak,
-    /// The source of the printer's state while it has the job, told to whoever attends the job
+    /// Source of the printer's state while it has the job, for the job's attendant
     /// ([`crate::Attendant::says`]). IPP needs none.
     pub status: Option<StatusSource>,
 }
 
-/// The end of a connection whose job does not come to its end.
+/// Way to end a connection whose job is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBreak {
-    /// It is closed: the kernel goes on to deliver what it has taken.
+    /// Close the connection: the kernel continues to deliver its part.
     Close,
-    /// It is reset, by the end of the process, too: what the server does not have yet it never
-    /// gets, so the job can be sent again. As long as the peer answers TCP the connection lasts.
+    /// Reset the connection, even when the process ends. The server never gets the missing part, so
+    /// the job can be sent again. The connection lasts as long as the peer answers TCP.
     Reset,
 }
 
-/// How a job is sent.
+/// Protocol of a job, with its settings.
 #[derive(Clone, Debug)]
-pub enum Sending {
-    /// To port 9100.
+pub enum JobProtocol {
+    /// Raw data to port 9100.
     Raw(Raw),
-    /// By LPR.
+    /// LPR.
     Lpr(Lpr),
-    /// By IPP.
+    /// IPP.
     Ipp(Ipp),
 }
 
-/// The settings of raw printing.
+/// Settings of raw printing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Raw {
-    /// Whether the printer is asked for its status by PJL, before and after.
+    /// True if the printer is asked for its status by PJL, before and after.
     pub pjl: bool,
-    /// The time for which a printer that has all may leave the connection open, where that is less than the
-    /// patience. One that has all counts so when the job is stopped, too.
+    /// Time for which a printer that has everything may leave the connection open, if shorter than
+    /// the patience. This also applies when the job is stopped.
     pub close: Option<Duration>,
 }
 
-/// The settings of LPR.
+/// Settings of LPR.
 #[derive(Clone, Debug)]
 pub struct Lpr {
-    /// Whether the data file goes before the control file.
+    /// True if the data file goes before the control file.
     pub data_first: bool,
-    /// How a data file is announced whose size is not known.
-    pub stream: Option<Streaming>,
-    /// This host's name.
+    /// Announced size of a data file of unknown size.
+    pub stream: Option<StreamSize>,
+    /// Name of this host.
     pub host: String,
-    /// The job's number, from 0 to 999.
+    /// Number of the job, from 0 to 999.
     pub number: u16,
-    /// How often the document is printed: its name stands in the control file as often.
+    /// Number of copies: the control file names the document as often.
     pub copies: u16,
 }
 
-/// How a data file is announced whose size is not known.
+/// Announced size of a data file of unknown size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Streaming {
-    /// As 999,999,999,999 bytes.
+pub enum StreamSize {
+    /// 999,999,999,999 bytes.
     Endless,
-    /// As 0 bytes.
+    /// 0 bytes.
     Zero,
 }
 
-/// The settings of IPP.
+/// Settings of IPP.
 #[derive(Clone, Debug)]
 pub struct Ipp {
-    /// The version of requests.
+    /// IPP version of requests.
     pub version: Version,
-    /// Whether the job is created first and the document sent after it.
+    /// True if the job is created first and the document sent after it.
     pub create_job: bool,
-    /// How the document is compressed.
+    /// Compression of the document.
     pub compression: Compression,
-    /// What it is: a media type.
+    /// Media type of the document.
     pub format: String,
-    /// What the printer is to do with it: the attributes of a job template.
+    /// Job template attributes for the printer.
     pub template: Vec<Attribute>,
-    /// The following of the job once the server has it.
-    pub follow: Follow,
+    /// Following of the job after the server has it.
+    pub follow: FollowMode,
 }
 
-/// The following of a job of IPP once the server has it.
+/// Following of an IPP job after the server has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Follow {
-    /// It is not.
+pub enum FollowMode {
+    /// Do not follow.
     No,
-    /// Its end is waited for, for so long at most.
+    /// Wait for the end, at most this long.
     Within(Duration),
-    /// It is followed to its end, over a connection that breaks, too: a job that the server has in
-    /// part is canceled there, and one that it has whole is waited for. For questions without an
-    /// answer there is the patience.
+    /// Follow the job to its end, even if a connection breaks. A partial job is cancelled at the
+    /// server; a complete one is awaited. The patience limits questions without an answer.
     ToItsEnd,
 }

@@ -1,15 +1,16 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A [`Job`] says what is sent and how, a [`Document`] is its data, and [`send`]
-//! does it over connections that the caller makes ([`Dial`]): so options of
-//! sockets, captures and measurements are the caller's. A [`Monitor`] is shared
-//! with who looks on meanwhile, and who may stop it.
+//! Sending print jobs.
 //!
-//! [`load`] does the same by the thousand.
+//! A [`Job`] has the target and the settings, and a [`Document`] the data. [`send`] sends them over
+//! connections that the caller makes ([`Dial`]), so socket options, captures and measurements are
+//! the caller's. A [`Monitor`] is shared with observers, who may stop the job.
 //!
-//! Whatever a server does, a job ends: nothing that it says is kept beyond fixed
-//! sizes, and where nothing moves for the job's patience, that is an error. What a
-//! server says does not count as moving: one that drips ends as one that is silent.
+//! [`load`] sends jobs by the thousand.
+//!
+//! Whatever a server does, a job ends. Text of a server is stored only up to fixed sizes, and a job
+//! without progress for its patience fails. Text of a server is no progress: a server that drips
+//! ends like a silent one.
 #![cfg(target_os = "linux")]
 
 mod ask;
@@ -33,19 +34,21 @@ mod tls;
 
 pub use ask::Asker;
 pub use connection::Connection;
-pub use dial::{Access, Dial, DialWithin, Dialer, Secured, dial_within};
+pub use dial::{Access, Dial, DialWithin, Dialer, SecuredDialer, dial_within};
 pub use document::{Document, Payload};
 pub use error::{DialError, Error};
-pub use ipp::{Done, IppAnswer, JobEnd};
-pub use job::{Follow, Ipp, Job, Lpr, OnBreak, Raw, Sending, Streaming};
+pub use ipp::{FinishedOperation, IppAnswer, JobEnd};
+pub use job::{FollowMode, Ipp, Job, JobProtocol, Lpr, OnBreak, Raw, StreamSize};
 pub use login::{Login, own_name};
 pub use lpr::{LprAnswer, LprStep};
-pub use monitor::{Attendant, Event, Monitor, PartialDelivery, Sign, Stall, Standing, Times, rest};
+pub use monitor::{
+    Attendant, Event, JobProgress, Monitor, PartialDelivery, Sign, Stall, Times, rest,
+};
 pub use page::{Page, get};
 pub use patience::Limit;
 pub use raw::{RawAnswer, RawEnd};
 pub use send::{Answer, send};
-pub use tls::{Fingerprint, FingerprintError, Known, KnownError, Tls, Trust};
+pub use tls::{Fingerprint, FingerprintError, KnownError, KnownServers, Tls, Trust};
 pub use windlass_wire::escape;
 pub use windlass_wire::ipp::Compression;
 pub use windlass_wire::status_source::StatusSource;

@@ -1,8 +1,8 @@
-//! A connection that is written to and listened to at once.
+//! Connection that is written and read at the same time.
 //!
-//! Servers may refuse in the middle of a job, and printers tell of themselves
-//! meanwhile. So each write looks for what came, and the end of a connection is
-//! not taken for the end of what it said.
+//! Servers may refuse in the middle of a job, and printers report their state meanwhile. Each write
+//! therefore checks for received bytes. When the connection ends, bytes that came before are still
+//! read.
 
 use std::io::{self, IoSlice, Read};
 use std::os::fd::AsFd;
@@ -18,65 +18,65 @@ use crate::connection::Connection;
 use crate::document::Document;
 use crate::error::Error;
 use crate::job::{Job, OnBreak};
-use crate::monitor::{Event, Monitor, PartialDelivery, Sign, Stall, Standing};
-use crate::patience::{Limit, Next, Patience};
+use crate::monitor::{Event, JobProgress, Monitor, PartialDelivery, Sign, Stall};
+use crate::patience::{Limit, Patience, WaitAction};
 use crate::status::StatusPoll;
 
-/// How long a read or a write waits before it is looked around.
+/// Longest time of a read or write before other conditions are checked.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// The time between two looks whether all is acknowledged, as long as that may be soon.
+/// Time between two checks for the last ACK, while it may come soon.
 const SETTLING: Duration = Duration::from_micros(500);
 
-/// After so long without progress a connection stalls: whoever looks on is told, and it is looked
-/// less often.
+/// Time without progress after which a connection is stalled: observers are told, and checks become
+/// rarer.
 const STALLED: Duration = Duration::from_secs(1);
 
-/// The most that is kept of what came and was not used.
+/// Maximum number of received bytes that are stored before use.
 const MAX_INBOX: usize = 64 << 10;
 
-/// How much is read of a document, and written, at a time.
+/// Number of bytes of a document that are read and written at a time.
 pub(crate) const PIECE: usize = 64 << 10;
 
-/// A connection.
+/// Connection of a job.
 pub(crate) struct Link<'a> {
     connection: Connection,
     pub(crate) monitor: &'a Monitor,
-    /// From when something moved last.
+    /// Time since the last progress, and its limit.
     patience: Patience,
-    /// What came and was not used yet.
+    /// Received bytes that were not used yet.
     pub(crate) inbox: Vec<u8>,
-    /// The peer has closed its direction.
+    /// True if the peer has closed its direction.
     pub(crate) at_end: bool,
-    /// Bytes that were written.
+    /// Number of bytes written.
     written: u64,
-    /// What the kernel counted as acknowledged before the first of them.
+    /// Kernel's count of acknowledged bytes before the first of them.
     base: u64,
-    /// So many bytes are to be acknowledged for all data to be.
+    /// Number of acknowledged bytes at which all data is acknowledged.
     data_end: Option<u64>,
-    /// What of them was acknowledged when it was looked last.
+    /// Number of acknowledged bytes at the last check.
     acknowledged: u64,
     on_break: OnBreak,
-    /// The document that the peer does not have for good.
-    document: Option<Begun>,
-    /// The sign that was told of a connection that stalls.
+    /// Beginning of the document, until the peer has it for good.
+    document: Option<DocumentStart>,
+    /// Last reported sign of a stalled connection.
     stalled: Option<Sign>,
     /// Questions to the peer's SNMP agent meanwhile.
     status: Option<StatusPoll>,
 }
 
-/// The place at which a document began.
+/// Beginning of a document.
 #[derive(Clone, Copy, Debug)]
-struct Begun {
-    /// Bytes that were written before it.
+struct DocumentStart {
+    /// Bytes written before it.
     written: u64,
-    /// Bytes of data that were moved before it.
+    /// Bytes of data moved before it.
     moved: u64,
 }
 
-/// What came.
+/// Outcome of waiting for bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum More {
+pub(crate) enum ReadOutcome {
     Bytes,
     End,
 }
@@ -107,7 +107,7 @@ impl<'a> Link<'a> {
         })
     }
 
-    /// The connection of a job.
+    /// Makes the connection of a job.
     pub(crate) fn of_job(
         connection: Connection,
         monitor: &'a Monitor,
@@ -119,8 +119,7 @@ impl<'a> Link<'a> {
         link.lasting(job.on_break)
     }
 
-    /// Asks the peer's agent for its state where that is due, and tells what it answered. Nothing
-    /// is waited for.
+    /// Asks the peer's agent for its state when due, and reports the answer, without waiting.
     fn poll_status(&mut self) {
         let Some(poll) = &mut self.status else { return };
         if let Some(reasons) = poll.reasons_changed(self.monitor.clock.now()) {
@@ -128,8 +127,8 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Makes it end so where a document does not come to its end. One that is to be reset then
-    /// lasts as long as its peer is there, and no longer.
+    /// Sets the way to end when a document is interrupted. With a reset, the connection lasts as
+    /// long as its peer is there, and no longer.
     pub(crate) fn lasting(mut self, on_break: OnBreak) -> Result<Self, Error> {
         self.on_break = on_break;
         if on_break == OnBreak::Reset {
@@ -138,28 +137,28 @@ impl<'a> Link<'a> {
         Ok(self)
     }
 
-    /// Says that this connection carries the data.
+    /// Announces that this connection carries the data.
     pub(crate) fn announce(&self) {
         if let Some(stream) = self.connection.tcp() {
             self.monitor.tell(Event::Connected(Arc::clone(stream)));
         }
-        self.monitor.stands(Standing::Moving);
+        self.monitor.stands(JobProgress::Moving);
     }
 
-    /// What time it is by the clock that waiting goes by.
+    /// Returns the time of the clock that measures waiting.
     pub(crate) fn now(&self) -> Instant {
         self.monitor.clock.now()
     }
 
-    /// Waiting begins anew.
+    /// Restarts the wait.
     pub(crate) fn touch(&mut self) {
         self.patience.moved(self.monitor.clock.now());
         if self.stalled.take().is_some() {
-            self.monitor.stands(Standing::Moving);
+            self.monitor.stands(JobProgress::Moving);
         }
     }
 
-    /// Looks at the kernel's account of the connection.
+    /// Samples the kernel's figures of the connection.
     fn look(&mut self) -> TcpInfo {
         let info = self.info();
         let acknowledged = info.acknowledged.saturating_sub(self.base);
@@ -173,19 +172,19 @@ impl<'a> Link<'a> {
         info
     }
 
-    /// The peer has all of the data.
+    /// Records that the peer has all of the data.
     pub(crate) fn has_all(&mut self) {
         if self.data_end.take().is_some() {
             self.monitor.tell(Event::Acknowledged);
         }
     }
 
-    /// Whether it goes on.
+    /// Fails if the job is to stop, or its connection has failed.
     fn goes_on(&self) -> Result<(), Error> {
         if self.monitor.is_stopped() { Err(Error::Stopped) } else { Ok(()) }
     }
 
-    /// Nothing moved just now.
+    /// Handles a pause without progress.
     fn pause(&mut self, during: &'static str) -> Result<(), Error> {
         self.goes_on()?;
         self.poll_status();
@@ -194,13 +193,13 @@ impl<'a> Link<'a> {
         if self.patience.is_over(self.now()) { Err(self.silent(info, during)) } else { Ok(()) }
     }
 
-    /// Tells of a connection that stalls.
+    /// Reports a connection that stalls.
     fn notice(&mut self, info: TcpInfo) {
         let waited = self.idle();
         let sign = self.sign(info);
         if waited >= STALLED && self.stalled.replace(sign) != Some(sign) {
             let acknowledged = self.taken(info).acknowledged;
-            self.monitor.stands(Standing::Stalled(Stall { waited, acknowledged, sign }));
+            self.monitor.stands(JobProgress::Stalled(Stall { waited, acknowledged, sign }));
         }
     }
 
@@ -213,25 +212,25 @@ impl<'a> Link<'a> {
         );
         match (is_all_acknowledged, has_no_room) {
             (true, _) => Sign::NoAnswer,
-            // One probe is always on its way.
+            // One probe is always in flight.
             (false, true) if info.probes > 1 && info.since_ack >= STALLED => Sign::NoAck,
             (false, true) => Sign::ClosedWindow,
             (false, false) => Sign::NoAck,
         }
     }
 
-    /// Bytes that were written to the socket.
+    /// Returns the number of bytes written to the socket.
     fn sent(&self) -> u64 {
         self.connection.sent().unwrap_or(self.written)
     }
 
-    /// Returns the part of the document that the peer may have: framing and encryption are taken
-    /// for data, which makes it more, and never more than the data.
+    /// Returns the part of the document that the peer may have. Framing and encryption count as
+    /// data, up to the amount of data.
     fn taken(&self, info: TcpInfo) -> PartialDelivery {
         let Some(begun) = self.document else { return PartialDelivery::default() };
         let moved = self.monitor.moved.load(Ordering::Relaxed).saturating_sub(begun.moved);
         let acknowledged = info.acknowledged.saturating_sub(self.base).max(self.acknowledged);
-        // What waits in this end's TLS is small.
+        // TLS holds few bytes at this end.
         let unsent = if self.connection.is_encrypted() { 0 } else { info.unsent.into() };
         PartialDelivery {
             acknowledged: acknowledged.saturating_sub(begun.written).min(moved),
@@ -240,8 +239,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// A document begins: from now on the connection ends by a reset, where it is to, whatever
-    /// ends it.
+    /// Begins a document: from now on the connection ends by `on_break`, whatever ends it.
     fn begin_document(&mut self, during: &'static str) -> Result<(), Error> {
         if !self.monitor.may_begin() {
             return Err(Error::Stopped);
@@ -251,27 +249,26 @@ impl<'a> Link<'a> {
         }
         self.monitor.broken(None);
         let moved = self.monitor.moved.load(Ordering::Relaxed);
-        self.document = Some(Begun { written: self.sent(), moved });
+        self.document = Some(DocumentStart { written: self.sent(), moved });
         Ok(())
     }
 
-    /// The server has taken the document, or said that it does not take it: the connection may
-    /// end in order.
+    /// Ends a document that the server has accepted or refused: the connection may close normally.
     pub(crate) fn complete(&mut self) {
         if self.document.take().is_some() && self.on_break == OnBreak::Reset {
-            // Where that cannot be, the end is a reset after all.
+            // If this fails, the connection ends with a reset.
             let _ = self.connection.reset_on_close(false);
         }
     }
 
-    /// Nothing moved for too long.
+    /// Returns the error of too long a time without progress.
     fn silent(&self, info: TcpInfo, during: &'static str) -> Error {
         let window_closed = info.is_established && info.peer_window == Some(0);
         Error::Silent { during, after: self.patience.waited(self.now()), window_closed }
     }
 
-    /// Reads what is there, if there is something.
-    fn read_now(&mut self, within: Duration) -> io::Result<Option<More>> {
+    /// Reads the available bytes, if there are any.
+    fn read_now(&mut self, within: Duration) -> io::Result<Option<ReadOutcome>> {
         let room = MAX_INBOX.saturating_sub(self.inbox.len());
         if self.at_end || room == 0 {
             return Ok(None);
@@ -279,9 +276,9 @@ impl<'a> Link<'a> {
         let mut some = [0; 4_096];
         let most = room.min(some.len());
         let read = match self.connection.read_kept(&mut some[..most]) {
-            // What TLS has read already the socket does not tell of.
+            // The socket does not show bytes that TLS has read already.
             Some(kept) => Ok(kept),
-            // So long the socket itself waits.
+            // The socket itself waits this long.
             None if within != WAIT && !ready(&[self.connection.as_fd()], Some(within))? => {
                 return Ok(None);
             }
@@ -290,11 +287,11 @@ impl<'a> Link<'a> {
         match read {
             Ok(0) => {
                 self.at_end = true;
-                Ok(Some(More::End))
+                Ok(Some(ReadOutcome::End))
             }
             Ok(got) => {
                 self.inbox.extend_from_slice(&some[..got]);
-                Ok(Some(More::Bytes))
+                Ok(Some(ReadOutcome::Bytes))
             }
             Err(error) if is_pause(&error) => Ok(None),
             Err(error) => {
@@ -304,41 +301,40 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Reads what comes within so long. How long it may go on like this does not hang
-    /// on whether something comes: a peer that drips would be waited for for ever.
+    /// Reads bytes that come within a time. The total time does not depend on whether bytes come:
+    /// otherwise a peer that drips would be awaited forever.
     fn read_in_time(
         &mut self,
         within: Duration,
         during: &'static str,
-    ) -> Result<Option<More>, Error> {
+    ) -> Result<Option<ReadOutcome>, Error> {
         self.goes_on()?;
         self.poll_status();
         if self.data_end.is_some() || self.patience.waited(self.now()) >= WAIT {
-            // Something may have been acknowledged meanwhile.
+            // Data may have been acknowledged meanwhile.
             let info = self.look();
             self.notice(info);
         }
         let next = self.patience.next(self.monitor.clock.now());
         let came = match next {
-            Next::Wait => self.read_now(within),
-            Next::Take => self.read_now(Duration::ZERO),
-            Next::GiveUp => Ok(None),
+            WaitAction::Wait => self.read_now(within),
+            WaitAction::Take => self.read_now(Duration::ZERO),
+            WaitAction::GiveUp => Ok(None),
         };
         match came.map_err(Error::io(during))? {
-            None if next != Next::Wait => Err(self.silent(self.info(), during)),
+            None if next != WaitAction::Wait => Err(self.silent(self.info(), during)),
             came => Ok(came),
         }
     }
 
-    /// Waits until more has come, or the end. What comes does not prolong the
-    /// patience.
-    pub(crate) fn more(&mut self, during: &'static str) -> Result<More, Error> {
+    /// Waits for more bytes, or the end. Received bytes do not extend the patience.
+    pub(crate) fn more(&mut self, during: &'static str) -> Result<ReadOutcome, Error> {
         loop {
             if self.at_end {
-                return Ok(More::End);
+                return Ok(ReadOutcome::End);
             }
             if self.inbox.len() >= MAX_INBOX {
-                return Err(Error::Protocol(format!("it does not end {during}")));
+                return Err(Error::Protocol(format!("it sends without end while {during}")));
             }
             if let Some(came) = self.read_in_time(self.step(), during)? {
                 return Ok(came);
@@ -346,23 +342,23 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Returns the longest wait of one look at the connection. It is short before the last ACK: no
-    /// event tells of that.
+    /// Returns the longest wait between two checks of the connection. It is short before the last
+    /// ACK, which no event reports.
     fn step(&self) -> Duration {
         let is_soon = self.data_end.is_some() && self.idle() < STALLED;
         if is_soon { SETTLING } else { WAIT }
     }
 
-    /// The same up to a moment of its own, however much comes until then: nothing,
-    /// where it is there.
+    /// Waits for more bytes until a deadline, however many come until then; returns nothing at the
+    /// deadline.
     pub(crate) fn more_until(
         &mut self,
         during: &'static str,
         end: Instant,
-    ) -> Result<Option<More>, Error> {
+    ) -> Result<Option<ReadOutcome>, Error> {
         loop {
             if self.at_end {
-                return Ok(Some(More::End));
+                return Ok(Some(ReadOutcome::End));
             }
             let left = end.saturating_duration_since(self.now());
             if left.is_zero() {
@@ -375,8 +371,8 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Writes something that is not data. `goes_on` is asked again and again; where it
-    /// says no, the rest is left. Tells whether all is written.
+    /// Writes bytes that are not data. `goes_on` is called repeatedly; if it returns false, the
+    /// rest is dropped. Returns whether everything was written.
     pub(crate) fn put(
         &mut self,
         bytes: &[u8],
@@ -386,8 +382,8 @@ impl<'a> Link<'a> {
         self.write([bytes, &[], &[]], true, during, goes_on)
     }
 
-    /// Writes something and data behind it. What came is only looked for where the
-    /// kernel does not take both at once: so a server that takes all costs a call.
+    /// Writes bytes and the data after them. Received bytes are checked only if the kernel does not
+    /// accept both at once, so a server that accepts everything costs one call.
     pub(crate) fn put_both(
         &mut self,
         first: &[u8],
@@ -399,8 +395,8 @@ impl<'a> Link<'a> {
         self.write([first, data, &[]], false, during, goes_on)
     }
 
-    /// Writes data, what goes before it and what behind it, and counts the data. What
-    /// came is looked for before each write, before the first one where that is wanted.
+    /// Writes data with the bytes before and after it, and counts the data. Checks for received
+    /// bytes before each write; before the first one only if `looks` is set.
     fn write(
         &mut self,
         pieces: [&[u8]; 3],
@@ -410,14 +406,14 @@ impl<'a> Link<'a> {
     ) -> Result<bool, Error> {
         let data = pieces[0].len()..pieces[0].len() + pieces[1].len();
         let (mut at, mut left) = (0, &mut pieces.map(IoSlice::new)[..]);
-        // Who has nothing to write writes nothing.
+        // An empty write writes nothing.
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             if std::mem::replace(&mut looks, true) {
                 self.goes_on()?;
                 self.poll_status();
                 let came = self.read_now(Duration::ZERO);
-                // The connection may have ended, with words before that.
+                // The connection may have ended after an answer.
                 if !goes_on(self) {
                     return Ok(false);
                 }
@@ -433,8 +429,8 @@ impl<'a> Link<'a> {
         Ok(true)
     }
 
-    /// What a write came to: so many bytes, or none just now. Nothing where the
-    /// connection has failed, and `goes_on` says no to what came before that.
+    /// Evaluates a write: the number of bytes, or none for now. Returns nothing if the connection
+    /// has failed, and `goes_on` returns false for the bytes that came before.
     fn wrote(
         &mut self,
         done: io::Result<usize>,
@@ -444,7 +440,7 @@ impl<'a> Link<'a> {
         match done {
             Ok(wrote) => {
                 self.written += wrote as u64;
-                // A printer may take a byte at a time: it is slow, and prints.
+                // A printer may accept one byte at a time: it is slow, but prints.
                 self.touch();
                 Ok(Some(wrote))
             }
@@ -453,38 +449,38 @@ impl<'a> Link<'a> {
                 Ok(Some(0))
             }
             Err(error) => {
-                // What it said before it ended is still to be read.
-                while let Ok(Some(More::Bytes)) = self.read_now(Duration::ZERO) {}
+                // Bytes that came before the end must still be read.
+                while let Ok(Some(ReadOutcome::Bytes)) = self.read_now(Duration::ZERO) {}
                 if goes_on(self) { Err(Error::io(during)(error)) } else { Ok(None) }
             }
         }
     }
 
-    /// Whether a connection that was kept is of no use any more: the peer has
-    /// closed it, or said what nobody asked for.
+    /// Returns whether a kept connection is unusable: the peer has closed it, or sent bytes without
+    /// a request.
     pub(crate) fn is_stale(&mut self) -> bool {
         !matches!(self.read_now(Duration::ZERO), Ok(None))
     }
 
-    /// What the kernel says of it.
+    /// Returns the kernel's figures of the connection.
     pub(crate) fn info(&self) -> TcpInfo {
-        // A socket that is there has it.
+        // An open socket has figures.
         self.connection.info().unwrap_or_default()
     }
 
-    /// How long nothing was written.
+    /// Returns the time since the last write.
     pub(crate) fn idle(&self) -> Duration {
         self.patience.waited(self.now())
     }
 
-    /// Writes something short that is not data.
+    /// Writes a short message that is not data.
     pub(crate) fn say(&mut self, bytes: &[u8], during: &'static str) -> Result<(), Error> {
         self.touch();
         self.put(bytes, during, &mut |_| true).map(|_| ())
     }
 
-    /// Writes a document, each piece as `framed` makes it: what goes before it and
-    /// after it. Tells whether all is written.
+    /// Writes a document. `framed` returns the bytes before and after each piece. Returns whether
+    /// everything was written.
     pub(crate) fn document(
         &mut self,
         document: &mut dyn Read,
@@ -511,7 +507,7 @@ impl<'a> Link<'a> {
             if self.monitor.times().began.is_none() {
                 self.monitor.tell(Event::Began);
             }
-            // A program may have taken its time to make it.
+            // A program may have needed time to make the piece.
             self.touch();
             if !self.write([&before, &piece[..got], after], true, during, goes_on)? {
                 return Ok(false);
@@ -519,7 +515,7 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Waits until the kernel has all that TLS has taken.
+    /// Waits until the kernel has all bytes that TLS has accepted.
     fn flush(&mut self, during: &'static str) -> Result<(), Error> {
         loop {
             match self.connection.flush() {
@@ -529,8 +525,8 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Waits until less than a segment is left to send. The kernel's account of
-    /// what it waits for ends with the half-close, so that one comes late.
+    /// Waits until less than a segment is left to send. The kernel's limit times end with the
+    /// half-close, so the half-close comes late.
     pub(crate) fn drain(
         &mut self,
         during: &'static str,
@@ -542,7 +538,7 @@ impl<'a> Link<'a> {
                 return Ok(());
             }
             if let Err(error) = self.read_now(Duration::ZERO) {
-                // A peer that resets the connection may have acknowledged all meanwhile.
+                // A peer that resets the connection may have acknowledged everything meanwhile.
                 self.look();
                 return if self.is_settled() { Ok(()) } else { Err(Error::io(during)(error)) };
             }
@@ -552,8 +548,8 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Waits until the peer's TCP has acknowledged all. A peer that has closed its direction may
-    /// still reset the connection.
+    /// Waits until the peer's TCP has acknowledged everything. A peer that has closed its direction
+    /// may still reset the connection.
     pub(crate) fn settle(&mut self, during: &'static str) -> Result<(), Error> {
         if self.connection.tcp().is_none() {
             self.has_all();
@@ -571,16 +567,16 @@ impl<'a> Link<'a> {
         }
     }
 
-    /// Says that nothing more is sent.
+    /// Closes this end's direction.
     pub(crate) fn half_close(&self) -> Result<(), Error> {
         match self.connection.half_close() {
-            // It has ended by itself.
+            // The connection has ended by itself.
             Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
             done => done.map_err(Error::io("closing this end")),
         }
     }
 
-    /// Whether all data is acknowledged.
+    /// Returns whether all data is acknowledged.
     pub(crate) const fn is_settled(&self) -> bool {
         self.data_end.is_none()
     }
@@ -594,22 +590,22 @@ impl Drop for Link<'_> {
         self.monitor.broken(Some(self.taken(self.info())));
         self.monitor.tell(Event::Broken);
         if self.on_break == OnBreak::Reset {
-            // Where that fails, the last use of the socket resets it.
+            // If this fails, the last use of the socket resets it.
             let _ = self.connection.reset();
         }
     }
 }
 
-/// Returns whether a read or a write has only waited for as long as it may at a time. The system's own
-/// word that a connection timed out is its end.
+/// Returns whether a read or a write has merely reached its timeout. If the system reports a
+/// timeout of the connection, the connection has ended.
 fn is_pause(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// A document that counts what was read of it.
-pub(crate) struct Counting<'d>(pub(crate) &'d mut Document, pub(crate) &'d Monitor);
+/// A document that counts the bytes read from it.
+pub(crate) struct CountedDocument<'d>(pub(crate) &'d mut Document, pub(crate) &'d Monitor);
 
-impl Read for Counting<'_> {
+impl Read for CountedDocument<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let got = self.0.read(buffer)?;
         self.1.read.fetch_add(got as u64, Ordering::Relaxed);
@@ -617,7 +613,7 @@ impl Read for Counting<'_> {
     }
 }
 
-/// A piece as it is.
+/// Returns no framing for a piece.
 pub(crate) fn bare(_: usize) -> (Vec<u8>, &'static [u8]) {
     (Vec::new(), &[])
 }

@@ -1,6 +1,6 @@
-//! Who says to a server of IPP who he is, and by what: a password (RFC 7617), or what CUPS
-//! has for users of its own host, the kernel's word over its Unix socket and the
-//! certificates that it lays down for them (`cups_local_auth` in its `cups/auth.c`).
+//! Identity of the user at an IPP server: a password (RFC 7617), or CUPS's methods for users of its
+//! own host. These are the peer credentials of its Unix socket and the certificates that it writes
+//! for them (`cups_local_auth` in its `cups/auth.c`).
 
 use std::fmt;
 use std::fs::File;
@@ -14,22 +14,22 @@ use windlass_wire::target::Target;
 
 use crate::error::DialError;
 
-/// Where CUPS lays its certificates.
+/// Folder of CUPS's certificates.
 const CERTIFICATES: &str = "/run/cups/certs";
 
-/// The longest of them: CUPS reads 32 letters.
+/// Longest certificate: CUPS reads 32 letters.
 const MAX_CERTIFICATE: u64 = 64;
 
-/// Who it is.
+/// Identity of the user.
 #[derive(Clone)]
 pub struct Login {
-    /// The name.
+    /// Name of the user.
     pub user: String,
-    /// The password, where there is one. It goes to no server that could be overheard.
+    /// Password, if there is one. It is never sent over a connection that can be overheard.
     pub password: Option<String>,
-    /// Where CUPS lays its certificates.
+    /// Folder of CUPS's certificates.
     pub certificates: PathBuf,
-    /// Who is asked for a password that a server wants, by the user's name and the server's.
+    /// Function that asks for a password, by the user's and the server's name.
     pub ask: Option<fn(&str, &str) -> Option<String>>,
 }
 
@@ -40,21 +40,21 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
-    /// A user, with a password or without.
+    /// Makes the identity of a user, with or without a password.
     pub fn new(user: impl Into<String>, password: Option<String>) -> Self {
         let certificates = PathBuf::from(CERTIFICATES);
         Self { user: user.into(), password, certificates, ask: None }
     }
 
-    /// What to say to a target before it asks: a password that is there.
+    /// Returns the header to send before the target asks: a password, if there is one.
     ///
     /// # Errors
-    /// Where it would go over a network as it is.
+    /// Fails if the password would go over a network in plain.
     pub(crate) fn first(&self, target: &Target) -> Result<Option<String>, DialError> {
         let Some(password) = &self.password else { return Ok(None) };
         if !target.is_private() {
             let what = format!(
-                "the password of {} is not sent to {}, as anybody on the way could read it: use \
+                "the password of {} is not sent to {} without encryption: use \
                  ipps://",
                 self.user,
                 target.authority()
@@ -62,24 +62,26 @@ impl Login {
             return Err(what.into());
         }
         if self.user.contains(':') {
-            return Err(format!("{:?} has a colon, which no user of HTTP has", self.user).into());
+            return Err(
+                format!("{:?} has a colon, which HTTP user names cannot have", self.user).into()
+            );
         }
         Ok(Some(basic(&self.user, password)))
     }
 
-    /// What to say where a target asks, and was told something else before. Only for this
-    /// host, and only where it offers it.
+    /// Returns the headers to send when a target asks after another one failed. They are only for
+    /// this host, and only if it offers the method.
     pub(crate) fn local(&self, target: &Target, challenges: &[Challenge]) -> Vec<String> {
         let mut all = Vec::new();
         let offers = |scheme: &str| challenges.iter().find(|one| one.is(scheme));
         if target.socket.is_some() && offers("PeerCred").is_some() {
-            // It is looked up there, and held against the process.
+            // The server looks the name up, and compares it with the process.
             let own = own_name().unwrap_or_else(|| self.user.clone());
             all.push(format!("PeerCred {own}"));
         }
         if offers("Local").is_some() && (target.socket.is_some() || is_of_root(target)) {
-            // The one of this process, as CUPS makes for its own programs, and that of root,
-            // which only who may administer can read.
+            // The certificate of this process, as CUPS makes for its own programs, and that of
+            // root, which only administrators can read.
             let process = std::process::id().to_string();
             let read = [process.as_str(), "0"].into_iter().find_map(|name| self.read(name));
             all.extend(read.map(|certificate| format!("Local {certificate}")));
@@ -105,13 +107,13 @@ impl Login {
     }
 }
 
-/// The name of the user who runs this, as the system has it.
+/// Returns the system's name of the user who runs this program.
 pub fn own_name() -> Option<String> {
     users::user(Identity::own().user).map(|user| user.name)
 }
 
-/// Whether nobody but root can be at the other end: a certificate of CUPS is its key, and
-/// a port above these is anybody's.
+/// Returns whether only root can be at the other end: a certificate of CUPS is its key, and any
+/// user may listen on a port above these.
 fn is_of_root(target: &Target) -> bool {
     !target.is_encrypted && target.is_private() && target.port < 1_024
 }
@@ -154,7 +156,7 @@ mod tests {
         assert_eq!(offered(all, &own), ["Local 0123456789abcdef"]);
         assert_eq!(offered(all, &socket), [&peer, "Local 0123456789abcdef"]);
         assert_eq!(offered("Basic realm=\"CUPS\"", &own), [""; 0]);
-        // No other host gets it, and nobody who could be any user of this one.
+        // No other host gets it, and no server that could belong to any user of this one.
         assert_eq!(offered(all, &target("ipp://localhost:8631/")), [""; 0]);
         assert_eq!(offered(all, &target("ipp://192.0.2.1/")), [""; 0]);
         assert_eq!(offered(all, &target("ipps://localhost/")), [""; 0]);

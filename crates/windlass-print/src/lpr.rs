@@ -1,5 +1,4 @@
-//! LPR (RFC 1179): a queue, a control file and a data file, each answered by a
-//! byte.
+//! LPR (RFC 1179): a queue, a control file and a data file, each answered with a byte.
 
 use std::time::{Duration, Instant};
 
@@ -9,58 +8,58 @@ use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobComman
 
 use crate::document::Document;
 use crate::error::{Error, LPR_QUEUE, one_line};
-use crate::job::{Job, Lpr, Streaming};
-use crate::link::{Counting, Link, More, bare};
+use crate::job::{Job, Lpr, StreamSize};
+use crate::link::{CountedDocument, Link, ReadOutcome, bare};
 
-/// How long text may follow a refusal.
+/// Longest wait for text after a refusal.
 const WORDS: Duration = Duration::from_millis(500);
 
-/// The most of it.
+/// Maximum size of that text.
 const MAX_WORDS: usize = 1_024;
 
-/// The steps after the queue's.
+/// Names of the steps after the queue's.
 const CONTROL_NAME: &str = "the name of the control file";
 const CONTROL: &str = "the control file";
 const DATA_NAME: &str = "the name of the data file";
 const DATA: &str = "the data file";
 
-/// The activity that takes most of the time.
+/// Activity for most of the time.
 const SENDING: &str = "the data file was sent";
 
-/// A step that was answered.
+/// An answered step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct LprStep {
-    /// What was sent.
+    /// Name of the step.
     pub name: &'static str,
-    /// From when it was sent until it was answered.
+    /// Time from sending it to its answer.
     pub seconds: Span,
 }
 
-/// What came of it.
+/// Result of a job over LPR.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LprAnswer {
-    /// The job's number in the names of its files.
+    /// Number of the job in the names of its files.
     pub number: u16,
-    /// Each step; all were answered with zero.
+    /// Steps, all of which were answered with zero.
     pub steps: Vec<LprStep>,
-    /// Whether the server said that it has the data file: where that has no end,
-    /// some close the connection without a word.
+    /// True if the server acknowledged the data file: for a file without an end, some servers close
+    /// the connection without an answer.
     pub confirmed: bool,
 }
 
-/// Returns the words for a step that stand behind "while".
+/// Returns the activity of waiting for a step, for use after "while".
 fn waiting(step: &'static str) -> &'static str {
     match step {
-        LPR_QUEUE => "its answer to the queue's name was waited for",
-        CONTROL_NAME => "its answer to the name of the control file was waited for",
-        CONTROL => "its answer to the control file was waited for",
-        DATA_NAME => "its answer to the name of the data file was waited for",
-        _ => "its answer to the data file was waited for",
+        LPR_QUEUE => "windlass waited for the answer to the queue's name",
+        CONTROL_NAME => "windlass waited for the answer to the control file's name",
+        CONTROL => "windlass waited for the answer to the control file",
+        DATA_NAME => "windlass waited for the answer to the data file's name",
+        _ => "windlass waited for the answer to the data file",
     }
 }
 
-/// A conversation.
-struct Talk<'a> {
+/// Conversation with a server.
+struct LprConversation<'a> {
     link: Link<'a>,
     steps: Vec<LprStep>,
 }
@@ -75,15 +74,15 @@ pub(crate) fn send(
     let host = lpr.host.replace(|one: char| one <= ' ' || one.is_control(), "");
     let file = |kind: &str| format!("{kind}A{number:03}{host}").into_bytes();
     let size = match (document.size(), lpr.stream) {
-        (_, Some(Streaming::Endless)) => ENDLESS,
-        (_, Some(Streaming::Zero)) => 0,
+        (_, Some(StreamSize::Endless)) => ENDLESS,
+        (_, Some(StreamSize::Zero)) => 0,
         (Some(0), None) => {
-            let wrong = "LPR has no empty files: a size of 0 says that it is not known";
+            let wrong = "LPR cannot send an empty file: a size of 0 means unknown";
             return Err(Error::Asked(wrong.to_owned()));
         }
         (Some(size), None) => size,
         (None, None) => {
-            let wrong = "LPR tells the size before the data, and it is not known";
+            let wrong = "LPR announces the size before the data, and the size is not known";
             return Err(Error::Asked(wrong.to_owned()));
         }
     };
@@ -96,7 +95,7 @@ pub(crate) fn send(
     let about_control = about_control.encode().map_err(refused)?;
     let about_data = JobCommand::DataFile { size, name: file("df") }.encode().map_err(refused)?;
     link.announce();
-    let mut talk = Talk { link, steps: Vec::new() };
+    let mut talk = LprConversation { link, steps: Vec::new() };
     talk.step(LPR_QUEUE, &receive)?;
     let with_end = [&control[..], &[FILE_END]].concat();
     if !lpr.data_first {
@@ -114,8 +113,8 @@ pub(crate) fn send(
     Ok(LprAnswer { number, steps: talk.steps, confirmed })
 }
 
-/// What the job is: as CUPS's backend says it, with `l`, which passes the data on
-/// as it is, and is there for each copy (RFC 1179, section 7.17 and after).
+/// Returns the control file, like that of CUPS's backend. `l` passes the data on unchanged, and
+/// occurs once for each copy (RFC 1179, section 7.17 and after).
 fn control_file(job: &Job, host: &str, (data, copies): (&str, u16)) -> ControlFile {
     let mut file = ControlFile::default();
     for (letter, text) in [(b'H', host), (b'P', &job.user), (b'J', &job.name)] {
@@ -129,11 +128,11 @@ fn control_file(job: &Job, host: &str, (data, copies): (&str, u16)) -> ControlFi
     file
 }
 
-impl Talk<'_> {
-    /// Says something, and waits for the answer.
+impl LprConversation<'_> {
+    /// Sends a step, and waits for the answer.
     fn step(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), Error> {
         let began = Instant::now();
-        // A server that refuses may have closed before all of it was sent.
+        // A server that refuses may close before everything is sent.
         match self.link.say(bytes, waiting(name)) {
             Err(Error::Gone { .. }) if !self.link.inbox.is_empty() => {}
             done => done?,
@@ -143,15 +142,15 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Sends the data file. Tells whether the server said that it has it.
+    /// Sends the data file. Returns whether the server acknowledged it.
     fn data(&mut self, document: &mut Document, streams: bool) -> Result<bool, Error> {
         let (began, link) = (Instant::now(), &mut self.link);
         let monitor = link.monitor;
-        // An answer in the middle is a refusal; a server that says yes early is
-        // heard at the end.
+        // An answer in the middle is a refusal; an early acknowledgement is read at the end.
         let mut goes_on =
             |link: &mut Link<'_>| !link.at_end && link.inbox.first().is_none_or(|byte| *byte == 0);
-        let sent = link.document(&mut Counting(document, monitor), &bare, SENDING, &mut goes_on);
+        let sent =
+            link.document(&mut CountedDocument(document, monitor), &bare, SENDING, &mut goes_on);
         let is_whole = match sent {
             Err(Error::Gone { .. }) if !link.inbox.is_empty() => false,
             done => done?,
@@ -174,16 +173,16 @@ impl Talk<'_> {
         Ok(true)
     }
 
-    /// Whether the server closes without a word.
+    /// Returns whether the server closes without an answer.
     fn ends_unanswered(&mut self, during: &'static str) -> Result<bool, Error> {
-        Ok(self.link.inbox.is_empty() && self.link.more(during)? == More::End)
+        Ok(self.link.inbox.is_empty() && self.link.more(during)? == ReadOutcome::End)
     }
 
-    /// Waits for a byte, which is to be zero.
+    /// Waits for a byte, which must be zero.
     fn answer(&mut self, step: &'static str) -> Result<(), Error> {
         let during = waiting(step);
         while self.link.inbox.is_empty() {
-            if self.link.more(during)? == More::End {
+            if self.link.more(during)? == ReadOutcome::End {
                 return Err(Error::Gone { during });
             }
         }
@@ -193,11 +192,11 @@ impl Talk<'_> {
         }
     }
 
-    /// What follows a refusal, as LPRng tells why.
+    /// Returns the text after a refusal, in which LPRng gives its reason.
     fn words(&mut self, during: &'static str) -> String {
         let end = self.link.now() + WORDS;
         while self.link.inbox.len() < MAX_WORDS {
-            let Ok(Some(More::Bytes)) = self.link.more_until(during, end) else { break };
+            let Ok(Some(ReadOutcome::Bytes)) = self.link.more_until(during, end) else { break };
         }
         let kept = &self.link.inbox[..self.link.inbox.len().min(MAX_WORDS)];
         one_line(&String::from_utf8_lossy(kept))

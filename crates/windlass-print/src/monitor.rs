@@ -1,4 +1,4 @@
-//! What is shared with who looks on.
+//! State of a job that is shared with observers.
 
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,24 +8,24 @@ use std::time::{Duration, Instant};
 
 use windlass_sys::clock::Clock;
 
-/// When things happened. What happens again, as a further connection, has the time of the first:
-/// but for what was acknowledged and answered, which has that of the last.
+/// Times of the events of a job. Repeated events, such as a further connection, keep the first
+/// time; the acknowledgement and the answer have the last.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// There was the connection that carries the data.
+    /// Time of the connection that carries the data.
     pub connected: Option<Instant>,
-    /// The first byte of data was handed to the kernel.
+    /// Time when the first byte of data was handed to the kernel.
     pub began: Option<Instant>,
-    /// The last one was acknowledged by the peer's TCP.
+    /// Time when the peer's TCP acknowledged the last byte.
     pub acknowledged: Option<Instant>,
-    /// The server itself said that it has all: LPR's zero byte, IPP's answer.
+    /// Time when the server itself confirmed that it has everything: LPR's zero byte, IPP's answer.
     pub answered: Option<Instant>,
 }
 
-/// How often who waits looks whether it was stopped.
+/// Interval between two checks for a stop while waiting.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Waits for so long. Tells whether it did: it ends sooner where it is stopped.
+/// Waits for `time`. Returns false if it was stopped before.
 pub fn rest(time: Duration, is_stopped: impl Fn() -> bool) -> bool {
     let end = Instant::now() + time;
     while !is_stopped() {
@@ -38,94 +38,93 @@ pub fn rest(time: Duration, is_stopped: impl Fn() -> bool) -> bool {
     false
 }
 
-/// What who looks on is to know at once.
+/// An event that observers learn at once.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// There is the connection that carries the data. Nothing was sent yet.
+    /// The connection that carries the data is open. Nothing was sent yet.
     Connected(Arc<TcpStream>),
-    /// Data begins.
+    /// The data begins.
     Began,
-    /// All is acknowledged.
+    /// All data is acknowledged.
     Acknowledged,
     /// The connection ends before that, and is about to be closed or reset.
     Broken,
-    /// The job has another state, in words of the protocol.
+    /// The job has a new state, in words of the protocol.
     State(String),
 }
 
-/// The part of a document that a server may have, whose connection ended before it had all.
+/// Part of a document that a server may have after its connection ended early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PartialDelivery {
     /// Bytes that its TCP acknowledged.
     pub acknowledged: u64,
-    /// Bytes that were put on the wire: it has no more than these.
+    /// Bytes sent on the wire: the server has at most these.
     pub sent: u64,
-    /// True if the server says that it ended the job before its end, and prints no more of it.
+    /// True if the server confirmed that it ended the job early, and prints no more of it.
     pub is_reported: bool,
 }
 
-/// The progress of a job at its server.
+/// Progress of a job at its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// It has taken the connection, or takes data again.
+pub enum JobProgress {
+    /// The server has accepted the connection, or accepts data again.
     Moving,
-    /// Nothing moves.
+    /// There is no progress.
     Stalled(Stall),
 }
 
-/// That nothing moves.
+/// A stall of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// Since when, by the clock that waiting goes by.
+    /// Duration so far, by the clock that measures waiting.
     pub waited: Duration,
     /// Bytes of the document that the server's TCP has acknowledged.
     pub acknowledged: u64,
-    /// The sign of it.
+    /// Sign of the stall.
     pub sign: Sign,
 }
 
-/// The sign that nothing moves.
+/// Sign that there is no progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// The server's TCP keeps its window closed, or has less room than a segment takes. It
-    /// answers probes.
+    /// The server's TCP keeps its window closed, or smaller than a segment. It answers probes.
     ClosedWindow,
     /// The server's TCP acknowledges nothing, neither data nor probes.
     NoAck,
-    /// The server's TCP has all, and the server has not answered.
+    /// The server's TCP has everything, but the server has not answered.
     NoAnswer,
-    /// The server has the job, and cannot be asked after it.
+    /// The server has the job, and cannot be asked about it.
     Unreachable,
 }
 
-/// An observer of a job, in the thread that sends it.
+/// Observer of a job, called in the thread that sends it.
 pub trait Attendant: Send + Sync {
-    /// Is asked before the first byte of a document: whether it may be sent.
+    /// Called before the first byte of a document: returns whether it may be sent.
     fn may_begin(&self) -> bool;
 
-    /// Is told how the server stands with the job, when that changes.
-    fn stands(&self, standing: Standing);
+    /// Called when the progress of the job at its server changes.
+    fn stands(&self, standing: JobProgress);
 
-    /// Is told what a printer says of itself while it has the job: `printer-state-reasons`.
+    /// Called with the state that a printer reports while it has the job: `printer-state-reasons`.
     fn says(&self, reasons: &[String]);
 }
 
-/// Who is told of events.
-type Heard = Box<dyn FnMut(Event) + Send>;
+/// Handler of events.
+type EventSink = Box<dyn FnMut(Event) + Send>;
 
-/// Shared with who looks on, and who may stop it.
+/// State of a job shared with observers, who may stop it.
 #[derive(Default)]
 pub struct Monitor {
     stop: AtomicBool,
-    /// By what it is known how long somebody was waited for.
+    /// Clock that measures waiting.
     pub(crate) clock: Clock,
-    /// Bytes of data that were handed to the kernel, compressed where they are.
+    /// Bytes of data handed to the kernel, compressed if compression is used.
     pub moved: Arc<AtomicU64>,
-    /// Bytes of the document that were read.
+    /// Bytes read of the document.
     pub read: AtomicU64,
     times: Mutex<Times>,
     taken: Mutex<Option<PartialDelivery>>,
-    heard: Mutex<Option<Heard>>,
+    heard: Mutex<Option<EventSink>>,
     attendant: OnceLock<Arc<dyn Attendant>>,
 }
 
@@ -136,28 +135,28 @@ impl std::fmt::Debug for Monitor {
 }
 
 impl Monitor {
-    /// One that is told of events as they come, in the sending thread.
+    /// Makes a monitor that passes events to `heard` as they come, in the sending thread.
     pub fn new(heard: impl FnMut(Event) + Send + 'static) -> Self {
         Self { heard: Mutex::new(Some(Box::new(heard))), ..Self::default() }
     }
 
-    /// One that goes by another clock.
+    /// Makes a monitor with another clock.
     #[cfg(test)]
     pub(crate) fn by(clock: Clock) -> Self {
         Self { clock, ..Self::default() }
     }
 
-    /// Nothing is sent any more.
+    /// Stops the job: nothing more is sent.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is to end.
+    /// Returns whether the job is to end.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Lets somebody attend the job. The first one does.
+    /// Sets the attendant of the job. Only the first one is kept.
     pub fn attend(&self, attendant: Arc<dyn Attendant>) {
         let _ = self.attendant.set(attendant);
     }
@@ -166,7 +165,7 @@ impl Monitor {
         self.attendant.get().is_none_or(|attendant| attendant.may_begin())
     }
 
-    pub(crate) fn stands(&self, standing: Standing) {
+    pub(crate) fn stands(&self, standing: JobProgress) {
         if let Some(attendant) = self.attendant.get() {
             attendant.stands(standing);
         }
@@ -178,7 +177,7 @@ impl Monitor {
         }
     }
 
-    /// The server says that it prints no more of the job that broke off.
+    /// Records that the server confirmed the end of the interrupted job.
     pub(crate) fn reported(&self) {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(taken) = &mut *taken {
@@ -186,7 +185,7 @@ impl Monitor {
         }
     }
 
-    /// Returns the part that the server may have of the last document whose connection ended before it had all.
+    /// Returns the part that the server may have of the last document whose connection ended early.
     pub fn taken(&self) -> Option<PartialDelivery> {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,7 +194,7 @@ impl Monitor {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = taken;
     }
 
-    /// When things happened so far.
+    /// Returns the times of the events so far.
     pub fn times(&self) -> Times {
         *self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -216,7 +215,7 @@ impl Monitor {
         }
     }
 
-    /// The server said that it has all.
+    /// Records that the server confirmed that it has everything.
     pub(crate) fn answered(&self) {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         times.answered = Some(Instant::now());

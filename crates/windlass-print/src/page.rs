@@ -1,4 +1,4 @@
-//! Pages of a server by HTTP: what it tells beside IPP.
+//! Pages of a server over HTTP, beside IPP.
 
 use std::time::Duration;
 
@@ -7,25 +7,24 @@ use windlass_wire::target::Target;
 
 use crate::dial::{Dial, connected};
 use crate::error::Error;
-use crate::link::{Link, More};
+use crate::link::{Link, ReadOutcome};
 use crate::monitor::Monitor;
 
-const ASKING: &str = "it was asked for a page";
+const ASKING: &str = "windlass asked for a page";
 
 /// A page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// What came of it.
+    /// Status of the answer.
     pub status: u16,
-    /// What is in it.
+    /// Content of the page.
     pub bytes: Vec<u8>,
 }
 
-/// Gets a page of a server, of so many bytes at the most. `more` are headers beside
-/// those that each request has.
+/// Gets a page of a server, up to a maximum size. `more` are headers beside those of each request.
 ///
 /// # Errors
-/// Where there is no answer within the patience, or none of HTTP, or a longer one.
+/// Fails without an HTTP answer within the patience, or if the page is too long.
 pub fn get(
     server: &Target,
     path: &str,
@@ -50,7 +49,7 @@ pub fn get(
         if let Some(found) = Response::decode(&link.inbox).map_err(|error| wrong(&error))? {
             break found;
         }
-        if link.more(ASKING)? == More::End {
+        if link.more(ASKING)? == ReadOutcome::End {
             return Err(Error::Gone { during: ASKING });
         }
     };
@@ -62,10 +61,10 @@ pub fn get(
         let used = taken.used;
         bytes.extend_from_slice(taken.data);
         if bytes.len() > most {
-            return Err(Error::Protocol(format!("its page has more than {most} bytes")));
+            return Err(Error::Protocol(format!("the page has more than {most} bytes")));
         }
         link.inbox.drain(..used);
-        if used == 0 && link.more(ASKING)? == More::End {
+        if used == 0 && link.more(ASKING)? == ReadOutcome::End {
             body.closed().map_err(|error| wrong(&error))?;
             break;
         }

@@ -1,37 +1,37 @@
-//! How long a peer is waited for, decided from moments that are given: no clock
-//! and no socket is here.
+//! Time limit of waiting for a peer, computed from given times: this module has no clock and no
+//! socket.
 //!
-//! A wait that begins anew with each byte that comes has no end where a peer
-//! drips: it sends a byte whenever one would give it up. So what comes prolongs
-//! nothing. Only what its owner takes for progress does ([`Patience::moved`]), as
-//! data that the peer takes: that may be slow, and is honest.
+//! A wait that restarts with each received byte never ends if a peer drips: it sends a byte just
+//! before each timeout. Received bytes therefore extend nothing. Only progress as defined by the
+//! owner does ([`Patience::moved`]), such as data that the peer accepts: this may be slow, but is
+//! honest.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The longest time without progress. Whoever shares it may change it while it is waited for.
+/// Longest time without progress. Its users may change it during the wait.
 #[derive(Clone, Debug)]
 pub struct Limit(Arc<AtomicU64>);
 
-/// The milliseconds of no limit.
+/// Milliseconds that mean no limit.
 const UNLIMITED: u64 = u64::MAX;
 
 impl Limit {
-    /// Returns a limit; without a time a peer is waited for as long as its connection lives.
+    /// Returns a limit; without a time, a peer is awaited as long as its connection lives.
     pub fn new(time: Option<Duration>) -> Self {
         let limit = Self(Arc::default());
         limit.set(time);
         limit
     }
 
-    /// Changes the limit for all who share it.
+    /// Changes the limit for all users.
     pub fn set(&self, time: Option<Duration>) {
         let millis = time.and_then(|time| u64::try_from(time.as_millis()).ok());
         self.0.store(millis.unwrap_or(UNLIMITED), Ordering::Relaxed);
     }
 
-    /// Returns the time; nothing where there is no limit.
+    /// Returns the time; nothing if there is no limit.
     pub fn get(&self) -> Option<Duration> {
         Some(self.0.load(Ordering::Relaxed))
             .filter(|millis| *millis != UNLIMITED)
@@ -45,28 +45,27 @@ impl From<Duration> for Limit {
     }
 }
 
-/// How many reads after the end still count. A thread that had no processor for
-/// long finds then what came in time: the most that is kept of it, 64 KiB, by
-/// reads of 4 KiB.
+/// Number of reads after the end that still count. A thread without a processor for a long time
+/// then finds bytes that came in time: at most 64 KiB, in reads of 4 KiB.
 const LAST_READS: u32 = 16;
 
-/// How long is waited, and since when.
+/// Limit and beginning of a wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Patience {
     limit: Limit,
     since: Instant,
-    /// Reads since its end.
+    /// Number of reads since its end.
     late: u32,
 }
 
-/// What is to be done where something is waited for.
+/// Next action of a waiting thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// There is time.
+pub(crate) enum WaitAction {
+    /// Wait: there is time.
     Wait,
-    /// There is none. What has come by now is taken, and nothing is waited for.
+    /// Take the bytes that have come by now, without waiting.
     Take,
-    /// That was done, and more came all the same.
+    /// Give up: more bytes came even after that.
     GiveUp,
 }
 
@@ -75,28 +74,28 @@ impl Patience {
         Self { limit: limit.into(), since: now, late: 0 }
     }
 
-    /// Something moved: it begins anew.
+    /// Records progress, which restarts the wait.
     pub(crate) const fn moved(&mut self, now: Instant) {
         (self.since, self.late) = (now, 0);
     }
 
-    /// How long nothing moved.
+    /// Returns the time without progress.
     pub(crate) fn waited(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.since)
     }
 
-    /// Whether it has come to its end.
+    /// Returns whether the time is over.
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         self.limit.get().is_some_and(|limit| self.waited(now) >= limit)
     }
 
-    /// What to do before another read.
-    pub(crate) fn next(&mut self, now: Instant) -> Next {
+    /// Returns the action before the next read.
+    pub(crate) fn next(&mut self, now: Instant) -> WaitAction {
         if !self.is_over(now) {
-            return Next::Wait;
+            return WaitAction::Wait;
         }
         self.late += 1;
-        if self.late > LAST_READS { Next::GiveUp } else { Next::Take }
+        if self.late > LAST_READS { WaitAction::GiveUp } else { WaitAction::Take }
     }
 }
 
@@ -113,7 +112,7 @@ mod tests {
         let mut patience = Patience::new(LIMIT, began);
         // A byte comes before each of them.
         for tenth in 0..10 {
-            assert_eq!(patience.next(began + TENTH * tenth), Next::Wait, "{tenth}");
+            assert_eq!(patience.next(began + TENTH * tenth), WaitAction::Wait, "{tenth}");
         }
         assert!(!patience.is_over(began + LIMIT - Duration::from_nanos(1)));
         assert!(patience.is_over(began + LIMIT));
@@ -126,22 +125,22 @@ mod tests {
         let mut patience = Patience::new(LIMIT, began);
         let late = began + LIMIT * 50;
         for read in 0..LAST_READS {
-            assert_eq!(patience.next(late), Next::Take, "{read}");
+            assert_eq!(patience.next(late), WaitAction::Take, "{read}");
         }
-        assert_eq!(patience.next(late), Next::GiveUp);
-        assert_eq!(patience.next(late), Next::GiveUp);
+        assert_eq!(patience.next(late), WaitAction::GiveUp);
+        assert_eq!(patience.next(late), WaitAction::GiveUp);
     }
 
     #[test]
     fn a_limit_that_is_changed_counts_for_who_waits_already() {
         let (began, limit) = (Instant::now(), Limit::new(None));
         let mut patience = Patience::new(limit.clone(), began);
-        assert_eq!(patience.next(began + LIMIT * 1_000_000), Next::Wait);
+        assert_eq!(patience.next(began + LIMIT * 1_000_000), WaitAction::Wait);
         limit.set(Some(LIMIT));
-        assert_eq!(patience.next(began + LIMIT), Next::Take);
+        assert_eq!(patience.next(began + LIMIT), WaitAction::Take);
         limit.set(None);
         assert!(!patience.is_over(began + LIMIT * 2));
-        // A time without a number of milliseconds is none.
+        // A time that exceeds the number of milliseconds means no limit.
         assert_eq!(Limit::from(Duration::MAX).get(), None);
     }
 
@@ -150,12 +149,12 @@ mod tests {
         let began = Instant::now();
         let mut patience = Patience::new(LIMIT, began);
         let late = began + LIMIT * 2;
-        while patience.next(late) != Next::GiveUp {}
+        while patience.next(late) != WaitAction::GiveUp {}
         patience.moved(late);
         assert_eq!(patience.waited(late), Duration::ZERO);
-        assert_eq!(patience.next(late + LIMIT - TENTH), Next::Wait);
-        assert_eq!(patience.next(late + LIMIT), Next::Take);
-        // A clock of another thread may be a little behind.
+        assert_eq!(patience.next(late + LIMIT - TENTH), WaitAction::Wait);
+        assert_eq!(patience.next(late + LIMIT), WaitAction::Take);
+        // The time of another thread may be slightly behind.
         assert_eq!(patience.waited(began), Duration::ZERO);
     }
 }

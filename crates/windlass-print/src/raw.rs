@@ -1,4 +1,4 @@
-//! Raw printing: the data and nothing else, to port 9100.
+//! Raw printing: only data, to port 9100.
 
 use std::time::Duration;
 
@@ -10,65 +10,63 @@ use windlass_wire::status_source::StatusSource;
 use crate::document::Document;
 use crate::error::Error;
 use crate::job::{Job, Raw};
-use crate::link::{Counting, Link, More, bare};
+use crate::link::{CountedDocument, Link, ReadOutcome, bare};
 
-/// The most that is kept of what a printer says; the rest is counted.
+/// Maximum size of a printer's stored text; the rest is only counted.
 const MAX_KEPT: usize = 64 << 10;
 
-/// How long a printer may take to say what it is before the data: those that know
-/// no PJL say nothing.
+/// Longest wait for a printer's status before the data: printers without PJL send nothing.
 pub(crate) const GREETING: Duration = Duration::from_secs(3);
 
-/// What is being done for most of the time.
+/// Activity for most of the time.
 const SENDING: &str = "the data was sent";
 
-/// The activity at the end.
-const ENDING: &str = "the last of the data was acknowledged";
+/// Activity at the end.
+const ENDING: &str = "windlass waited for the last acknowledgements";
 
-/// The time between two looks whether the printer has all.
+/// Time between two checks for the printer's last ACK.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How a connection ended.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RawEnd {
     /// The printer closed it.
     Closed,
-    /// The printer reset it, once it had all.
+    /// The printer reset it after it had everything.
     Reset,
-    /// The printer has all, and left it open for longer than is waited.
+    /// The printer has everything, and left it open for longer than the wait.
     LeftOpen,
 }
 
-/// What came back.
+/// Data from the printer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RawAnswer {
     /// Bytes on the back-channel.
     pub received_bytes: Bytes,
     /// The first 64 KiB of them, as text.
     pub text: String,
-    /// How the connection ended.
+    /// End of the connection.
     pub ended: RawEnd,
-    /// What the printer said of itself before the data; nothing where it was not
-    /// asked, or did not answer.
+    /// Printer's status before the data; nothing if the printer was not asked, or did not answer.
     pub status_before: Option<Status>,
-    /// What it said later.
+    /// Printer's later statuses.
     pub statuses: Vec<Status>,
 }
 
-/// The back-channel.
+/// Back-channel of a printer.
 #[derive(Default)]
-struct Back {
+struct BackChannel {
     received: u64,
     kept: Vec<u8>,
     pjl: Reader,
-    /// True if what hinders the printer is told as it changes.
+    /// True if changes of the printer's obstacle are reported.
     tells_state: bool,
-    /// The reason that was told last.
+    /// Last reported reason.
     reason: Option<&'static str>,
 }
 
-impl Back {
+impl BackChannel {
     fn take(&mut self, link: &mut Link<'_>) {
         self.received += link.inbox.len() as u64;
         self.pjl.take(&link.inbox);
@@ -86,11 +84,11 @@ impl Back {
     }
 }
 
-/// Has a printer tell each change of its state on the back-channel. Changes alone are told, so it
-/// is asked once for how it is now. Its answer is not waited for.
+/// Makes a printer report each change of its state on the back-channel. It reports only changes, so
+/// it is asked once for its present state. The answer is not awaited.
 const FOLLOW: &[u8] = b"@PJL INFO STATUS\r\n@PJL USTATUS DEVICE=ON\r\n@PJL USTATUS TIMED=0\r\n";
 
-/// Ends that: the setting outlasts the job at some printers.
+/// Ends these reports: at some printers the setting outlasts the job.
 const UNFOLLOW: &[u8] = b"@PJL USTATUSOFF\r\n";
 
 pub(crate) fn send(
@@ -100,7 +98,7 @@ pub(crate) fn send(
     document: &mut Document,
 ) -> Result<RawAnswer, Error> {
     let follows = job.status == Some(StatusSource::Pjl) && !asks;
-    let mut back = Back { tells_state: follows, ..Back::default() };
+    let mut back = BackChannel { tells_state: follows, ..BackChannel::default() };
     link.announce();
     let mut status_before = None;
     if follows {
@@ -110,7 +108,7 @@ pub(crate) fn send(
         let question = [UEL, b"@PJL INFO STATUS\r\n@PJL USTATUS DEVICE=ON\r\n"].concat();
         link.say(&question, "asking for the status")?;
         status_before = greeting(&mut link, &mut back)?;
-        // Out of PJL again: the data chooses its own language.
+        // Leaves PJL: the data chooses its own language.
         link.say(UEL, "beginning the job")?;
     }
     let monitor = link.monitor;
@@ -118,7 +116,7 @@ pub(crate) fn send(
         back.take(link);
         true
     };
-    link.document(&mut Counting(document, monitor), &bare, SENDING, &mut look)?;
+    link.document(&mut CountedDocument(document, monitor), &bare, SENDING, &mut look)?;
     if asks {
         let end = [UEL, b"@PJL USTATUSOFF\r\n@PJL INFO STATUS\r\n", UEL].concat();
         link.put(&end, SENDING, &mut look)?;
@@ -135,20 +133,20 @@ pub(crate) fn send(
         }
         let more = match (close_by, close) {
             (Some(end), _) => link.more_until(ENDING, end),
-            // No event tells that all is acknowledged, and the time begins then.
+            // No event reports the last ACK, at which this time begins.
             (None, Some(_)) => link.more_until(ENDING, link.now() + LOOK),
             (None, None) => link.more(ENDING).map(Some),
         };
         match more {
-            Ok(Some(More::Bytes)) => back.take(&mut link),
-            Ok(Some(More::End)) => {
-                // Who closes in order has read all that its TCP acknowledged.
+            Ok(Some(ReadOutcome::Bytes)) => back.take(&mut link),
+            Ok(Some(ReadOutcome::End)) => {
+                // A peer that closes normally has read everything that its TCP acknowledged.
                 link.settle(ENDING)?;
                 break RawEnd::Closed;
             }
             Ok(None) if close_by.is_some() => break RawEnd::LeftOpen,
             Ok(None) => {}
-            // A printer that has all is not to lose what it has not read yet.
+            // A printer that has everything must not lose unread data.
             Err(Error::Stopped) if link.is_settled() && close.is_some() => break RawEnd::LeftOpen,
             Err(Error::Silent { .. }) if link.is_settled() => break RawEnd::LeftOpen,
             Err(Error::Gone { .. }) if link.is_settled() => break RawEnd::Reset,
@@ -168,8 +166,8 @@ pub(crate) fn send(
 }
 
 /// Waits for the first answer.
-fn greeting(link: &mut Link<'_>, back: &mut Back) -> Result<Option<Status>, Error> {
-    const ASKING: &str = "it was asked for its status";
+fn greeting(link: &mut Link<'_>, back: &mut BackChannel) -> Result<Option<Status>, Error> {
+    const ASKING: &str = "windlass asked for its status";
     let end = link.now() + GREETING;
     loop {
         back.take(link);
@@ -177,8 +175,8 @@ fn greeting(link: &mut Link<'_>, back: &mut Back) -> Result<Option<Status>, Erro
             return Ok(Some(status.clone()));
         }
         match link.more_until(ASKING, end)? {
-            Some(More::Bytes) => {}
-            Some(More::End) => return Err(Error::Gone { during: ASKING }),
+            Some(ReadOutcome::Bytes) => {}
+            Some(ReadOutcome::End) => return Err(Error::Gone { during: ASKING }),
             None => return Ok(None),
         }
     }

@@ -1,4 +1,4 @@
-//! A job to its target, by the protocol that it names.
+//! Sending a job to its target, by the target's protocol.
 
 use serde::Serialize;
 
@@ -6,28 +6,28 @@ use crate::dial::{Dial, connected};
 use crate::document::Document;
 use crate::error::Error;
 use crate::ipp::{self, IppAnswer};
-use crate::job::{Job, Sending};
+use crate::job::{Job, JobProtocol};
 use crate::link::Link;
 use crate::lpr::{self, LprAnswer};
 use crate::monitor::Monitor;
 use crate::raw::{self, RawAnswer};
 
-/// What the server said.
+/// Answer of the server.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "lowercase", tag = "protocol")]
 pub enum Answer {
-    /// Of raw printing.
+    /// Answer of a raw printer.
     Raw(RawAnswer),
-    /// Of LPR.
+    /// Answer of an LPR server.
     Lpr(LprAnswer),
-    /// Of IPP.
+    /// Answer of an IPP server.
     Ipp(IppAnswer),
 }
 
 /// Sends a job.
 ///
 /// # Errors
-/// Where it does not arrive. How far it came is in the monitor.
+/// Fails if the job does not arrive. The monitor has its progress.
 pub fn send(
     job: &Job,
     document: &mut Document,
@@ -35,14 +35,14 @@ pub fn send(
     dial: &Dial<'_>,
 ) -> Result<Answer, Error> {
     match &job.way {
-        Sending::Ipp(settings) => {
+        JobProtocol::Ipp(settings) => {
             ipp::send(job, settings, document, monitor, dial).map(Answer::Ipp)
         }
-        Sending::Raw(settings) => {
+        JobProtocol::Raw(settings) => {
             let link = Link::of_job(connected(dial, &job.target)?, monitor, job)?;
             raw::send(link, job, *settings, document).map(Answer::Raw)
         }
-        Sending::Lpr(settings) => {
+        JobProtocol::Lpr(settings) => {
             let link = Link::of_job(connected(dial, &job.target)?, monitor, job)?;
             lpr::send(link, job, settings, document).map(Answer::Lpr)
         }

@@ -1,4 +1,4 @@
-//! The state of a printer by its SNMP agent, while it has a job.
+//! State of a printer by its SNMP agent, while it has a job.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -9,23 +9,22 @@ use std::time::{Duration, Instant};
 use windlass_wire::snmp::{MAX_ANSWER, StatusQuery, Step};
 use windlass_wire::status_source::StatusSource;
 
-/// The time between two readings, and before the first one: a job that takes less is not asked for.
+/// Time between two readings, and before the first one: shorter jobs cause no reading.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// The longest time between two readings of an agent that does not answer.
+/// Longest time between two readings of an agent that does not answer.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The longest that an agent has for an answer: printers stand in networks whose round trips take
-/// milliseconds.
+/// Longest time for an agent's answer: printers are in networks with an RTT of milliseconds.
 const ANSWER: Duration = Duration::from_secs(1);
 
-/// After so many readings without an answer what the agent said before holds no more.
+/// Number of unanswered readings after which the last answer is no longer valid.
 const FORGOTTEN: u32 = 3;
 
-/// The most datagrams that are looked at in one go: a flood of them keeps no data waiting.
+/// Maximum number of datagrams read in one go, so that a flood does not delay data.
 const MAX_DATAGRAMS: usize = 8;
 
-/// Asks an agent again and again, and never waits for it.
+/// Reader that asks an agent repeatedly, without waiting.
 #[derive(Debug)]
 pub(crate) struct StatusPoll {
     agent: SocketAddr,
@@ -33,22 +32,21 @@ pub(crate) struct StatusPoll {
     due: Instant,
     reading: Option<Reading>,
     unanswered: u32,
-    /// The reasons that were told last.
+    /// Last reported reasons.
     reasons: Vec<&'static str>,
 }
 
-/// A reading that is under way. Each has a socket of its own, so that no late answer to another
-/// comes.
+/// A reading in progress. Each has its own socket, so that no late answer to another one comes.
 #[derive(Debug)]
 struct Reading {
     socket: UdpSocket,
     query: StatusQuery,
-    /// The end of the time that the agent has for the answer.
+    /// Deadline of the agent's answer.
     end: Instant,
 }
 
 impl StatusPoll {
-    /// Asks the host that takes the data, where its state is read by SNMP.
+    /// Asks the host that receives the data, if its state is read by SNMP.
     pub(crate) fn new(
         source: Option<&StatusSource>,
         peer: Option<SocketAddr>,
@@ -63,12 +61,12 @@ impl StatusPoll {
         Some(Self { agent, community, due, reading: None, unanswered: 0, reasons: Vec::new() })
     }
 
-    /// Does what is due, and returns the reasons where they have changed.
+    /// Does the due work, and returns the reasons if they have changed.
     pub(crate) fn reasons_changed(&mut self, now: Instant) -> Option<Vec<String>> {
         let reasons = match self.reading.take() {
             None if now < self.due => return None,
             None => {
-                // Where there is no socket now, it is tried again.
+                // If no socket can be opened now, the next reading tries again.
                 self.reading = Reading::begin(self.agent, &self.community, now).ok();
                 if self.reading.is_some() {
                     return None;
@@ -100,11 +98,11 @@ impl StatusPoll {
     }
 }
 
-/// The progress of a reading.
+/// Progress of a reading.
 enum Progress {
-    /// An answer is waited for.
+    /// An answer is awaited.
     Waits,
-    /// It is over, with the reasons where the agent answered.
+    /// The reading has ended, with the reasons if the agent answered.
     Ends(Option<Vec<&'static str>>),
 }
 
@@ -117,14 +115,14 @@ impl Reading {
         let socket = UdpSocket::bind(any)?;
         socket.set_nonblocking(true)?;
         socket.connect(agent)?;
-        // The keys of a hasher are random: whoever does not see the request cannot answer it.
+        // The keys of a hasher are random: only a host that sees the request can answer it.
         let random = RandomState::new().hash_one(agent);
         let query = StatusQuery::new(community, u32::try_from(random >> 32).unwrap_or_default());
         socket.send(&query.request())?;
         Ok(Self { socket, query, end: now + ANSWER })
     }
 
-    /// Takes the answers that came, and sends the questions that follow from them.
+    /// Handles the answers that came, and sends the next questions.
     fn goes_on(&mut self, now: Instant) -> Progress {
         let mut datagram = [0; MAX_ANSWER];
         for _ in 0..MAX_DATAGRAMS {
@@ -132,7 +130,7 @@ impl Reading {
                 Ok(got) => got,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // Nobody listens there.
+                // There is no agent.
                 Err(_) => return Progress::Ends(self.query.known()),
             };
             match self.query.take(&datagram[..got]) {

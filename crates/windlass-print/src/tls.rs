@@ -1,5 +1,4 @@
-//! TLS of clients (RFC 8446), by rustls: which server is trusted, and a session over a
-//! connection.
+//! TLS client (RFC 8446), by rustls: trusted servers, and a session over a connection.
 
 mod trust;
 
@@ -12,24 +11,24 @@ use rustls::ClientConnection;
 use rustls::pki_types::ServerName;
 use windlass_wire::target::Target;
 
-pub use self::trust::{Fingerprint, FingerprintError, Known, KnownError, Tls, Trust};
+pub use self::trust::{Fingerprint, FingerprintError, KnownError, KnownServers, Tls, Trust};
 use crate::error::DialError;
 
-/// The most that TLS keeps of what is written and cannot go out just now.
+/// Maximum number of written bytes that TLS holds while the socket is full.
 const MAX_PENDING: usize = 128 << 10;
 
-/// A session.
+/// TLS session.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: ClientConnection,
-    /// Bytes that were written to the socket.
+    /// Number of bytes written to the socket.
     pub(crate) sent: u64,
-    /// The peer has said that it is at its end.
+    /// True if the peer has announced its end.
     is_at_end: bool,
 }
 
 impl Session {
-    /// Agrees on one over a connection, within so long.
+    /// Performs the handshake over a connection, with a time limit.
     pub(crate) fn over(
         stream: &mut TcpStream,
         target: &Target,
@@ -38,7 +37,7 @@ impl Session {
     ) -> Result<Self, DialError> {
         let at = target.authority();
         let name = ServerName::try_from(target.host.clone())
-            .map_err(|_| format!("{:?} can be no name of a server of TLS", target.host))?;
+            .map_err(|_| format!("{:?} is not a valid name of a TLS server", target.host))?;
         let (config, judge) = tls.config(target)?;
         let mut connection = ClientConnection::new(Arc::new(config), name)
             .map_err(|error| format!("cannot speak TLS with {at}: {error}"))?;
@@ -47,7 +46,9 @@ impl Session {
         while connection.is_handshaking() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(format!("{at} did not agree on TLS within {patience:?}").into());
+                return Err(
+                    format!("the TLS handshake with {at} did not end within {patience:?}").into()
+                );
             }
             stream.set_read_timeout(Some(left))?;
             stream.set_write_timeout(Some(left))?;
@@ -55,7 +56,7 @@ impl Session {
                 Ok(_) => {}
                 Err(error) if windlass_sys::socket::is_pause(&error) => {}
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    let what = format!("{at} closed the connection instead of agreeing on TLS");
+                    let what = format!("{at} closed the connection during the TLS handshake");
                     return Err(what.into());
                 }
                 Err(error) => return Err(judge.explained(&error).into()),
@@ -65,7 +66,7 @@ impl Session {
         Ok(Self { connection, sent: 0, is_at_end: false })
     }
 
-    /// What was read and not given on yet.
+    /// Reads bytes that are decrypted already.
     pub(crate) fn read_kept(&mut self, bytes: &mut [u8]) -> Option<usize> {
         self.connection.reader().read(bytes).ok()
     }
@@ -75,7 +76,7 @@ impl Session {
         socket: &mut (impl Read + Write),
         bytes: &mut [u8],
     ) -> io::Result<usize> {
-        // What waits to go out may be what the answer waits for.
+        // The answer may depend on bytes that wait to be sent.
         match self.flush(socket) {
             Err(error) if !windlass_sys::socket::is_pause(&error) => return Err(error),
             _ => {}
@@ -84,8 +85,8 @@ impl Session {
             match self.connection.reader().read(bytes) {
                 Ok(got) => return Ok(got),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // It ended without a word of TLS. HTTP says itself where an answer ends, so
-                // that it was cut off is seen there.
+                // The connection ended without a TLS alert. HTTP itself shows the end of an answer,
+                // and so detects the truncation.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 Err(error) => return Err(error),
             }
@@ -104,7 +105,7 @@ impl Session {
         socket: &mut impl Write,
         pieces: &[IoSlice<'_>],
     ) -> io::Result<usize> {
-        // Nothing more is taken before that is gone.
+        // No more bytes are accepted before the held ones are sent.
         self.flush(socket)?;
         let took = self.connection.writer().write_vectored(pieces)?;
         match self.flush(socket) {
@@ -120,7 +121,7 @@ impl Session {
         Ok(())
     }
 
-    /// Says the end.
+    /// Announces the end.
     pub(crate) fn end(&mut self, socket: &mut impl Write) -> io::Result<()> {
         self.connection.send_close_notify();
         self.flush(socket)

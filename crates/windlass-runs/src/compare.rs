@@ -1,36 +1,36 @@
-//! Groups of runs, held against the first of them: what differed between them, what their
-//! figures came to, and whether chance alone explains the difference.
+//! Comparison of groups of runs with the first group: differing parameters, figures, and whether
+//! chance alone explains a difference.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use windlass_base::{Named, Timestamp};
 
-use crate::figure::{Better, FigureName, Unit};
+use crate::figure::{FigureName, Preference, Unit};
 use crate::statistics::{self, Difference, Sample};
 use crate::{Host, Run, RunId, Summary};
 
-/// With fewer runs a difference is not claimed: of four and four even the most uneven order
-/// comes by chance three times in a hundred, and benchstat, too, refuses there.
+/// Minimum number of runs in a group for a claim. With four and four, even the most uneven order
+/// comes by chance three times in a hundred; benchstat, too, refuses there.
 pub const LEAST_REPEATS: usize = 5;
 
-/// A difference is claimed where chance alone makes one as large less often than this. Tables
-/// have several figures, and each may err.
+/// Significance level: maximum probability that chance alone makes as large a difference. It is low
+/// because tables have several figures, and each may err.
 pub const SIGNIFICANT: f64 = 0.01;
 
-/// What of a run is compared.
+/// Part of a run that is compared.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// What lists show of it.
+    /// Summary of the run, as in lists.
     pub summary: Summary,
-    /// Where it ran.
+    /// Machine of the run.
     pub host: Host,
-    /// By which windlass.
+    /// Version of windlass.
     pub program_version: String,
 }
 
 impl Member {
-    /// What of this run is compared.
+    /// Extracts the compared part of a run.
     pub fn of(run: &Run) -> Self {
         Self {
             summary: Summary::of(run),
@@ -40,193 +40,192 @@ impl Member {
     }
 }
 
-/// Runs that are repeats of each other.
+/// Group of repeated runs.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// What people call it.
+    /// Name for people.
     pub name: String,
-    /// Its runs.
+    /// Runs of the group.
     pub members: Vec<Member>,
 }
 
-/// What groups of runs come to, the first being the baseline.
+/// Comparison of groups of runs. The first group is the baseline.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// The groups.
-    pub groups: Vec<GroupSeen>,
-    /// What was not the same for all: parameters, the machine, the program.
-    pub differs: Vec<Differing>,
-    /// The figures that runs of at least one group have.
-    pub figures: Vec<Compared>,
-    /// What held the transfers back.
+    /// Groups in the given order.
+    pub groups: Vec<GroupSummary>,
+    /// Facts that differ: parameters, the machine, the program.
+    pub differs: Vec<DifferingFact>,
+    /// Figures that runs of at least one group have.
+    pub figures: Vec<FigureComparison>,
+    /// Limits of the transfers.
     pub verdicts: Vec<Verdicts>,
-    /// What is to be known of them all.
+    /// Cautions about the comparison.
     pub cautions: Vec<Caution>,
 }
 
-/// A group.
+/// Summary of a group.
 #[derive(Clone, Debug, Serialize)]
-pub struct GroupSeen {
-    /// What people call it.
+pub struct GroupSummary {
+    /// Name for people.
     pub name: String,
-    /// Its runs.
+    /// Runs of the group.
     pub runs: Vec<RunId>,
-    /// When the first of them began.
+    /// Start of the first run.
     pub first_time: Timestamp,
-    /// When the last of them began.
+    /// Start of the last run.
     pub last_time: Timestamp,
-    /// How many of them failed.
+    /// Number of failed runs.
     pub failed: usize,
 }
 
-/// Something that was not the same for all.
+/// Fact that differs between runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Differing {
-    /// Whose it is.
-    pub of: Kind,
-    /// What: an option, a setting of the kernel.
+pub struct DifferingFact {
+    /// Origin of the fact.
+    pub of: FactOrigin,
+    /// Name of the fact: an option, a kernel setting.
     pub what: String,
-    /// Its values in each group: none where it was not given, several where runs of one group
-    /// differ.
+    /// Values in each group: none if the fact was not given, several if runs of the group differ.
     pub values: Vec<Vec<String>>,
 }
 
-/// Whose something is.
+/// Origin of a fact about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Named)]
-pub enum Kind {
-    /// What was asked for.
+pub enum FactOrigin {
+    /// A parameter of the command.
     Parameter,
-    /// The machine's.
+    /// The machine.
     Host,
-    /// The program's.
+    /// The program.
     Program,
 }
 
-/// A figure in each group.
+/// Figure in each group.
 #[derive(Clone, Debug, Serialize)]
-pub struct Compared {
-    /// What it is.
+pub struct FigureComparison {
+    /// Name of the figure.
     pub name: FigureName,
-    /// Of which row of the records, where they have several.
+    /// Row of the records, if they have several.
     pub of: Option<String>,
-    /// What it counts.
+    /// Unit of the figure.
     pub unit: Unit,
-    /// Which way is better.
-    pub better: Better,
-    /// What it came to in each group; nothing where no run has it.
+    /// Better direction.
+    pub better: Preference,
+    /// Spread in each group; `None` if no run has the figure.
     pub groups: Vec<Option<Spread>>,
-    /// How each group differs from the first; the first itself, and what cannot be held
-    /// against it, does not.
+    /// Change of each group from the first; `None` for the first itself, and for groups that cannot
+    /// be compared.
     pub changes: Vec<Option<Change>>,
 }
 
-/// What the runs of a group came to.
+/// Spread of a figure in a group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// Runs that have the figure.
+    /// Number of runs that have the figure.
     pub count: usize,
-    /// Their median.
+    /// Median of the runs.
     pub median: f64,
-    /// Where the median lies with a likelihood of 95 %; nothing of fewer than six.
+    /// Lower end of the median's 95 % confidence interval; `None` with fewer than six runs.
     pub low: Option<f64>,
-    /// The upper end of that.
+    /// Upper end of the interval.
     pub high: Option<f64>,
-    /// The least of all.
+    /// Minimum.
     pub min: f64,
-    /// The most of all.
+    /// Maximum.
     pub max: f64,
 }
 
-/// How a group differs from the first.
+/// Change of a figure from the first group.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Change {
-    /// By how much it lies higher, in the figure's unit: the median of the differences of all
-    /// pairs of runs.
+    /// Increase in the figure's unit: the median of the differences of all pairs of runs.
     pub difference: f64,
-    /// The same as a share of the first, by quotients; nothing where a value is not above zero.
+    /// Increase as a share of the first group, by quotients; `None` if a value is not above zero.
     pub share: Option<f64>,
-    /// Where the share lies with a likelihood of 95 %, and the difference where there is none.
+    /// Lower end of the 95 % confidence interval of the share, or of the difference if there is no
+    /// share.
     pub low: Option<f64>,
-    /// The upper end of that.
+    /// Upper end of the interval.
     pub high: Option<f64>,
-    /// With which likelihood chance alone makes as large a difference.
+    /// Probability that chance alone makes as large a difference.
     pub p: f64,
-    /// What may be said of it.
+    /// Claim about the change.
     pub claim: Claim,
 }
 
-/// What may be said of a difference.
+/// Claim about a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Claim {
-    /// There are too few runs to say anything.
+    /// There are too few runs for a claim.
     TooFew,
-    /// Chance alone may have made it.
+    /// Chance alone may explain the difference.
     None,
-    /// It is more, and neither better nor worse.
+    /// The figure is higher, which is neither better nor worse.
     More,
-    /// It is less, and neither better nor worse.
+    /// The figure is lower, which is neither better nor worse.
     Less,
-    /// It is better.
+    /// The figure is better.
     Better,
-    /// It is worse.
+    /// The figure is worse.
     Worse,
 }
 
-/// What held the runs of each group back.
+/// Limits of the runs of each group.
 #[derive(Clone, Debug, Serialize)]
 pub struct Verdicts {
-    /// Of which row of the records, where they have several.
+    /// Row of the records, if they have several.
     pub of: Option<String>,
-    /// Of each group, its causes, the most frequent first.
+    /// Causes in each group, most frequent first.
     pub groups: Vec<Vec<CauseCount>>,
-    /// Whether the most frequent one is not the same in all groups that have one.
+    /// True if the most frequent cause differs between groups that have one.
     pub changed: bool,
 }
 
-/// A cause, and how many runs have it.
+/// Number of runs with a cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CauseCount {
-    /// The limit and its reason.
+    /// Limit and reason.
     pub cause: String,
-    /// In so many runs.
+    /// Number of runs.
     pub runs: usize,
 }
 
-/// What is to be known of a comparison.
+/// Caution about a comparison.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "caution", rename_all = "kebab-case")]
 pub enum Caution {
-    /// Groups have too few runs for a difference to be claimed.
+    /// Groups have too few runs for a claim.
     FewRuns {
-        /// Which.
+        /// Names of the groups.
         groups: Vec<String>,
-        /// The fewest that one of them has.
+        /// Minimum number of runs among them.
         fewest: usize,
     },
-    /// All runs of a group were before or after all of the first: what changed with time lies
-    /// in the difference, too.
+    /// All runs of a group were before or after all runs of the first group: the difference
+    /// includes any change over time.
     NotInterleaved {
-        /// Which.
+        /// Name of the group.
         group: String,
     },
-    /// The groups are of different commands.
+    /// The groups have different commands.
     Commands,
-    /// Runs failed, and count as far as they went.
+    /// Runs failed. They count as far as they went.
     Failed {
-        /// In which group.
+        /// Name of the group.
         group: String,
-        /// So many.
+        /// Number of failed runs.
         runs: usize,
     },
     /// A run is in two groups.
     Shared {
-        /// It.
+        /// The run.
         run: RunId,
     },
 }
 
 impl Comparison {
-    /// Holds groups of at least one run each against the first.
+    /// Compares groups of at least one run each with the first group.
     pub fn of(groups: &[Group]) -> Self {
         Self {
             groups: groups.iter().map(seen).collect(),
@@ -238,9 +237,9 @@ impl Comparison {
     }
 }
 
-fn seen(group: &Group) -> GroupSeen {
+fn seen(group: &Group) -> GroupSummary {
     let times = || group.members.iter().map(|member| member.summary.start_time);
-    GroupSeen {
+    GroupSummary {
         name: group.name.clone(),
         runs: group.members.iter().map(|member| member.summary.id).collect(),
         first_time: times().min().unwrap_or_default(),
@@ -253,21 +252,21 @@ fn failed(group: &Group) -> usize {
     group.members.iter().filter(|member| member.summary.exit_code != 0).count()
 }
 
-/// What is not the same for all runs.
-fn differs(groups: &[Group]) -> Vec<Differing> {
-    let mut names: BTreeSet<(Kind, String)> = BTreeSet::new();
-    let facts: Vec<Vec<BTreeMap<(Kind, String), String>>> = groups
+/// Returns the facts that differ between runs.
+fn differs(groups: &[Group]) -> Vec<DifferingFact> {
+    let mut names: BTreeSet<(FactOrigin, String)> = BTreeSet::new();
+    let facts: Vec<Vec<BTreeMap<(FactOrigin, String), String>>> = groups
         .iter()
         .map(|group| group.members.iter().map(facts).collect::<Vec<_>>())
         .inspect(|facts| names.extend(facts.iter().flat_map(|one| one.keys().cloned())))
         .collect();
-    let all = |name: &(Kind, String)| {
+    let all = |name: &(FactOrigin, String)| {
         let values = facts.iter().map(|facts| {
             let mut values: Vec<String> =
                 facts.iter().filter_map(|facts| facts.get(name).cloned()).collect();
             values.sort();
             values.dedup();
-            // Where one run of a group has it and another has not, that is a difference too.
+            // A fact that only some runs of a group have is a difference, too.
             let lacks = facts.iter().any(|facts| !facts.contains_key(name));
             if lacks && !values.is_empty() {
                 values.insert(0, String::new());
@@ -282,26 +281,28 @@ fn differs(groups: &[Group]) -> Vec<Differing> {
         .filter(|(values, _)| {
             values.iter().any(|one| one.len() > 1) || values.windows(2).any(|two| two[0] != two[1])
         })
-        .map(|(values, (of, what))| Differing { of, what, values })
+        .map(|(values, (of, what))| DifferingFact { of, what, values })
         .collect()
 }
 
-/// What a run was asked for, and where it ran.
-fn facts(member: &Member) -> BTreeMap<(Kind, String), String> {
+/// Returns a run's parameters, its machine and its program.
+fn facts(member: &Member) -> BTreeMap<(FactOrigin, String), String> {
     let parameters = parameters(&member.summary.arguments);
-    let parameters = parameters.into_iter().map(|(what, value)| ((Kind::Parameter, what), value));
-    let host = member.host.facts().into_iter().map(|(what, value)| ((Kind::Host, what), value));
-    let version = (Kind::Program, "windlass".to_owned());
+    let parameters =
+        parameters.into_iter().map(|(what, value)| ((FactOrigin::Parameter, what), value));
+    let host =
+        member.host.facts().into_iter().map(|(what, value)| ((FactOrigin::Host, what), value));
+    let version = (FactOrigin::Program, "windlass".to_owned());
     parameters.chain(host).chain([(version, member.program_version.clone())]).collect()
 }
 
-/// Options that say how a run is kept and printed, and change nothing of it.
+/// Options for storing and printing a run, which do not affect the measurement.
 const OF_NO_MATTER: [&str; 7] =
     ["--tag", "--note", "--store", "--no-save", "--json", "--json-stream", "--color"];
 
-/// The options of a command line with their values, and its other words together. What takes a
-/// value is not known here: the word behind an option is one where it does not begin with a
-/// dash.
+/// Returns the options of a command line with their values, and all other words together. The
+/// parser does not know which options take a value: a word after an option counts as its value
+/// unless it begins with a dash.
 fn parameters(arguments: &[String]) -> Vec<(String, String)> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut words = arguments.iter().peekable();
@@ -322,8 +323,8 @@ fn parameters(arguments: &[String]) -> Vec<(String, String)> {
     found.into_iter().map(|(name, values)| (name, values.join(" "))).collect()
 }
 
-/// The figures in the order of the first run that has each.
-fn figures(groups: &[Group]) -> Vec<Compared> {
+/// Compares the figures, in the order of the first run that has each.
+fn figures(groups: &[Group]) -> Vec<FigureComparison> {
     let mut names: Vec<(FigureName, Option<String>)> = Vec::new();
     let members = groups.iter().flat_map(|group| &group.members);
     for figure in members.flat_map(|member| &member.summary.figures) {
@@ -335,7 +336,7 @@ fn figures(groups: &[Group]) -> Vec<Compared> {
     names.into_iter().map(|(name, of)| compared(groups, name, of)).collect()
 }
 
-fn compared(groups: &[Group], name: FigureName, of: Option<String>) -> Compared {
+fn compared(groups: &[Group], name: FigureName, of: Option<String>) -> FigureComparison {
     let sample = |group: &Group| {
         let members = group.members.iter();
         Sample::new(members.filter_map(|member| member.summary.figure(name, of.as_deref())))
@@ -345,7 +346,7 @@ fn compared(groups: &[Group], name: FigureName, of: Option<String>) -> Compared 
         let first = samples.first().filter(|first| place > 0 && !first.is_empty())?;
         (!sample.is_empty()).then(|| change(first, sample, name.better()))
     };
-    Compared {
+    FigureComparison {
         name,
         unit: name.unit(),
         better: name.better(),
@@ -368,7 +369,7 @@ fn spread(sample: &Sample) -> Option<Spread> {
     })
 }
 
-fn change(first: &Sample, second: &Sample, better: Better) -> Change {
+fn change(first: &Sample, second: &Sample, better: Preference) -> Change {
     let found = Difference::between(first, second);
     let interval: Option<statistics::Interval> =
         if found.median_share.is_some() { found.interval_share } else { found.interval };
@@ -379,11 +380,11 @@ fn change(first: &Sample, second: &Sample, better: Better) -> Change {
         Claim::None
     } else {
         match better {
-            Better::More if is_more => Claim::Better,
-            Better::Less if !is_more => Claim::Better,
-            Better::More | Better::Less => Claim::Worse,
-            Better::Neither if is_more => Claim::More,
-            Better::Neither => Claim::Less,
+            Preference::More if is_more => Claim::Better,
+            Preference::Less if !is_more => Claim::Better,
+            Preference::More | Preference::Less => Claim::Worse,
+            Preference::Neither if is_more => Claim::More,
+            Preference::Neither => Claim::Less,
         }
     };
     Change {
@@ -417,7 +418,7 @@ fn verdicts(groups: &[Group]) -> Vec<Verdicts> {
         .collect()
 }
 
-/// The causes that a group's verdicts name, the most frequent first.
+/// Counts the causes of a group's verdicts, most frequent first.
 fn causes(group: &Group, of: Option<&str>) -> Vec<CauseCount> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for cause in group.members.iter().filter_map(|member| member.summary.cause(of)) {

@@ -1,7 +1,7 @@
 use windlass_base::Span;
 
 use super::*;
-use crate::{Figure, VerdictSeen};
+use crate::{Figure, VerdictSummary};
 
 /// A run that began at this second, with one rate.
 fn member(second: usize, rate: f64) -> Member {
@@ -26,7 +26,7 @@ fn member(second: usize, rate: f64) -> Member {
             tags: Vec::new(),
             notes: 0,
             figures: vec![Figure { name: FigureName::Rate, of: None, value: rate }],
-            verdicts: vec![VerdictSeen {
+            verdicts: vec![VerdictSummary {
                 of: None,
                 cause: "receiver-window/path-rtt".to_owned(),
                 confidence: None,
@@ -107,7 +107,7 @@ fn only_what_differs_is_listed() {
         member.summary.verdicts[0].cause = "path-capacity/queue".to_owned();
     }
     let found = Comparison::of(&groups);
-    let differs: Vec<(Kind, &str, Vec<String>)> = found
+    let differs: Vec<(FactOrigin, &str, Vec<String>)> = found
         .differs
         .iter()
         .map(|one| {
@@ -119,10 +119,10 @@ fn only_what_differs_is_listed() {
     assert_eq!(
         differs,
         [
-            (Kind::Parameter, "--window", two("64KiB", "256KiB")),
-            (Kind::Parameter, "-P", two("", "4")),
-            (Kind::Host, "net.ipv4.tcp_congestion_control", two("", "bbr")),
-            (Kind::Program, "windlass", two("0.1.0", "0.1.0|0.2.0")),
+            (FactOrigin::Parameter, "--window", two("64KiB", "256KiB")),
+            (FactOrigin::Parameter, "-P", two("", "4")),
+            (FactOrigin::Host, "net.ipv4.tcp_congestion_control", two("", "bbr")),
+            (FactOrigin::Program, "windlass", two("0.1.0", "0.1.0|0.2.0")),
         ]
     );
     assert!(found.verdicts[0].changed);

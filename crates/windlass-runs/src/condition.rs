@@ -1,4 +1,4 @@
-//! What a script may ask of a comparison: `rate < 0.9 * baseline`.
+//! Conditions on a comparison, for scripts: `rate < 0.9 * baseline`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use windlass_base::values;
 use crate::compare::Comparison;
 use crate::figure::{FigureName, Unit};
 
-/// What is asked of a figure's median in each group but the first.
+/// Condition on a figure's median in each group but the first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
@@ -18,7 +18,7 @@ pub struct Condition {
     bound: Bound,
 }
 
-/// How the two sides are held against each other.
+/// Comparison operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sign {
     Below,
@@ -27,31 +27,31 @@ enum Sign {
     AtLeast,
 }
 
-/// The right side.
+/// Right side of a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bound {
-    /// So often the median of the first group.
+    /// A multiple of the first group's median.
     Baseline(f64),
-    /// A value of the figure's unit.
+    /// A value in the figure's unit.
     Fixed(f64),
 }
 
-/// A group for which a condition holds.
+/// Group that fulfils a condition.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Held {
-    /// Which.
+pub struct ConditionMatch {
+    /// Name of the group.
     pub group: String,
-    /// Of which row of the records, where they have several.
+    /// Row of the records, if they have several.
     pub of: Option<String>,
-    /// Its median.
+    /// Median of the group.
     pub value: f64,
-    /// What that was held against.
+    /// Bound of the condition.
     pub bound: f64,
-    /// The unit of both.
+    /// Unit of both values.
     pub unit: Unit,
 }
 
-/// How a condition is written, for help texts.
+/// Syntax of a condition, for help texts.
 pub const HELP: &str = "rate < 0.9 * baseline, or retransmissions > 1%";
 
 impl FromStr for Condition {
@@ -67,7 +67,7 @@ impl FromStr for Condition {
         };
         let name = FigureName::named(left.trim()).ok_or_else(|| {
             let all: Vec<&str> = FigureName::ALL.iter().map(|name| name.id()).collect();
-            format!("{:?} is no figure: it is one of {}", left.trim(), all.join(", "))
+            format!("{:?} is not a figure; the figures are {}", left.trim(), all.join(", "))
         })?;
         let bound = bound(right.trim(), name.unit())?;
         Ok(Self { text: text.trim().to_owned(), name, sign, bound })
@@ -80,11 +80,11 @@ impl fmt::Display for Condition {
     }
 }
 
-/// The right side of a condition on a figure of this unit.
+/// Parses the right side of a condition on a figure with this unit.
 fn bound(text: &str, unit: Unit) -> Result<Bound, String> {
     let factor = |text: &str| {
         let factor = text.trim().parse::<f64>().ok().filter(|factor| factor.is_finite());
-        factor.map(Bound::Baseline).ok_or_else(|| format!("{:?} is no number", text.trim()))
+        factor.map(Bound::Baseline).ok_or_else(|| format!("{:?} is not a number", text.trim()))
     };
     if text == "baseline" {
         return Ok(Bound::Baseline(1.0));
@@ -92,12 +92,12 @@ fn bound(text: &str, unit: Unit) -> Result<Bound, String> {
     if let Some((one, other)) = text.split_once('*') {
         return match (one.trim(), other.trim()) {
             (number, "baseline") | ("baseline", number) => factor(number),
-            _ => Err(format!("{text:?} is not so often the baseline, as 0.9 * baseline")),
+            _ => Err(format!("{text:?} is not a multiple of the baseline, such as 0.9 * baseline")),
         };
     }
     let number = || {
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-        number.ok_or_else(|| format!("{text:?} is no number"))
+        number.ok_or_else(|| format!("{text:?} is not a number"))
     };
     let fixed = match unit {
         // Zero has no unit.
@@ -112,12 +112,13 @@ fn bound(text: &str, unit: Unit) -> Result<Bound, String> {
 }
 
 impl Condition {
-    /// The groups for which it holds, of all but the first. With a fixed bound the first may
-    /// stand alone, and is held against it, too.
+    /// Returns the groups that fulfil the condition, without the first group. With a fixed bound,
+    /// the first group is tested, too, and may be the only one.
     ///
     /// # Errors
-    /// Where no run, or none of the first group, has the figure.
-    pub fn holds(&self, comparison: &Comparison) -> Result<Vec<Held>, String> {
+    /// Returns an error if no run has the figure, or if the condition needs a baseline and the
+    /// first group lacks the figure.
+    pub fn holds(&self, comparison: &Comparison) -> Result<Vec<ConditionMatch>, String> {
         let rows = || comparison.figures.iter().filter(|figure| figure.name == self.name);
         if rows().next().is_none() {
             let mut all: Vec<&str> =
@@ -141,7 +142,7 @@ impl Condition {
                 let value = spread.map(|spread| spread.median);
                 if let Some(value) = value.filter(|value| self.sign.holds(*value, bound)) {
                     let (group, of) = (group.name.clone(), row.of.clone());
-                    held.push(Held { group, of, value, bound, unit: row.unit });
+                    held.push(ConditionMatch { group, of, value, bound, unit: row.unit });
                 }
             }
         }
@@ -176,11 +177,11 @@ mod tests {
         assert_eq!(read("not-completed > 0").unwrap().bound, Bound::Fixed(0.0));
         for (text, said) in [
             ("rate", "a condition is"),
-            ("speed < 1", "\"speed\" is no figure: it is one of rate, time"),
-            ("rate < 5", "a rate is written with its unit"),
-            ("rate < 0.9 * other", "is not so often the baseline"),
-            ("rate < x * baseline", "\"x\" is no number"),
-            ("queue-rate < ", "\"\" is no number"),
+            ("speed < 1", "\"speed\" is not a figure; the figures are rate, time"),
+            ("rate < 5", "write a rate with its unit"),
+            ("rate < 0.9 * other", "is not a multiple of the baseline"),
+            ("rate < x * baseline", "\"x\" is not a number"),
+            ("queue-rate < ", "\"\" is not a number"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -1,50 +1,50 @@
-//! A figure of a run: its name, what it counts, and which way is better.
+//! Figures of a run: names, units, and better directions.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use windlass_base::Named;
 
-/// What a figure is. Each has the same name in lists, conditions and tables.
+/// Name of a figure, which is the same in lists, conditions and tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
 pub enum FigureName {
-    /// Data that arrived, or was acknowledged, over its time.
+    /// Received or acknowledged data per second.
     Rate,
-    /// The time of a transfer or a job.
+    /// Duration of a transfer or a job.
     Time,
-    /// The mean round trip under load.
+    /// Mean RTT under load.
     Rtt,
-    /// The least round trip.
+    /// Base RTT.
     MinRtt,
-    /// The median round trip of small messages beside a transfer, or of a ping.
+    /// Median round-trip time of small messages during a transfer, or of a ping.
     Latency,
-    /// The 99th percentile of the same.
+    /// The 99th percentile of those round-trip times.
     LatencyP99,
-    /// The time from a segment to the receiver's ACK of it.
+    /// Time from a segment to the receiver's ACK.
     AckLatency,
-    /// The share of segments that were sent again.
+    /// Share of retransmitted segments.
     Retransmissions,
-    /// The share of packets that were lost.
+    /// Share of lost packets.
     Loss,
-    /// The variation of the times between datagrams (RFC 3550 section 6.4.1).
+    /// Variation of the time between datagrams (RFC 3550 section 6.4.1).
     Jitter,
-    /// The rate that a path carries.
+    /// Capacity of a path.
     Capacity,
-    /// How long packets wait in queues with what is recommended.
+    /// Queueing delay with the recommended settings.
     QueueingDelay,
-    /// The window that is recommended.
+    /// Recommended window.
     Window,
-    /// Jobs that a spooler takes in a second.
+    /// Jobs that a spooler accepts per second.
     QueueRate,
-    /// Jobs that it processes in a second.
+    /// Jobs that a spooler processes per second.
     ProcessRate,
-    /// The 99th percentile of the time until a job is acknowledged.
+    /// 99th percentile of the time until a job is acknowledged.
     AnswerP99,
-    /// Jobs that did not come out.
+    /// Jobs that were not completed.
     NotCompleted,
-    /// Packets in a second.
+    /// Packets per second.
     PacketRate,
-    /// Packets that were lost before they were seen.
+    /// Packets lost by the capture.
     Drops,
-    /// Processor time of the sender over the time of its transfer.
+    /// Processor time of the sender, as a share of the transfer's duration.
     SenderProcessor,
     /// The share of time that the processors were busy.
     Busy,
@@ -54,10 +54,10 @@ pub enum FigureName {
     DiskWait,
 }
 
-/// What a figure counts.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Unit {
-    /// Bytes in a second.
+    /// Bytes per second.
     BytesPerSecond,
     /// Seconds.
     Seconds,
@@ -65,27 +65,27 @@ pub enum Unit {
     Bytes,
     /// A share, from 0 to 1.
     Share,
-    /// Jobs in a second.
+    /// Jobs per second.
     JobsPerSecond,
-    /// Packets in a second.
+    /// Packets per second.
     PacketsPerSecond,
-    /// A number of things.
+    /// A count.
     Count,
 }
 
-/// Which way is better.
+/// Better direction of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
-pub enum Better {
-    /// More.
+pub enum Preference {
+    /// More is better.
     More,
-    /// Less.
+    /// Less is better.
     Less,
-    /// Neither.
+    /// Neither direction is better.
     Neither,
 }
 
 impl FigureName {
-    /// What it counts.
+    /// Returns the unit.
     pub const fn unit(self) -> Unit {
         match self {
             Self::Rate | Self::Capacity => Unit::BytesPerSecond,
@@ -111,7 +111,7 @@ impl FigureName {
         }
     }
 
-    /// Its name for people. Conditions and JSON have the other.
+    /// Returns the name for people. Conditions and JSON use [`Self::id`].
     pub const fn says(self) -> &'static str {
         match self {
             Self::Rate => "rate",
@@ -140,20 +140,20 @@ impl FigureName {
         }
     }
 
-    /// Which way is better.
-    pub const fn better(self) -> Better {
+    /// Returns the better direction.
+    pub const fn better(self) -> Preference {
         match self {
-            Self::Rate | Self::Capacity | Self::QueueRate | Self::ProcessRate => Better::More,
+            Self::Rate | Self::Capacity | Self::QueueRate | Self::ProcessRate => Preference::More,
             Self::Window
             | Self::PacketRate
             | Self::Busy
             | Self::BusiestCore
-            | Self::SenderProcessor => Better::Neither,
-            _ => Better::Less,
+            | Self::SenderProcessor => Preference::Neither,
+            _ => Preference::Less,
         }
     }
 
-    /// The figure of this name.
+    /// Returns the figure with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.id() == name)
     }
@@ -162,32 +162,32 @@ impl FigureName {
 impl<'de> Deserialize<'de> for FigureName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = std::borrow::Cow::<'de, str>::deserialize(deserializer)?;
-        let unknown = || serde::de::Error::custom(format!("{name:?} is no figure"));
+        let unknown = || serde::de::Error::custom(format!("{name:?} is not a figure"));
         Self::named(&name).ok_or_else(unknown)
     }
 }
 
-/// A figure of a run.
+/// Figure of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is.
+    /// Name of the figure.
     pub name: FigureName,
-    /// Of which row of the record, where it has several: a device, a direction.
+    /// Row of the record, if it has several: a device, a direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// In its unit.
+    /// Value in the figure's unit.
     pub value: f64,
 }
 
-/// A verdict of a record.
+/// Verdict of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VerdictSeen {
-    /// Of which row of the record, where it has several.
+pub struct VerdictSummary {
+    /// Row of the record, if it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// The limit and its reason: `receiver-window/ack-latency`.
+    /// Limit and reason: `receiver-window/ack-latency`.
     pub cause: String,
-    /// How sure it is, where it says so.
+    /// Confidence, if the record has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<String>,
 }

@@ -1,64 +1,64 @@
-//! A test as flent keeps it, so that flent draws it beside its own.
+//! Export of a test as a data file of flent, so that flent can plot it beside its own.
 //!
-//! The format is version 4 of flent's data files, as flent 2.3.0 reads them
-//! (`flent/resultset.py`): JSON, packed with gzip, with times from the begin, a list of as many
-//! values for each series, and the same again as points with their own times. The names of
-//! series are those of its tests `tcp_nup`, `tcp_ndown`, `tcp_bidirectional` and `udp_flood`.
+//! The format is version 4 of flent's data files, as flent 2.3.0 reads them (`flent/resultset.py`):
+//! JSON, compressed with gzip. Times count from the start. Each series has a list of as many
+//! values, and the same values again as points with their own times. The names of series are those
+//! of flent's tests `tcp_nup`, `tcp_ndown`, `tcp_bidirectional` and `udp_flood`.
 
 use serde_json::{Map, Value, json};
 use windlass_base::{Span, Timestamp};
 
-/// The version of flent's data files.
+/// Version of flent's data files.
 const VERSION: u32 = 4;
-/// The flent that these files are tried with.
+/// Version of flent that these files are tested with.
 const FLENT: &str = "2.3.0";
 
-/// A direction in which data went.
-struct Way {
-    /// What flent calls it: `TCP upload`.
+/// Direction of data.
+struct Direction {
+    /// Name in flent: `TCP upload`.
     name: &'static str,
-    /// What arrived in each interval.
+    /// Received data of each interval.
     points: Vec<Point>,
 }
 
-/// An interval.
+/// Interval of a test.
 struct Point {
-    /// Its end, from the begin of the test.
+    /// End of the interval, from the start of the test.
     seconds: f64,
-    /// How long it was.
+    /// Length of the interval.
     span: f64,
-    /// What arrived.
+    /// Received Mbit/s.
     mbits: f64,
-    /// What the sender's kernel knew, where it was heard.
+    /// Values of the sender's kernel, if they are known.
     rtt_ms: Option<f64>,
     window_segments: Option<f64>,
     delivered_mbits: Option<f64>,
 }
 
-/// The record of `windlass send` as a data file of flent, before it is packed. `host` is what
-/// this machine calls itself.
+/// Converts a record of `windlass send` to an uncompressed data file of flent. `host` is the name
+/// of this machine.
 ///
-/// Streams are one series, as the record has them together: `TCP upload::1` is their sum. There
-/// is no series of pings, as small messages beside a test are told by quantiles alone.
+/// All streams are one series, because the record has only their sum: `TCP upload::1` is that sum.
+/// There is no series of pings, because the record has only quantiles of the small messages.
 ///
 /// # Errors
-/// Where it is no such record, has no intervals, or is of datagrams that came from the server
-/// alone, of which flent has no test.
+/// Returns an error for another record, for a record without intervals, and for datagrams from the
+/// server alone, which no flent test has.
 pub fn dataset(record: &Value, host: &str) -> Result<Value, &'static str> {
     if !record["schema"].as_str().is_some_and(|name| name.starts_with("windlass.send/")) {
-        return Err("it is no record of windlass send");
+        return Err("it is not a record of windlass send");
     }
     let is_udp = record["transfer"]["udp"] == true;
     let names =
         if is_udp { ["UDP upload", "UDP download"] } else { ["TCP upload", "TCP download"] };
-    let ways: Vec<Way> = ["client", "server"]
+    let ways: Vec<Direction> = ["client", "server"]
         .into_iter()
         .zip(names)
-        .map(|(from, name)| Way { name, points: points(record, from) })
+        .map(|(from, name)| Direction { name, points: points(record, from) })
         .filter(|way| !way.points.is_empty())
         .collect();
     if is_udp && ways.first().is_some_and(|way| way.name == "UDP download") {
-        return Err("flent has no test of datagrams that come from the server alone");
+        return Err("flent has no UDP test that only downloads");
     }
     let Some(longest) = ways.iter().max_by_key(|way| way.points.len()) else {
         return Err("it has no intervals");
@@ -84,8 +84,8 @@ pub fn dataset(record: &Value, host: &str) -> Result<Value, &'static str> {
     }))
 }
 
-impl Way {
-    /// The series of what arrived.
+impl Direction {
+    /// Returns the name of the series of received data.
     fn series(&self) -> String {
         if self.is_udp() { self.name.to_owned() } else { format!("{}::1", self.name) }
     }
@@ -95,8 +95,8 @@ impl Way {
     }
 }
 
-/// The intervals of a direction: what arrived where that is known, and else what was
-/// acknowledged, each beside what the sender's kernel knew then.
+/// Returns the intervals of a direction: received data if known, otherwise acknowledged data, each
+/// with the values of the sender's kernel.
 fn points(record: &Value, from: &str) -> Vec<Point> {
     let intervals: Vec<&Value> = record["intervals"].as_array().into_iter().flatten().collect();
     let of = |role: &'static str| {
@@ -104,7 +104,7 @@ fn points(record: &Value, from: &str) -> Vec<Point> {
             move |one: &&&Value| one["role"] == role && (one["end"] == from) == (role == "sender");
         intervals.iter().filter(is_from).copied().collect::<Vec<&Value>>()
     };
-    // flent has windows in segments, as ss(8) tells them.
+    // flent has windows in segments, like ss(8).
     let mut ways = record["directions"].as_array().into_iter().flatten();
     let way = ways.find(|way| way["from"] == from);
     let mss = way.and_then(|way| way.pointer("/sender/streams/0/mss_bytes")?.as_f64());
@@ -150,11 +150,11 @@ impl Point {
     }
 }
 
-/// What of an interval.
+/// Value of an interval.
 type OfPoint = fn(&Point) -> Option<f64>;
 
-/// The series of a direction, each with a value for each time, as long as it lasted.
-fn series(way: &Way, times: &[f64], results: &mut Map<String, Value>) {
+/// Adds the series of a direction, with a value for each time of the direction.
+fn series(way: &Direction, times: &[f64], results: &mut Map<String, Value>) {
     let all = |value: &dyn Fn(&Point) -> Option<f64>| -> Value {
         let values = (0..times.len()).map(|place| way.points.get(place).and_then(value));
         values.collect::<Vec<Option<f64>>>().into()
@@ -180,7 +180,7 @@ fn series(way: &Way, times: &[f64], results: &mut Map<String, Value>) {
 
 fn metadata(
     record: &Value,
-    ways: &[Way],
+    ways: &[Direction],
     start: Timestamp,
     host: &str,
     series: &Map<String, Value>,
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(file["metadata"]["NAME"], "tcp_bidirectional");
         assert_eq!(file["metadata"]["IP_VERSION"], 6);
         for wrong in [json!({"schema": "windlass.ping/2"}), json!(null)] {
-            assert_eq!(dataset(&wrong, "").unwrap_err(), "it is no record of windlass send");
+            assert_eq!(dataset(&wrong, "").unwrap_err(), "it is not a record of windlass send");
         }
         let bare = json!({"schema": "windlass.send/2", "intervals": []});
         assert_eq!(dataset(&bare, "").unwrap_err(), "it has no intervals");

@@ -1,4 +1,4 @@
-//! The machine on which a run took place.
+//! Machine of a run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,28 +7,28 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use windlass_base::Bytes;
 
-/// What of a machine changes what is measured on it.
+/// Properties of a machine that affect measurements.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Host {
-    /// What it calls itself.
+    /// Host name.
     pub name: String,
-    /// Its kernel: `Linux 6.18.44`.
+    /// Kernel: `Linux 6.18.44`.
     pub system: String,
-    /// The model of its processors, where it tells one.
+    /// Model of the processors, if known.
     pub processor: Option<String>,
-    /// Processors that are online.
+    /// Number of online processors.
     pub processors: u64,
-    /// Its memory.
+    /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Settings of the kernel that bound a transfer, by their names in `sysctl`.
+    /// Kernel settings that limit a transfer, by their names in `sysctl`.
     pub settings: BTreeMap<String, String>,
-    /// Files that a process may have open at once.
+    /// Maximum number of open files of a process.
     pub open_files: Option<u64>,
 }
 
-/// The settings that are kept: which congestion control, how large buffers may grow, and
-/// what is negotiated (`tcp(7)`, `socket(7)`).
+/// Stored settings: the congestion control, the maximum buffers, and the negotiated options
+/// (`tcp(7)`, `socket(7)`).
 const SETTINGS: [&str; 15] = [
     "net.core.default_qdisc",
     "net.core.rmem_default",
@@ -48,8 +48,8 @@ const SETTINGS: [&str; 15] = [
 ];
 
 impl Host {
-    /// This machine, by the accounts below `root` (`/` but for tests). What cannot be read is
-    /// left out.
+    /// Reads the properties of this machine from `/proc` below `root` (`/` except in tests).
+    /// Unreadable values are left out.
     pub fn read(root: &Path) -> Self {
         let text = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
         let line = |path: &str| words(&text(path));
@@ -80,7 +80,7 @@ impl Host {
         }
     }
 
-    /// All of it by name, in a fixed order, as two machines are held against each other.
+    /// Returns all properties by name in a fixed order, for a comparison of machines.
     pub fn facts(&self) -> Vec<(String, String)> {
         let fixed = [
             ("host", self.name.clone()),
@@ -96,13 +96,13 @@ impl Host {
     }
 }
 
-/// What stands behind a name and a colon, in the first line that has both.
+/// Returns the text after a name and a colon, from the first line that has both.
 fn after(text: &str, name: &str) -> Option<String> {
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.into_iter().find(|(key, _)| key.trim() == name).map(|(_, value)| value.trim().to_owned())
 }
 
-/// With one space between words: `4096 131072 6291456`.
+/// Normalizes the space between words: `4096 131072 6291456`.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

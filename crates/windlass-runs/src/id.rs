@@ -1,4 +1,4 @@
-//! The name of a run.
+//! Names of runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,40 +6,41 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer};
 use windlass_base::AsText;
 
-/// The letters of a name: 32 that are not taken for each other.
+/// Alphabet of a name: 32 characters that are not mistaken for each other.
 const LETTERS: &[u8; 32] = b"abcdefghjkmnpqrstuvwxyz023456789";
 
-/// How many there are.
+/// Length of a name in characters.
 const LENGTH: usize = 10;
 
-/// The name of a run: ten letters and digits by chance, of which people type as many as it
-/// takes to tell it from others.
+/// Name of a run: ten random characters, of which people type as many as needed to identify the
+/// run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, AsText)]
 pub struct RunId([u8; LENGTH]);
 
 impl RunId {
-    /// A name by these bytes.
+    /// Makes a name of these bytes.
     pub fn from_bytes(bytes: [u8; LENGTH]) -> Self {
         Self(bytes.map(|byte| LETTERS[usize::from(byte % 32)]))
     }
 
-    /// A name by chance. Of 100,000 runs two have the same with a likelihood of 4 in a million.
+    /// Makes a random name. The probability that two of 100,000 runs share a name is 4 in a
+    /// million.
     ///
     /// # Errors
-    /// Where the system has no chance to give.
+    /// Returns an error if the system provides no random numbers.
     pub fn by_chance() -> std::io::Result<Self> {
         let mut bytes = [0; LENGTH];
         getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
         Ok(Self::from_bytes(bytes))
     }
 
-    /// Its letters.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
-        // Only letters come in.
+        // The bytes are ASCII characters of the alphabet.
         str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// As many of its letters as people are shown, which mostly tells thousands of runs apart.
+    /// Returns the prefix shown to people, which usually identifies one of thousands of runs.
     pub fn short(&self) -> &str {
         &self.as_str()[..6]
     }
@@ -59,7 +60,9 @@ impl FromStr for RunId {
             Ok(letters) if letters.iter().all(|letter| LETTERS.contains(letter)) => {
                 Ok(Self(letters))
             }
-            _ => Err(format!("{text:?} is no name of a run: {LENGTH} letters and digits")),
+            _ => Err(format!(
+                "{text:?} is not the name of a run, which has {LENGTH} letters and digits"
+            )),
         }
     }
 }

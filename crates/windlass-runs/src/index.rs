@@ -1,7 +1,7 @@
-//! What lists show of each run, in one file: a list need not open every run.
+//! Index of a store: the summaries of all runs in one file, so that a list need not open every run.
 //!
-//! It is a copy, and the files of the runs are what counts: what is missing here is read from
-//! them, and what is too much is passed over. So nothing is lost where it is torn, old or gone.
+//! The index is a copy, and the files of the runs are authoritative: missing entries are read from
+//! them, and superfluous ones are skipped. A damaged, outdated or missing index loses nothing.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,40 +13,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Row, Summary, private};
 
-/// The shape of its lines. With another it is made anew.
+/// Format of the index. An index of another format is rebuilt.
 const VERSION: &str = "windlass.runs-index/2";
 
-/// What files are called that are not whole yet.
+/// Prefix of incomplete files.
 pub(crate) const PART: &str = ".part-";
 
-/// Lines that are of no run any more, before it is written anew.
+/// Number of stale lines before the index is rewritten.
 const STALE: usize = 1_000;
 
-/// What a line says first: the file of a run, whose name changes with each change of it, and its
-/// row in a table. All that lists know of the run follows, behind a tab, which JSON has in no word:
-/// who wants a table need not read it.
+/// First part of a line: the file of a run, whose name changes with each change of the run, and its
+/// row in a table. The full summary follows after a tab, which JSON has in no string: a table need
+/// not read it.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry<F, R> {
     file: F,
     row: R,
 }
 
-/// The line of a run in this file.
+/// Returns the index line of a run in this file.
 pub(crate) fn line(file: &str, run: &Summary) -> Vec<u8> {
-    // What they are made of has names and figures alone, which JSON can say.
+    // Both consist of names and numbers, which JSON can always represent.
     let entry = serde_json::to_vec(&Entry { file, row: Row::from(run) }).unwrap_or_default();
     let run = serde_json::to_vec(run).unwrap_or_default();
     [entry, run].join(&b'\t')
 }
 
-/// What a line begins with.
+/// Start of each line.
 const FILE: &[u8] = b"{\"file\":\"";
 
-/// The lines of the file. Each is read when its run is asked for.
+/// Lines of the index. Each is parsed when its run is requested.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     bytes: Vec<u8>,
-    /// Where the name of a run's file is, and the whole line, in the order of the names.
+    /// Range of the file name and of the whole line, sorted by file name.
     places: Vec<(Range<usize>, Range<usize>)>,
 }
 
@@ -67,12 +67,12 @@ impl Lines {
         Self { bytes, places }
     }
 
-    /// How many there are.
+    /// Returns the number of lines.
     pub(crate) const fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// What there is of the run in this file.
+    /// Returns the lines of the run in this file.
     pub(crate) fn of_file<'a>(&'a self, file: &str) -> impl Iterator<Item = Line<'a>> {
         let name = |place: &(Range<usize>, Range<usize>)| &self.bytes[place.0.clone()];
         let first = self.places.partition_point(|place| name(place) < file.as_bytes());
@@ -82,50 +82,50 @@ impl Lines {
     }
 }
 
-/// A line, which may be torn.
+/// Line of the index, which may be damaged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line<'a>(&'a [u8]);
 
 impl<'a> Line<'a> {
-    /// All of it.
+    /// Returns the whole line.
     pub(crate) const fn bytes(self) -> &'a [u8] {
         self.0
     }
 
-    /// What a table shows of its run.
+    /// Parses the table row of the run.
     pub(crate) fn row(&self) -> Option<Row<'a>> {
         let entry = &self.0[..memchr(b'\t', self.0)?];
         serde_json::from_slice::<Entry<&str, Row<'_>>>(entry).ok().map(|entry| entry.row)
     }
 
-    /// What lists know of it.
+    /// Parses the summary of the run.
     pub(crate) fn run(&self) -> Option<Summary> {
         serde_json::from_slice(&self.0[memchr(b'\t', self.0)? + 1..]).ok()
     }
 }
 
-/// The file.
+/// Index file.
 #[derive(Debug)]
 pub(crate) struct Index {
     path: PathBuf,
 }
 
 impl Index {
-    /// The file of this name.
+    /// Returns the index at this path.
     pub(crate) const fn at(path: PathBuf) -> Self {
         Self { path }
     }
 
-    /// Its lines; nothing where it is not there, or of another version.
+    /// Reads the lines; returns `None` if the file is missing or has another format.
     pub(crate) fn read(&self) -> Option<Lines> {
         let bytes = fs::read(&self.path).ok()?;
         bytes.starts_with(VERSION.as_bytes()).then(|| Lines::of(bytes))
     }
 
-    /// Adds lines. Each call is one write to the end of the file, so that what two programs
-    /// write at once is not mixed up.
+    /// Appends lines. Each call is a single write to the end of the file, so that concurrent
+    /// writers do not mix.
     pub(crate) fn add(&self, lines: impl IntoIterator<Item = impl AsRef<[u8]>>) -> io::Result<()> {
-        // The line before may be torn: a kill, a full disk.
+        // The previous line may be incomplete after a kill or a full disk.
         let mut bytes = joined(b"\n", lines);
         if bytes.len() == 1 {
             return Ok(());
@@ -140,12 +140,12 @@ impl Index {
         }
     }
 
-    /// Whether so many lines of it are of no run that it is worth to be written anew.
+    /// Returns whether so many lines are stale that the index should be rewritten.
     pub(crate) const fn is_stale(lines: usize, runs: usize) -> bool {
         lines > runs + runs / 2 + STALE
     }
 
-    /// Writes it anew with these lines alone.
+    /// Replaces the index by these lines.
     pub(crate) fn replace(
         &self,
         lines: impl IntoIterator<Item = impl AsRef<[u8]>>,
@@ -162,7 +162,7 @@ impl Index {
     }
 }
 
-/// Lines behind this beginning, each with its end.
+/// Joins lines after a header, each with its line end.
 fn joined(beginning: &[u8], lines: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
     let mut bytes = beginning.to_vec();
     for line in lines {
@@ -178,7 +178,7 @@ mod tests {
     use windlass_base::Timestamp;
 
     use super::*;
-    use crate::{Figure, FigureName, Filter, RunId, VerdictSeen};
+    use crate::{Figure, FigureName, Filter, RunId, VerdictSummary};
 
     fn words() -> impl Strategy<Value = Vec<String>> {
         prop::collection::vec("[ab\"\\\\\n\u{e9}\u{130}]{0,4}", 0..3)
@@ -199,7 +199,7 @@ mod tests {
                 of: None,
                 value: value.into(),
             };
-            let verdict = |cause| VerdictSeen { of: None, cause, confidence: None };
+            let verdict = |cause| VerdictSummary { of: None, cause, confidence: None };
             let time = |second: i64| Timestamp::from_nanos(second * 1_000_000_000);
             let run = Summary {
                 id: RunId::from_bytes([7; 10]),

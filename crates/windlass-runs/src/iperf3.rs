@@ -1,42 +1,42 @@
-//! A test as `iperf3 --json` prints it, for what reads that: perfSONAR, dashboards, scripts.
+//! Export of a test in the format of `iperf3 --json`, for perfSONAR, dashboards and scripts.
 //!
-//! The shape is that of iperf 3.12 (`iperf_api.c`), of a client. Where iperf3 counts by the
-//! second what each stream moved, a record has all streams of a direction together: the streams
-//! of an interval are one that stands for all, and those of the end are each by itself. Figures
-//! that nobody measured are not there; the number of a socket is that of its stream.
+//! The format is that of a client of iperf 3.12 (`iperf_api.c`). iperf3 reports each stream per
+//! second, but a windlass record has only the sum of a direction's streams. So an interval has one
+//! stream that stands for all, and the end has each stream by itself. Figures that nobody measured
+//! are left out; the socket number is that of the stream.
 
 use serde_json::{Map, Value, json};
 use windlass_base::Timestamp;
 
-/// The iperf3 whose shape it is.
+/// Version of iperf3 whose format this is.
 const IPERF3: &str = "3.12";
 
-/// The number of the first stream, where iperf3 has that of its first socket.
+/// Number of the first stream, which is iperf3's usual first socket.
 const FIRST_SOCKET: u64 = 5;
 
-/// A direction in which data went.
-struct Way<'a> {
+/// Direction of data.
+struct Direction<'a> {
     record: &'a Value,
-    /// Whether the client sent it.
+    /// True if the client sent the data.
     is_sent: bool,
     is_udp: bool,
 }
 
-/// The record of `windlass send` as iperf3 prints such a test. `system` is what this machine
-/// calls itself, as `uname -a` does.
+/// Converts a record of `windlass send` to iperf3's format. `system` describes this machine as
+/// `uname -a` does.
 ///
 /// # Errors
-/// Where it is no such record.
+/// Returns an error for another record.
 pub fn document(record: &Value, system: &str) -> Result<Value, &'static str> {
     if !record["schema"].as_str().is_some_and(|name| name.starts_with("windlass.send/")) {
-        return Err("it is no record of windlass send");
+        return Err("it is not a record of windlass send");
     }
     let is_udp = record["transfer"]["udp"] == true;
-    let ways: Vec<Way<'_>> = record["directions"]
+    let ways: Vec<Direction<'_>> = record["directions"]
         .as_array()
         .into_iter()
         .flatten()
-        .map(|record| Way { record, is_sent: record["from"] == "client", is_udp })
+        .map(|record| Direction { record, is_sent: record["from"] == "client", is_udp })
         .collect();
     let mut told = json!({
         "start": start(record, &ways, system),
@@ -51,7 +51,7 @@ pub fn document(record: &Value, system: &str) -> Result<Value, &'static str> {
     Ok(told)
 }
 
-/// A value without members that nobody measured.
+/// Removes members that nobody measured.
 fn known(value: Value) -> Value {
     let Value::Object(members) = value else { return value };
     members.into_iter().filter(|(_, value)| !value.is_null()).collect::<Map<_, _>>().into()
@@ -61,7 +61,7 @@ fn number(of: &Value, key: &str) -> Option<f64> {
     of[key].as_f64()
 }
 
-/// Seconds as whole microseconds.
+/// Returns seconds as whole microseconds.
 fn micros(of: &Value, key: &str) -> Option<i64> {
     number(of, key).map(|seconds| (seconds * 1e6).round() as i64)
 }
@@ -70,33 +70,33 @@ fn percent(of: f64, all: f64) -> f64 {
     if all > 0.0 { 100.0 * of / all } else { 0.0 }
 }
 
-/// `host:port`, of IPv6 `[host]:port`.
+/// Splits `host:port`, or `[host]:port` for IPv6.
 fn place(text: &Value) -> Option<(&str, u16)> {
     let (host, port) = text.as_str()?.rsplit_once(':')?;
     Some((host.trim_start_matches('[').trim_end_matches(']'), port.parse().ok()?))
 }
 
-/// `Fri, 27 Nov 2026 03:03:52 GMT`.
+/// Formats a date as `Fri, 27 Nov 2026 03:03:52 GMT`.
 fn date(time: Timestamp) -> String {
     let time = jiff::Timestamp::from_nanosecond(time.as_nanos().into()).unwrap_or_default();
     let printer = jiff::fmt::rfc2822::DateTimePrinter::new();
     printer.timestamp_to_rfc9110_string(&time).unwrap_or_default()
 }
 
-impl Way<'_> {
-    /// The streams as one of the ends has them.
+impl Direction<'_> {
+    /// Returns the streams as one of the ends reports them.
     fn streams_of(&self, role: &str) -> impl Iterator<Item = &Value> {
         let end = &self.record[role];
         let all = if self.is_udp { &end["datagrams"]["flows"] } else { &end["streams"] };
         all.as_array().into_iter().flatten()
     }
 
-    /// What the client does.
+    /// Returns the role of the client.
     const fn role(&self) -> &'static str {
         if self.is_sent { "sender" } else { "receiver" }
     }
 
-    /// How long it lasted, what came of it and how fast, at one of its ends.
+    /// Returns the duration, the bytes and the rate at one of the ends.
     fn totals(&self, role: &str) -> Value {
         let end = &self.record[role];
         json!({
@@ -109,11 +109,11 @@ impl Way<'_> {
         })
     }
 
-    /// The sum at one of its ends.
+    /// Returns the sum at one of the ends.
     fn sum(&self, role: &str) -> Value {
         let mut sum = self.totals(role);
         if self.is_udp {
-            // What was lost is known to who receives.
+            // The receiver knows what was lost.
             let counted = datagrams(&self.record["receiver"]["datagrams"], role == "receiver");
             merge(&mut sum, counted);
         } else if role == "sender" {
@@ -124,7 +124,7 @@ impl Way<'_> {
         known(sum)
     }
 
-    /// Each stream by itself, at both ends.
+    /// Returns each stream by itself, at both ends.
     fn streams(&self) -> Vec<Value> {
         let of = |role: &str| -> Vec<&Value> { self.streams_of(role).collect() };
         let (senders, receivers) = (of("sender"), of("receiver"));
@@ -184,7 +184,7 @@ fn merge(into: &mut Value, more: Value) {
     }
 }
 
-/// Datagrams as iperf3 counts them; who sent them knows of none that were lost.
+/// Counts datagrams as iperf3 does; a sender knows of no losses.
 fn datagrams(of: &Value, is_receiver: bool) -> Value {
     let count = number(of, "sent").or_else(|| number(of, "count")).unwrap_or_default();
     let lost = number(of, "lost").unwrap_or_default();
@@ -202,7 +202,7 @@ fn datagrams(of: &Value, is_receiver: bool) -> Value {
     })
 }
 
-fn start(record: &Value, ways: &[Way<'_>], system: &str) -> Value {
+fn start(record: &Value, ways: &[Direction<'_>], system: &str) -> Value {
     let began = record["start_time"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
     let began = began.unwrap_or_default();
     let streams = || ways.iter().flat_map(|way| way.streams_of(way.role()));
@@ -247,10 +247,10 @@ fn start(record: &Value, ways: &[Way<'_>], system: &str) -> Value {
     }))
 }
 
-/// What was counted at the client, by intervals.
-fn intervals(record: &Value, ways: &[Way<'_>]) -> Vec<Value> {
+/// Returns the counts of the client by interval.
+fn intervals(record: &Value, ways: &[Direction<'_>]) -> Vec<Value> {
     let all = || record["intervals"].as_array().into_iter().flatten();
-    let of = |way: &Way<'_>| -> Vec<Value> {
+    let of = |way: &Direction<'_>| -> Vec<Value> {
         let own = all().filter(|one| one["end"] == "client" && one["role"] == way.role());
         own.map(|one| interval(one, way)).collect()
     };
@@ -270,7 +270,7 @@ fn intervals(record: &Value, ways: &[Way<'_>]) -> Vec<Value> {
                 }
                 let mut sum = sum.clone();
                 if let Some(members) = sum.as_object_mut().filter(|_| !way.is_udp) {
-                    // A sum has none of what the kernel knows of one.
+                    // A sum has no values of a single stream's kernel state.
                     members
                         .retain(|key, _| !["snd_cwnd", "snd_wnd", "rtt"].contains(&key.as_str()));
                 }
@@ -281,7 +281,7 @@ fn intervals(record: &Value, ways: &[Way<'_>]) -> Vec<Value> {
         .collect()
 }
 
-fn interval(one: &Value, way: &Way<'_>) -> Value {
+fn interval(one: &Value, way: &Direction<'_>) -> Value {
     let (from, to) = (
         number(one, "from_seconds").unwrap_or_default(),
         number(one, "to_seconds").unwrap_or_default(),
@@ -317,9 +317,9 @@ fn interval(one: &Value, way: &Way<'_>) -> Value {
     known(told)
 }
 
-fn end(ways: &[Way<'_>]) -> Value {
+fn end(ways: &[Direction<'_>]) -> Value {
     let mut told = Map::new();
-    let streams: Vec<Value> = ways.iter().flat_map(Way::streams).collect();
+    let streams: Vec<Value> = ways.iter().flat_map(Direction::streams).collect();
     told.insert("streams".to_owned(), streams.into());
     for (way, suffix) in ways.iter().zip(["", "_bidir_reverse"]) {
         if way.is_udp {

@@ -1,10 +1,9 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`Run`] is what is kept of a measurement, [`Store`] the folder in which runs are,
-//! [`Summary`] what lists know of one, and [`Row`] what a table shows. [`shapes`] knows where
-//! the records of each command have their figures. [`compare`] holds groups of runs against
-//! each other by [`statistics`], and [`condition`] is what a script may ask of the outcome.
-//! Only the store and [`Host`] touch the system.
+//! [`Run`] is a stored measurement, [`Store`] the folder of the runs, [`Summary`] the entry of a
+//! run in lists, and [`Row`] a line of a table. [`shapes`] knows the locations of figures in the
+//! records of each command. [`compare`] compares groups of runs by [`statistics`], and
+//! [`condition`] tests the result for scripts. Only the store and [`Host`] touch the system.
 
 pub mod compare;
 pub mod condition;
@@ -23,11 +22,11 @@ pub mod statistics;
 mod store;
 mod summary;
 
-pub use figure::{Better, Figure, FigureName, Unit, VerdictSeen};
+pub use figure::{Figure, FigureName, Preference, Unit, VerdictSummary};
 pub use host::Host;
 pub use id::RunId;
 pub use row::{FirstFigure, FirstLimit, Row, Word};
-pub use run::{Kept, Note, Run, without_password};
+pub use run::{Note, Run, RunRecord, without_password};
 pub use select::{Filter, Selector};
-pub use store::{Listing, Store, Unreadable};
+pub use store::{Listing, Store, UnreadableRun};
 pub use summary::Summary;

@@ -1,4 +1,4 @@
-//! What a table of runs shows of one, read where it stands.
+//! Rows of a table of runs, parsed without copies.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -8,36 +8,36 @@ use windlass_base::Timestamp;
 
 use crate::{FigureName, RunId, Summary};
 
-/// What a table of runs shows of one, and what a filter looks at. It borrows: of 100,000 runs
-/// most of the time goes to what is copied.
+/// Row of a table of runs, with everything that a filter needs. The row borrows: with 100,000 runs,
+/// copies take most of the time.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row<'a> {
-    /// Its name.
+    /// Name of the run.
     pub id: RunId,
-    /// The command.
+    /// Command of the run.
     #[serde(borrow)]
     pub command: Word<'a>,
-    /// To whom or what.
+    /// Target of the run.
     #[serde(borrow)]
     pub target: Option<Word<'a>>,
-    /// Whom it spoke with.
+    /// Peers of the run.
     #[serde(borrow)]
     pub peers: Vec<Word<'a>>,
-    /// When it began.
+    /// Start of the run.
     pub start_time: Timestamp,
-    /// What it ended with.
+    /// Exit code.
     pub exit_code: u8,
-    /// Words by which it is found.
+    /// Tags of the run.
     #[serde(borrow)]
     pub tags: Vec<Word<'a>>,
-    /// What it came to.
+    /// First figure.
     pub result: FirstFigure,
-    /// What held it back.
+    /// First limit.
     #[serde(borrow)]
     pub limit: FirstLimit<'a>,
 }
 
-/// A word where it stands, as far as nothing in it is escaped.
+/// Text borrowed from its line unless it has escapes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Word<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -54,27 +54,26 @@ impl<'a> From<&'a String> for Word<'a> {
     }
 }
 
-/// The first of a run's figures, and in how many rows more it has such a one.
+/// First figure of a run, and the number of further rows with that figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FirstFigure {
-    /// Which, and its value in its unit; nothing where it has no figures.
+    /// Name and value in its unit; `None` if the run has no figures.
     pub first: Option<(FigureName, f64)>,
-    /// More of this name.
+    /// Number of further figures with this name.
     pub more: usize,
 }
 
-/// The limit that the first of a run's verdicts names, without its reason, and how many of its
-/// verdicts name another.
+/// First limit of a run, without its reason, and the number of verdicts with another limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FirstLimit<'a> {
-    /// The limit; nothing where it has no verdicts.
+    /// Limit; `None` if the run has no verdicts.
     #[serde(borrow)]
     pub first: Option<Word<'a>>,
-    /// Those of another.
+    /// Number of verdicts with another limit.
     pub others: usize,
 }
 
-/// The limit of a cause: what stands before its reason.
+/// Returns the limit of a cause, without its reason.
 fn limit(cause: &str) -> &str {
     cause.split('/').next().unwrap_or(cause)
 }

@@ -1,4 +1,4 @@
-//! What is kept of a run.
+//! Stored runs.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -6,75 +6,76 @@ use windlass_base::{Schema, Timestamp};
 
 use crate::{Host, RunId};
 
-/// A measurement, with all that it takes to make it again and to hold it against others.
+/// Measurement, with everything needed to repeat it and to compare it with others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
-    /// The shape of all this: [`Run::SCHEMA`].
+    /// Schema of the run: [`Run::SCHEMA`].
     pub schema: String,
-    /// Its name.
+    /// Name of the run.
     pub id: RunId,
-    /// The command, as `spool load`.
+    /// Command, such as `spool load`.
     pub command: String,
-    /// What the program was called with, without its own name and without passwords.
+    /// Arguments of the program, without its own name and without passwords.
     pub arguments: Vec<String>,
-    /// Where it was called.
+    /// Working directory of the program.
     pub directory: Option<String>,
-    /// The version of the program.
+    /// Version of the program.
     pub program_version: String,
-    /// The machine on which it ran.
+    /// Machine of the run.
     pub host: Host,
-    /// When it began.
+    /// Start of the run.
     pub start_time: Timestamp,
-    /// When it was over.
+    /// End of the run.
     pub end_time: Timestamp,
-    /// What it ended with.
+    /// Exit code.
     pub exit_code: u8,
-    /// What went wrong; nothing where nothing did.
+    /// Error message; `None` if nothing failed.
     pub failure: Option<String>,
-    /// Words by which it is found.
+    /// Tags of the run.
     pub tags: Vec<String>,
-    /// What people noted of it.
+    /// Notes about the run.
     pub notes: Vec<Note>,
-    /// What the machine did meanwhile, as `windlass watch` tells it; nothing where nobody
-    /// looked.
+    /// Load of the machine during the run, as `windlass watch` reports it; `None` if it was not
+    /// watched.
     pub machine: Option<Box<RawValue>>,
-    /// What it found.
-    pub records: Vec<Kept>,
+    /// Records of the run.
+    pub records: Vec<RunRecord>,
 }
 
-/// A record of a command: as programs read it, and as people do.
+/// Record of a command, for programs and for people.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Kept {
-    /// As JSON, to the last digit.
+pub struct RunRecord {
+    /// JSON with all digits.
     pub record: Box<RawValue>,
-    /// As text, 80 columns wide, without colour.
+    /// Text, 80 columns wide, without colour.
     pub text: String,
 }
 
-/// A note.
+/// Note about a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// When it was written.
+    /// Time of the note.
     pub time: Timestamp,
-    /// Its words.
+    /// Text of the note.
     pub text: String,
 }
 
 impl Run {
-    /// The shape of what is kept. Fields that are new come without a new version, and what
-    /// reads must not need them.
+    /// Schema of a stored run. New fields come without a new version, so readers must not require
+    /// them.
     pub const SCHEMA: Schema = Schema { name: "windlass.run", version: 1 };
 
     /// Reads a run.
     ///
     /// # Errors
-    /// What is wrong, for people: it is none, or one of another version of windlass.
+    /// Returns an explanation for people: the JSON is no run, or a run of another version of
+    /// windlass.
     pub fn read(json: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Shape<'a> {
             schema: std::borrow::Cow<'a, str>,
         }
-        let no = |error: serde_json::Error| format!("it is no run: {error}");
+        let no = |error: serde_json::Error| format!("it is not a run: {error}");
         let shape: Shape<'_> = serde_json::from_slice(json).map_err(no)?;
         let version = shape.schema.strip_prefix(Self::SCHEMA.name);
         let version = version.and_then(|rest| rest.strip_prefix('/')?.parse::<u32>().ok());
@@ -83,25 +84,25 @@ impl Run {
                 serde_json::from_slice(json).map_err(no)
             }
             Some(version) if version > Self::SCHEMA.version => Err(format!(
-                "a newer windlass kept it ({}); this one reads {}",
+                "it is of a newer windlass ({}); this one reads {}",
                 shape.schema,
                 Self::SCHEMA
             )),
             // There was no version before the first.
-            _ => Err(format!("{:?} is not the shape of a run", shape.schema)),
+            _ => Err(format!("{:?} is not the schema of a run", shape.schema)),
         }
     }
 
-    /// The same as JSON, for a file.
+    /// Returns the run as JSON, for a file.
     ///
     /// # Errors
-    /// Where it cannot be written as JSON.
+    /// Returns an error if the run cannot be represented as JSON.
     pub fn json(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
     }
 }
 
-/// An argument without the password that a URI may have: `ipp://ann:…@host/` for
+/// Returns an argument without the password of a URI: `ipp://ann:…@host/` for
 /// `ipp://ann:secret@host/`.
 pub fn without_password(argument: &str) -> String {
     let found = argument.find("://").and_then(|at| {
@@ -135,17 +136,17 @@ mod tests {
         let said = |json: &str| Run::read(json.as_bytes()).unwrap_err();
         assert_eq!(
             said(r#"{"schema":"windlass.run/2","id":7}"#),
-            "a newer windlass kept it (windlass.run/2); this one reads windlass.run/1"
+            "it is of a newer windlass (windlass.run/2); this one reads windlass.run/1"
         );
         assert_eq!(
             said(r#"{"schema":"windlass.run/0"}"#),
-            r#""windlass.run/0" is not the shape of a run"#
+            r#""windlass.run/0" is not the schema of a run"#
         );
         assert_eq!(
             said(r#"{"schema":"windlass.send/2"}"#),
-            r#""windlass.send/2" is not the shape of a run"#
+            r#""windlass.send/2" is not the schema of a run"#
         );
-        assert!(said("{}").starts_with("it is no run: missing field `schema`"));
-        assert!(said(r#"{"schema":"windlass.run/1"}"#).starts_with("it is no run: missing"));
+        assert!(said("{}").starts_with("it is not a run: missing field `schema`"));
+        assert!(said(r#"{"schema":"windlass.run/1"}"#).starts_with("it is not a run: missing"));
     }
 }

@@ -1,4 +1,4 @@
-//! Which runs are meant.
+//! Selection of runs.
 
 use std::str::FromStr;
 
@@ -6,14 +6,14 @@ use windlass_base::{Failure, Timestamp};
 
 use crate::{Row, RunId, Summary};
 
-/// What people write for a run, or for several.
+/// Selector that people write for one or several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Selector {
-    /// The beginning of its name.
+    /// A prefix of the run's name.
     Name(String),
-    /// The last one but so many: `last`, `last~2`.
+    /// The last run, or one of those before it: `last`, `last~2`.
     Last(usize),
-    /// All with a tag: `tag:NAME`.
+    /// All runs with a tag: `tag:NAME`.
     Tag(String),
 }
 
@@ -38,26 +38,27 @@ impl FromStr for Selector {
 }
 
 impl Selector {
-    /// The runs that it means, among all of a store in the order of their times; one at least.
+    /// Returns the selected runs among all of a store, which are in the order of their times. There
+    /// is at least one.
     ///
     /// # Errors
-    /// Where there is none, or a name is the beginning of several.
+    /// Returns an error if there is none, or if several names have the prefix.
     pub fn of<'a>(&self, runs: &'a [Summary]) -> Result<Vec<&'a Summary>, Failure> {
         let no = |what: &str, wrong: &str| {
             Failure::new(format!("cannot find {what}"), wrong)
-                .advise("windlass runs list has them all.")
+                .advise("windlass runs list shows all runs.")
         };
         match self {
             Self::Last(back) => {
                 let place = runs.len().checked_sub(back + 1);
                 let run = place.and_then(|place| runs.get(place));
-                let many = format!("there are {}", runs.len());
+                let many = format!("the store has {}", runs.len());
                 run.map(|run| vec![run]).ok_or_else(|| no("that run", &many))
             }
             Self::Tag(tag) => {
                 let found: Vec<&Summary> =
                     runs.iter().filter(|run| run.tags.contains(tag)).collect();
-                let none = || no(&format!("runs with the tag {tag:?}"), "there is none");
+                let none = || no(&format!("runs with the tag {tag:?}"), "no run has this tag");
                 if found.is_empty() { Err(none()) } else { Ok(found) }
             }
             Self::Name(name) => {
@@ -65,11 +66,11 @@ impl Selector {
                     runs.iter().filter(|run| run.id.as_str().starts_with(name.as_str())).collect();
                 match found.as_slice() {
                     [run] => Ok(vec![run]),
-                    [] => Err(no(&format!("run {name}"), "there is none of this name")),
+                    [] => Err(no(&format!("run {name}"), "no run has this name")),
                     [one, other, ..] => Err(no(
                         &format!("run {name}"),
                         &format!(
-                            "so begin {} and {}, and {} in all",
+                            "the name fits {} and {}, {} runs in total",
                             one.id,
                             other.id,
                             found.len()
@@ -80,46 +81,46 @@ impl Selector {
         }
     }
 
-    /// The same where only one can be meant.
+    /// Returns the selected run if the selector means a single one.
     ///
     /// # Errors
-    /// As of [`Selector::of`], and where it means several.
+    /// Returns the errors of [`Selector::of`], and an error if the selector means several runs.
     pub fn one(&self, runs: &[Summary]) -> Result<RunId, Failure> {
         match self.of(runs)?.as_slice() {
             [run] => Ok(run.id),
             several => Err(Failure::usage(
-                "cannot tell which run is meant",
-                format!("there are {} with this tag", several.len()),
+                "cannot choose one run",
+                format!("{} runs have this tag", several.len()),
             )
-            .advise("Name one of them.")),
+            .advise("Name one run.")),
         }
     }
 }
 
-/// Which runs a list has. What is not set lets all through.
+/// Filter of a list of runs. Unset fields accept every run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only of this command: `send`, `spool load`.
+    /// Accepts only this command: `send`, `spool load`.
     pub command: Option<String>,
-    /// Only to this target, or one that has this in its name.
+    /// Accepts only targets or peers with this in their names.
     pub target: Option<String>,
-    /// Only with all of these tags.
+    /// Accepts only runs with all of these tags.
     pub tags: Vec<String>,
-    /// Only what began then or later.
+    /// Accepts only runs that began then or later.
     pub since: Option<Timestamp>,
-    /// Only what began before.
+    /// Accepts only runs that began before.
     pub until: Option<Timestamp>,
-    /// Only what failed.
+    /// Accepts only failed runs.
     pub failed: bool,
 }
 
 impl Filter {
-    /// Whether it lets all runs through.
+    /// Returns whether the filter accepts all runs.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it lets a run through.
+    /// Returns whether the filter accepts a run.
     pub fn passes(&self, run: &Summary) -> bool {
         self.passes_row(&run.into())
     }

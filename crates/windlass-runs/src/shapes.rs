@@ -1,60 +1,59 @@
-//! Where the records of each command have what lists and comparisons show: the target, the
-//! figures, the verdict. The keys are those of `schemas/`, and stay while a schema has its
-//! version.
+//! Locations of the target, the figures and the verdict in the records of each command. The keys
+//! are those of `schemas/`, which are fixed for a schema version.
 
 use serde_json::Value;
 
 use crate::figure::FigureName::{self, *};
-use crate::figure::{Figure, VerdictSeen};
+use crate::figure::{Figure, VerdictSummary};
 
-/// What of a record is shown.
+/// Locations of the values in a record of one schema.
 struct Shape {
-    /// The name of its schema, without the version.
+    /// Name of the schema, without the version.
     schema: &'static str,
-    /// To whom or what, the first that is there.
+    /// Target: the first of these that exists.
     target: &'static [&'static str],
-    /// Whom it spoke with.
+    /// Peers.
     peers: &'static [&'static str],
-    /// Files with its packets.
+    /// Capture files.
     captures: &'static [&'static str],
-    /// Where it has a row for each of several things; else the record is the row.
+    /// Rows, if the record has several; otherwise the record is the row.
     rows: Option<Rows>,
-    /// The figures of the whole.
-    of_all: &'static [Place],
-    /// The figures of a row.
-    of_row: &'static [Place],
-    /// The verdict of a row.
+    /// Figures of the whole record.
+    of_all: &'static [FigureSource],
+    /// Figures of a row.
+    of_row: &'static [FigureSource],
+    /// Verdict of a row.
     verdict: &'static str,
 }
 
-/// Several rows: where they are, and which of their keys tell them apart.
+/// Rows of a record: their location, and the keys that distinguish them.
 struct Rows {
     at: &'static str,
     by: &'static [&'static str],
 }
 
-/// A figure, and how it is read.
-struct Place(FigureName, Read);
+/// Figure and the rule that reads it.
+struct FigureSource(FigureName, ReadRule);
 
-/// How a figure is read.
-enum Read {
-    /// The first of these that is a number, times a factor.
+/// Rule that reads a figure.
+enum ReadRule {
+    /// The first number at these locations, times a factor.
     At(&'static [&'static str], f64),
-    /// From several keys.
+    /// A function of several keys.
     By(fn(&Value) -> Option<f64>),
 }
 
-const fn at(name: FigureName, pointers: &'static [&'static str]) -> Place {
-    Place(name, Read::At(pointers, 1.0))
+const fn at(name: FigureName, pointers: &'static [&'static str]) -> FigureSource {
+    FigureSource(name, ReadRule::At(pointers, 1.0))
 }
 
-/// Bits in a second, as bytes.
-const fn bits(name: FigureName, pointers: &'static [&'static str]) -> Place {
-    Place(name, Read::At(pointers, 0.125))
+/// Reads bits per second as bytes per second.
+const fn bits(name: FigureName, pointers: &'static [&'static str]) -> FigureSource {
+    FigureSource(name, ReadRule::At(pointers, 0.125))
 }
 
-const fn by(name: FigureName, read: fn(&Value) -> Option<f64>) -> Place {
-    Place(name, Read::By(read))
+const fn by(name: FigureName, read: fn(&Value) -> Option<f64>) -> FigureSource {
+    FigureSource(name, ReadRule::By(read))
 }
 
 const SHAPES: [Shape; 8] = [
@@ -185,22 +184,22 @@ const SHAPES: [Shape; 8] = [
     },
 ];
 
-/// What of a record is shown.
+/// Values of a record that lists and comparisons show.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shown {
-    /// To whom or what.
+pub struct RecordDigest {
+    /// Target of the run.
     pub target: Option<String>,
-    /// Whom it spoke with.
+    /// Peers of the run.
     pub peers: Vec<String>,
-    /// Files with its packets.
+    /// Capture files of the run.
     pub captures: Vec<String>,
-    /// Its figures, the more telling first.
+    /// Figures, the most important first.
     pub figures: Vec<Figure>,
-    /// What it found to hold it back.
-    pub verdicts: Vec<VerdictSeen>,
+    /// Verdicts of the record.
+    pub verdicts: Vec<VerdictSummary>,
 }
 
-/// Whether a record, as JSON, is one of a measurement, and not a list or a calculation.
+/// Returns whether a JSON record is a measurement, and not a list or a calculation.
 pub fn is_measurement(json: &str) -> bool {
     // The schema is the first field of every record.
     let name =
@@ -208,12 +207,12 @@ pub fn is_measurement(json: &str) -> bool {
     name.is_some_and(|(name, _)| SHAPES.iter().any(|shape| shape.schema == name))
 }
 
-/// What of a record is shown; nothing of one that no command here makes.
-pub fn shown(record: &Value) -> Shown {
+/// Extracts the values of a record; returns empty values for an unknown schema.
+pub fn shown(record: &Value) -> RecordDigest {
     let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
     let name = schema.split('/').next().unwrap_or_default();
     let Some(shape) = SHAPES.iter().find(|shape| shape.schema == name) else {
-        return Shown::default();
+        return RecordDigest::default();
     };
     let none = Vec::new();
     let rows: Vec<&Value> = match &shape.rows {
@@ -222,11 +221,11 @@ pub fn shown(record: &Value) -> Shown {
         }
         None => vec![record],
     };
-    let mut shown = Shown {
+    let mut shown = RecordDigest {
         target: shape.target.iter().find_map(|at| text(record, at)),
         peers: shape.peers.iter().filter_map(|at| text(record, at)).collect(),
         captures: shape.captures.iter().flat_map(|at| texts(record, at)).collect(),
-        ..Shown::default()
+        ..RecordDigest::default()
     };
     let is_one = rows.len() == 1;
     for row in rows {
@@ -241,27 +240,31 @@ pub fn shown(record: &Value) -> Shown {
     shown
 }
 
-fn figure(row: &Value, Place(name, read): &Place, of: Option<&String>) -> Option<Figure> {
+fn figure(
+    row: &Value,
+    FigureSource(name, read): &FigureSource,
+    of: Option<&String>,
+) -> Option<Figure> {
     let value = match read {
-        Read::At(pointers, factor) => {
+        ReadRule::At(pointers, factor) => {
             let mut numbers = pointers.iter().filter_map(|at| row.pointer(at)?.as_f64());
             numbers.next()? * factor
         }
-        Read::By(read) => read(row)?,
+        ReadRule::By(read) => read(row)?,
     };
     Some(Figure { name: *name, of: of.cloned(), value })
 }
 
-/// Jobs that were asked for and did not come out.
+/// Returns the number of requested jobs that were not completed.
 fn not_completed(row: &Value) -> Option<f64> {
     let number = |at: &str| row.pointer(at).and_then(Value::as_f64);
-    // A spooler without a history keeps no record of jobs that it processed.
+    // A spooler without a history keeps no record of processed jobs.
     let forgotten = number("/outcomes/forgotten").unwrap_or(0.0);
     Some(number("/counts/asked")? - number("/outcomes/completed")? - forgotten)
 }
 
-/// The share of numbered datagrams that did not arrive, of a test that went one way. Of both
-/// together one would have to say whose it is.
+/// Returns the share of lost datagrams of a one-way test. A two-way test has a loss for each
+/// direction.
 fn loss(record: &Value) -> Option<f64> {
     let [way] = record.pointer("/directions")?.as_array()?.as_slice() else { return None };
     let number = |key: &str| way.pointer(&format!("/receiver/datagrams/{key}"))?.as_f64();
@@ -269,7 +272,7 @@ fn loss(record: &Value) -> Option<f64> {
     Some(number("lost")? / sent)
 }
 
-fn verdict(row: &Value, at: &str, of: Option<String>) -> Option<VerdictSeen> {
+fn verdict(row: &Value, at: &str, of: Option<String>) -> Option<VerdictSummary> {
     let verdict = row.pointer(at).filter(|_| !at.is_empty())?;
     let word = |key: &str| verdict.get(key).and_then(Value::as_str).map(str::to_owned);
     let limit = word("limit")?;
@@ -277,10 +280,10 @@ fn verdict(row: &Value, at: &str, of: Option<String>) -> Option<VerdictSeen> {
         Some(because) => format!("{limit}/{because}"),
         None => limit,
     };
-    Some(VerdictSeen { of, cause, confidence: word("confidence") })
+    Some(VerdictSummary { of, cause, confidence: word("confidence") })
 }
 
-/// A text or a number at a place.
+/// Returns a text or a number at a location.
 fn text(record: &Value, at: &str) -> Option<String> {
     match record.pointer(at)? {
         Value::String(text) => Some(text.clone()),
@@ -289,7 +292,7 @@ fn text(record: &Value, at: &str) -> Option<String> {
     }
 }
 
-/// The texts at a place, of which one key may be `*`: any of a list.
+/// Returns the texts at a location in which one key may be `*`: each element of a list.
 fn texts(record: &Value, at: &str) -> Vec<String> {
     let Some((before, behind)) = at.split_once("/*") else {
         return text(record, at).into_iter().collect();
@@ -366,13 +369,13 @@ mod tests {
     #[test]
     fn what_is_no_record_shows_nothing() {
         for record in [json!(null), json!({"schema": 7}), json!({"schema": "windlass.law/1"})] {
-            assert_eq!(shown(&record), Shown::default());
+            assert_eq!(shown(&record), RecordDigest::default());
         }
         assert!(is_measurement(r#"{"schema":"windlass.lab/2","scenario":"imagen"}"#));
         assert!(!is_measurement(r#"{"schema":"windlass.lab-list/1"}"#));
         assert!(!is_measurement("[]") && !is_measurement(""));
         // The shape of another version may have lost its keys.
         let other = shown(&json!({"schema": "windlass.lab/9", "rows": {"a": 1}}));
-        assert_eq!(other, Shown::default());
+        assert_eq!(other, RecordDigest::default());
     }
 }

@@ -1,77 +1,75 @@
-//! Whether two groups of measurements differ, and by how much: medians with their intervals,
-//! the rank test of Wilcoxon, Mann and Whitney, and the shift of Hodges and Lehmann.
+//! Statistics of two groups of measurements: medians with confidence intervals, the rank test of
+//! Wilcoxon, Mann and Whitney, and the shift of Hodges and Lehmann.
 //!
-//! They know nothing of how measurements are spread, and a single one that is far off moves
-//! them little (Conover, Practical Nonparametric Statistics, chapters 3.2 and 5.1; Hodges and
-//! Lehmann 1963).
+//! These methods assume no distribution of the measurements, and are robust against outliers
+//! (Conover, Practical Nonparametric Statistics, chapters 3.2 and 5.1; Hodges and Lehmann 1963).
 
-/// Up to so many measurements in all the test counts every way to share them out. With more
-/// it takes the normal distribution, which is as good then.
+/// Maximum number of measurements for an exact test, which counts all permutations of ranks. Larger
+/// samples use the normal distribution, which is accurate enough then.
 const EXACT: usize = 60;
 
-/// What a group of measurements came to.
+/// Sample of measurements.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// In order.
+    /// Sorted values.
     values: Vec<f64>,
 }
 
-/// A value, and between which it lies with a likelihood of 95 %.
+/// Interval that contains a value with 95 % confidence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The lower end.
+    /// Lower end.
     pub low: f64,
-    /// The upper end.
+    /// Upper end.
     pub high: f64,
 }
 
-/// How two groups differ.
+/// Difference of two groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// With which likelihood chance alone makes two groups that lie at least as far apart,
-    /// where nothing differs but chance; both sides.
+    /// Two-sided p-value: probability of at least as large a difference if only chance is at work.
     pub p: f64,
-    /// By how much the second lies higher: the median of the differences of all pairs.
+    /// Increase of the second group: the median of the differences of all pairs.
     pub median: f64,
-    /// Where that lies with a likelihood of 95 %; nothing where there are too few.
+    /// 95 % confidence interval of the increase; `None` if there are too few measurements.
     pub interval: Option<Interval>,
-    /// The same as a share of the first, by the quotients of all pairs; nothing where a value
-    /// is not above zero.
+    /// Increase as a share of the first group, by the quotients of all pairs; `None` if a value is
+    /// not above zero.
     pub median_share: Option<f64>,
-    /// Where that lies with a likelihood of 95 %.
+    /// 95 % confidence interval of the share.
     pub interval_share: Option<Interval>,
 }
 
 impl Sample {
-    /// These measurements, without what is no number.
+    /// Returns a sample of these measurements, without values that are not finite.
     pub fn new(values: impl IntoIterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
         Self { values }
     }
 
-    /// How many there are.
+    /// Returns the number of measurements.
     pub const fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the sample is empty.
     pub const fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The least and the most.
+    /// Returns the minimum and the maximum.
     pub fn range(&self) -> Option<Interval> {
         Some(Interval { low: *self.values.first()?, high: *self.values.last()? })
     }
 
-    /// The median; of an even number the mean of the two in the middle.
+    /// Returns the median; for an even number of values, the mean of the middle two.
     pub fn median(&self) -> Option<f64> {
         middle(&self.values)
     }
 
-    /// Where the median of all that could be measured lies with a likelihood of 95 % at least,
-    /// by the order of the values alone. Fewer than six do not tell.
+    /// Returns the interval that contains the true median with at least 95 % confidence, by the
+    /// order of the values alone. It needs at least six values.
     pub fn interval(&self) -> Option<Interval> {
         let count = self.values.len();
         // The chance that fewer than `place` of all lie below the median: a binomial
@@ -96,7 +94,7 @@ fn middle(sorted: &[f64]) -> Option<f64> {
 }
 
 impl Difference {
-    /// How the second group differs from the first; of an empty one nothing is sure.
+    /// Compares the second group with the first. If one is empty, nothing is significant.
     pub fn between(first: &Sample, second: &Sample) -> Self {
         let (one, other) = (&first.values, &second.values);
         let is_positive = one.iter().chain(other).all(|value| *value > 0.0);
@@ -124,8 +122,8 @@ impl Difference {
     }
 }
 
-/// Twice the rank of each of all values, the first group's before the second's; values that
-/// are the same share theirs.
+/// Returns twice the rank of every value, the first group's before the second's. Equal values share
+/// their ranks.
 fn doubled_ranks(one: &[f64], other: &[f64]) -> (Vec<usize>, Vec<usize>) {
     let mut all: Vec<(f64, bool)> = one.iter().map(|value| (*value, true)).collect();
     all.extend(other.iter().map(|value| (*value, false)));
@@ -146,7 +144,7 @@ fn doubled_ranks(one: &[f64], other: &[f64]) -> (Vec<usize>, Vec<usize>) {
     (ranks.0, ties)
 }
 
-/// The likelihood of ranks that are at least as uneven, where chance alone shares them out.
+/// Returns the probability of ranks at least as uneven by chance alone.
 fn rank_test(one: &[f64], other: &[f64]) -> f64 {
     if one.is_empty() || other.is_empty() {
         return 1.0;
@@ -163,7 +161,8 @@ fn rank_test(one: &[f64], other: &[f64]) -> f64 {
     }
 }
 
-/// All ways to take so many of the ranks, counted by their sums (Conover, chapter 5.1).
+/// Returns the p-value by counting all ways to choose `taken` ranks, by their sums (Conover,
+/// chapter 5.1).
 fn exact(ranks: &[usize], taken: usize, all: usize, off: usize) -> f64 {
     let mut ways = vec![vec![0.0_f64; all + 1]; taken + 1];
     ways[0][0] = 1.0;
@@ -183,7 +182,7 @@ fn exact(ranks: &[usize], taken: usize, all: usize, off: usize) -> f64 {
     (far / total).min(1.0)
 }
 
-/// The same by the normal distribution, with the correction for ties.
+/// Returns the p-value by the normal distribution, with the correction for ties.
 fn normal(first: usize, second: usize, ties: &[usize], off: f64) -> f64 {
     let (a, b) = (first as f64, second as f64);
     let all = a + b;
@@ -192,12 +191,12 @@ fn normal(first: usize, second: usize, ties: &[usize], off: f64) -> f64 {
     if variance <= 0.0 {
         return 1.0;
     }
-    // Sums are whole: half of one is what lies between.
+    // Sums are integers, so the continuity correction is one half.
     let z = (off - 0.5).max(0.0) / variance.sqrt();
     2.0 * beyond(z)
 }
 
-/// How much of the normal distribution lies beyond `z` (Abramowitz and Stegun 26.2.17, to
+/// Returns the upper tail of the normal distribution at `z` (Abramowitz and Stegun 26.2.17, to
 /// 7.5e-8).
 fn beyond(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z);
@@ -208,13 +207,13 @@ fn beyond(z: f64) -> f64 {
     (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * series
 }
 
-/// The whole part of what is not below zero.
+/// Returns the integer part of a value that is not negative.
 fn whole(value: f64) -> usize {
     usize::try_from(windlass_base::whole_part(value)).unwrap_or(usize::MAX)
 }
 
-/// How many of the differences of all pairs lie outside of the interval of 95 %, on each side;
-/// nothing where there are too few for one.
+/// Returns how many of the pairwise differences lie outside the 95 % interval on each side; `None`
+/// if there are too few for an interval.
 fn trimmed(first: usize, second: usize) -> Option<usize> {
     if first == 0 || second == 0 {
         return None;
@@ -223,17 +222,18 @@ fn trimmed(first: usize, second: usize) -> Option<usize> {
     if first + second > EXACT {
         let spread = (a * b * (a + b + 1.0) / 12.0).sqrt();
         let keep = a * b / 2.0 - 1.96 * spread - 0.5;
-        // It is not below zero with so many, but for one or two against all.
+        // The value is negative only for one or two measurements against all others.
         return (keep >= 0.0).then(|| whole(keep));
     }
-    // How often each number of pairs has the second above: ways to take ranks without ties.
+    // Counts the permutations without ties by the number of pairs in which the second value is
+    // higher.
     let most = first * second;
     let mut ways = vec![vec![0.0_f64; most + 1]; first + 1];
     ways[0][0] = 1.0;
     for rank in 0..first + second {
         for count in (1..=first.min(rank + 1)).rev() {
             let (fewer, more) = ways.split_at_mut(count);
-            // The rank beyond the least that so many can have is what counts.
+            // Only the excess over the minimum rank counts.
             let beyond = rank + 1 - count;
             if beyond > second {
                 continue;
@@ -253,7 +253,8 @@ fn trimmed(first: usize, second: usize) -> Option<usize> {
         }
         keep += 1;
     }
-    // So many may lie outside; none is an interval that is surer than 95 %, and needs one.
+    // This many may lie outside. Without one outside, the confidence exceeds 95 %, which needs at
+    // least one.
     usize::checked_sub(keep, 1)
 }
 

@@ -1,9 +1,9 @@
-//! The folder in which runs are kept.
+//! Store of runs: a folder.
 //!
-//! Each run is a file of its own, `2026-11/20261126T111731Z-k2f9abcd.1.json.gz`: it takes its
-//! name when it is whole, and a change gives it another (the number behind the run's name), so
-//! that a kill at any moment leaves the run as it was or as it is to be. Writers need not know
-//! of each other; who changes a run that is there holds a lock.
+//! Each run is a file of its own, `2026-11/20261126T111731Z-k2f9abcd.1.json.gz`. The file gets its
+//! name once complete, and a change gives it a new one: the number after the run's name is the
+//! revision. So a kill at any moment leaves the old or the new version of a run. Writers need not
+//! coordinate; changing an existing run takes a lock.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,84 +21,84 @@ use windlass_base::{Failure, Timestamp};
 use crate::index::{self, Index, Line, PART};
 use crate::{Filter, Row, Run, RunId, Summary, private};
 
-/// What the file of a run ends with.
+/// Suffix of a run's file.
 const SUFFIX: &str = ".json.gz";
 
-/// The longest run that is read. The largest that windlass makes has some 50 MB.
+/// Maximum length of a run in bytes. The largest that windlass makes has some 50 MB.
 const MAX_RUN: u64 = 1 << 28;
 
-/// After so long nobody writes a part any more.
+/// Age after which an incomplete file is abandoned.
 const ABANDONED: Duration = Duration::from_secs(86_400);
 
-/// So many files of one name may lie beside the runs.
+/// Maximum number of files with one name beside the runs.
 const SAME_NAME: u32 = 1_000;
 
-/// A folder of runs.
+/// Store of runs in a folder.
 #[derive(Clone, Debug)]
 pub struct Store {
     folder: PathBuf,
 }
 
-/// The runs of a store.
+/// List of a store's runs.
 #[derive(Clone, Debug)]
 pub struct Listing<T = Summary> {
-    /// What lists show of each, the oldest first.
+    /// Runs, oldest first.
     pub runs: Vec<T>,
-    /// Files that cannot be read as runs.
-    pub unreadable: Vec<Unreadable>,
-    /// Runs that are older than those, and were not asked for.
+    /// Files that are not readable as runs.
+    pub unreadable: Vec<UnreadableRun>,
+    /// Number of older runs that were not requested.
     pub older: usize,
 }
 
-/// A file that cannot be read as a run.
+/// File that is not readable as a run.
 #[derive(Clone, Debug)]
-pub struct Unreadable {
-    /// The file.
+pub struct UnreadableRun {
+    /// Path of the file.
     pub file: PathBuf,
-    /// Why, for people.
+    /// Reason, for people.
     pub why: String,
 }
 
-/// The file of a run, by its name.
+/// File of a run, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
-    /// Below the store: it begins with the time of the run.
+struct RunFile {
+    /// Path below the store, which begins with the time of the run.
     file: String,
     id: RunId,
-    /// How often it was changed, and one.
+    /// Revision: the number of changes plus one.
     revision: u64,
 }
 
 impl Store {
-    /// The store in this folder, which need not be there yet.
+    /// Returns the store in this folder, which need not exist yet.
     pub fn at(folder: impl Into<PathBuf>) -> Self {
         Self { folder: folder.into() }
     }
 
-    /// Its folder.
+    /// Returns the folder of the store.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Keeps a run.
+    /// Stores a run.
     ///
     /// # Errors
-    /// Where it cannot be written. Nothing is left of it then.
+    /// Returns an error if the run cannot be written; then nothing of it is left.
     pub fn add(&self, run: &Run) -> Result<PathBuf, Failure> {
         let doing = || format!("cannot keep the run in {}", self.folder.display());
         let place = self.place(run, 1);
         let path = self.path(&place);
         self.write(run, &path).map_err(|error| Failure::new(doing(), error))?;
-        // A list that has to read it once is no reason to fail.
+        // A failed index entry only makes the next list slower.
         let _ = self.index().add([index::line(&place.file, &Summary::of(run))]);
         Ok(path)
     }
 
-    /// Keeps a file that the arguments of runs name, in a folder of the store: it is there as
-    /// long as they are. One that is there with the same in it is taken.
+    /// Stores a file that arguments of runs name, in a folder of the store, so that it lasts as
+    /// long as the runs. An existing file with the same content is reused.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn beside(&self, folder: &str, name: &str, end: &str, bytes: &[u8]) -> io::Result<PathBuf> {
         let folder = self.folder.join(folder);
         private::folder(DirBuilder::new().recursive(true)).create(&folder)?;
@@ -120,35 +120,36 @@ impl Store {
         Err(io::Error::other(format!("there are {SAME_NAME} files of this name")))
     }
 
-    /// What lists show of all runs.
+    /// Returns the summaries of all runs.
     ///
     /// # Errors
-    /// Where the folder is there and cannot be read. A run that cannot be read is none.
+    /// Returns an error if the folder exists and cannot be read. Unreadable runs are listed
+    /// separately.
     pub fn list(&self) -> Result<Listing, Failure> {
         self.summaries(usize::MAX, None)
     }
 
-    /// The same of so many runs at the most, those that began last.
+    /// Returns the summaries of the latest runs, at most `count`.
     ///
     /// # Errors
-    /// As of [`Store::list`].
+    /// Returns the errors of [`Store::list`].
     pub fn newest(&self, count: usize) -> Result<Listing, Failure> {
         self.summaries(count, None)
     }
 
-    /// The same of those that a filter lets through.
+    /// Returns the summaries of the runs that a filter accepts.
     ///
     /// # Errors
-    /// As of [`Store::list`].
+    /// Returns the errors of [`Store::list`].
     pub fn matching(&self, filter: &Filter) -> Result<Listing, Failure> {
         self.summaries(usize::MAX, Some(filter))
     }
 
-    /// What `look` makes of the row of each of so many runs at the most, those that began last,
-    /// where a filter lets them through. It sees them in no order, on two threads.
+    /// Applies `look` to the rows of the latest runs, at most `count`, that a filter accepts. The
+    /// calls come in no particular order, on two threads.
     ///
     /// # Errors
-    /// As of [`Store::list`].
+    /// Returns the errors of [`Store::list`].
     pub fn rows<T: Send>(
         &self,
         count: usize,
@@ -167,7 +168,7 @@ impl Store {
     fn summaries(&self, count: usize, filter: Option<&Filter>) -> Result<Listing, Failure> {
         let filter = filter.filter(|filter| !filter.is_empty());
         let of_line = |line: Line<'_>| {
-            // The row is short, and the rest is not read where it says no.
+            // The row is short. The rest is not parsed if the filter rejects the row.
             if let Some(filter) = filter {
                 let row = line.row()?;
                 if !filter.passes_row(&row) {
@@ -182,8 +183,9 @@ impl Store {
         })
     }
 
-    /// What is made of the line that the index has of a run, with the name and the time of that,
-    /// or of the run itself where it has none; nothing of those that are not wanted.
+    /// Applies a function to the index line of each run, or to the run itself if the index lacks
+    /// it. The function for lines returns the name and the time of the run, and `None` for an
+    /// unwanted one.
     fn each<T: Send>(
         &self,
         count: usize,
@@ -191,7 +193,7 @@ impl Store {
         of_run: impl Fn(Summary) -> Option<T> + Sync,
     ) -> Result<Listing<T>, Failure> {
         let index = self.index();
-        // With many runs each takes a tenth of a second.
+        // With many runs, each of the two takes a tenth of a second.
         let (places, kept) = thread::scope(|scope| {
             let kept = scope.spawn(|| index.read());
             let places = self.places();
@@ -204,7 +206,8 @@ impl Store {
         let lines = kept.unwrap_or_default();
         let seen = by_two(&places, |place| {
             for line in lines.of_file(&place.file) {
-                // A file of this name is a run of this name; a line may be torn, and another whole.
+                // The file name contains the run's name. A line may be damaged, and another one
+                // intact.
                 if let Some((_, began, seen)) = of_line(line).filter(|(id, ..)| *id == place.id) {
                     return Ok((Cow::Borrowed(line.bytes()), began, seen));
                 }
@@ -222,13 +225,13 @@ impl Store {
                     all.push(line);
                     runs.extend(run.map(|run| (began, place.id, run)));
                 }
-                Err(why) => unreadable.push(Unreadable { file: self.path(place), why }),
+                Err(why) => unreadable.push(UnreadableRun { file: self.path(place), why }),
             }
         }
         let is_new = |line: &&Cow<'_, [u8]>| matches!(line, Cow::Owned(_));
         let is_whole = older == 0;
         let is_stale = Index::is_stale(lines.len(), all.len());
-        // It is a copy: where it cannot be written the next list takes as long as this one.
+        // The index is a copy: if the write fails, the next list takes as long as this one.
         let _ = if is_whole && (!is_current && !all.is_empty() || is_stale) {
             index.replace(&all)
         } else if is_current {
@@ -241,10 +244,11 @@ impl Store {
         Ok(Listing { runs, unreadable, older })
     }
 
-    /// Runs, whole, one after the other. Their files are looked for once.
+    /// Reads complete runs, one after the other. Their files are located once.
     ///
     /// # Errors
-    /// Where the folder cannot be read; and of each run, where it is not there, or cannot be read.
+    /// Returns an error if the folder cannot be read; and for each run, if it does not exist or
+    /// cannot be read.
     pub fn read(
         &self,
         ids: impl IntoIterator<Item = RunId>,
@@ -255,15 +259,15 @@ impl Store {
             .map(move |id| self.whole(places.get(&id).ok_or_else(|| self.missing("read", id))?)))
     }
 
-    /// A run, whole; nothing where there is none of this name.
+    /// Reads a complete run; returns `None` if no run has this name.
     ///
     /// # Errors
-    /// Where the folder or the run cannot be read.
+    /// Returns an error if the folder or the run cannot be read.
     pub fn find(&self, id: RunId) -> Result<Option<Run>, Failure> {
         self.by_id()?.get(&id).map(|place| self.whole(place)).transpose()
     }
 
-    fn whole(&self, place: &Place) -> Result<Run, Failure> {
+    fn whole(&self, place: &RunFile) -> Result<Run, Failure> {
         self.open(place).map_err(|why| {
             let path = self.path(place);
             Failure::new(format!("cannot read run {} in {}", place.id, path.display()), why)
@@ -273,8 +277,8 @@ impl Store {
     /// Changes runs.
     ///
     /// # Errors
-    /// Where one is not there, or cannot be read or written. It is as it was then, and so are
-    /// those behind it.
+    /// Returns an error if a run does not exist, or cannot be read or written. That run and those
+    /// after it are then unchanged.
     pub fn change(
         &self,
         ids: impl IntoIterator<Item = RunId>,
@@ -290,14 +294,14 @@ impl Store {
         ids.into_iter().map(one).collect()
     }
 
-    fn change_one(&self, old: &Place, change: impl Fn(&mut Run)) -> Result<Run, String> {
+    fn change_one(&self, old: &RunFile, change: impl Fn(&mut Run)) -> Result<Run, String> {
         let no = |error: io::Error| error.to_string();
         let mut run = self.open(old)?;
         change(&mut run);
         run.id = old.id;
         let new = self.place(&run, old.revision.saturating_add(1));
         self.write(&run, &self.path(&new)).map_err(no)?;
-        // Of two the one that was changed more often counts.
+        // If both files exist, the higher revision counts.
         fs::remove_file(self.path(old)).map_err(no)?;
         let _ = self.index().add([index::line(&new.file, &Summary::of(&run))]);
         Ok(run)
@@ -306,15 +310,15 @@ impl Store {
     /// Removes runs.
     ///
     /// # Errors
-    /// Where one is not there, or may not be removed.
+    /// Returns an error if a run does not exist, or cannot be removed.
     pub fn remove(&self, ids: impl IntoIterator<Item = RunId>) -> Result<(), Failure> {
         let _lock = self.lock().map_err(|error| self.unread(error))?;
-        let mut files: HashMap<RunId, Vec<Place>> = HashMap::new();
+        let mut files: HashMap<RunId, Vec<RunFile>> = HashMap::new();
         for place in self.files().map_err(|error| self.unread(error))? {
             files.entry(place.id).or_default().push(place);
         }
         for id in ids {
-            // One that was being changed when a kill came has two.
+            // A run that was being changed during a kill has two files.
             for place in files.get(&id).ok_or_else(|| self.missing("delete", id))? {
                 fs::remove_file(self.path(place))
                     .map_err(|error| Failure::new(self.doing("delete", id), error))?;
@@ -323,7 +327,7 @@ impl Store {
         Ok(())
     }
 
-    fn by_id(&self) -> Result<HashMap<RunId, Place>, Failure> {
+    fn by_id(&self) -> Result<HashMap<RunId, RunFile>, Failure> {
         let places = self.places().map_err(|error| self.unread(error))?;
         Ok(places.into_iter().map(|place| (place.id, place)).collect())
     }
@@ -333,7 +337,7 @@ impl Store {
     }
 
     fn missing(&self, what: &str, id: RunId) -> Failure {
-        Failure::new(self.doing(what, id), "there is no such run")
+        Failure::new(self.doing(what, id), "the run is not there")
     }
 
     fn unread(&self, error: io::Error) -> Failure {
@@ -344,7 +348,7 @@ impl Store {
         Index::at(self.folder.join("index.jsonl"))
     }
 
-    /// Who holds this alone changes runs that are there.
+    /// Takes the lock that a change of existing runs needs.
     fn lock(&self) -> io::Result<File> {
         let path = self.folder.join("lock");
         let file = private::file(OpenOptions::new().create(true).append(true)).open(path)?;
@@ -352,19 +356,19 @@ impl Store {
         Ok(file)
     }
 
-    /// Where a run of this revision belongs.
-    fn place(&self, run: &Run, revision: u64) -> Place {
-        Place { file: file_of(run.start_time, run.id, revision), id: run.id, revision }
+    /// Returns the file for a revision of a run.
+    fn place(&self, run: &Run, revision: u64) -> RunFile {
+        RunFile { file: file_of(run.start_time, run.id, revision), id: run.id, revision }
     }
 
-    fn path(&self, place: &Place) -> PathBuf {
+    fn path(&self, place: &RunFile) -> PathBuf {
         self.folder.join(&place.file)
     }
 
-    /// All runs in the order of their files, each with the one that was changed last.
-    fn places(&self) -> io::Result<Vec<Place>> {
+    /// Returns the latest file of each run, in the order of the files.
+    fn places(&self) -> io::Result<Vec<RunFile>> {
         let mut places = self.files()?;
-        // The files of one run have its time and its name in front: they stand together.
+        // The files of one run begin with its time and its name, so they are adjacent.
         places.sort_unstable_by(|one, other| one.file.cmp(&other.file));
         places.dedup_by(|other, kept| {
             let is_same = other.id == kept.id;
@@ -376,9 +380,9 @@ impl Store {
         Ok(places)
     }
 
-    /// The files of all runs. None is opened.
-    fn files(&self) -> io::Result<Vec<Place>> {
-        let mut places: Vec<Place> = Vec::new();
+    /// Returns the files of all runs, without opening them.
+    fn files(&self) -> io::Result<Vec<RunFile>> {
+        let mut places: Vec<RunFile> = Vec::new();
         let folders = match fs::read_dir(&self.folder) {
             Ok(folders) => folders,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(places),
@@ -388,39 +392,35 @@ impl Store {
             let folder = folder?;
             let month = folder.file_name();
             let Some(month) = month.to_str().filter(|name| is_month(name)) else { continue };
-            // It may have gone since, as the last of its runs did.
+            // The folder may have been removed since, with the last of its runs.
             let Ok(files) = fs::read_dir(folder.path()) else { continue };
             for file in files {
                 let name = file?.file_name();
                 let Some((id, revision)) = name.to_str().and_then(named) else { continue };
                 let file = format!("{month}/{}", name.display());
-                places.push(Place { file, id, revision });
+                places.push(RunFile { file, id, revision });
             }
         }
         Ok(places)
     }
 
     /// Reads the file of a run.
-    fn open(&self, place: &Place) -> Result<Run, String> {
+    fn open(&self, place: &RunFile) -> Result<Run, String> {
         let file = File::open(self.path(place)).map_err(|error| error.to_string())?;
         let mut json = Vec::new();
         let read = GzDecoder::new(file).take(MAX_RUN + 1).read_to_end(&mut json);
         read.map_err(|error| format!("it is damaged: {error}"))?;
         if json.len() as u64 > MAX_RUN {
-            return Err(format!("it has more than {MAX_RUN} bytes"));
+            return Err(format!("it is larger than {MAX_RUN} bytes"));
         }
         let run = Run::read(&json)?;
-        if run.id == place.id {
-            Ok(run)
-        } else {
-            Err(format!("it is run {} by what it says", run.id))
-        }
+        if run.id == place.id { Ok(run) } else { Err(format!("its content is run {}", run.id)) }
     }
 
-    /// Writes a run to a file that takes this name when it is whole and on the disk.
+    /// Writes a run to a file that gets its name once complete and on the disk.
     fn write(&self, run: &Run, path: &Path) -> io::Result<()> {
         let folder = path.parent().unwrap_or(&self.folder);
-        // Others may not read it: arguments and notes are nobody else's.
+        // Other users may not read it: arguments and notes are private.
         private::folder(DirBuilder::new().recursive(true)).create(folder)?;
         sweep(&self.folder);
         let mut file = tempfile::Builder::new().prefix(PART).tempfile_in(&self.folder)?;
@@ -432,9 +432,8 @@ impl Store {
     }
 }
 
-/// What `look` makes of each place, by two threads: with 100,000 runs this is most of a list's
-/// time.
-fn by_two<T: Send>(places: &[Place], look: impl Fn(&Place) -> T + Sync) -> Vec<T> {
+/// Applies `look` to each file, on two threads: with 100,000 runs this is most of a list's time.
+fn by_two<T: Send>(places: &[RunFile], look: impl Fn(&RunFile) -> T + Sync) -> Vec<T> {
     if places.len() < MANY {
         return places.iter().map(look).collect();
     }
@@ -450,10 +449,10 @@ fn by_two<T: Send>(places: &[Place], look: impl Fn(&Place) -> T + Sync) -> Vec<T
     })
 }
 
-/// From so many runs on a second thread is worth it.
+/// Minimum number of runs for which a second thread pays off.
 const MANY: usize = 2_000;
 
-/// The file of a run, below its store.
+/// Returns the path of a run's file below its store.
 fn file_of(start: Timestamp, id: RunId, revision: u64) -> String {
     // `2026-11-26T11:17:31.000000000Z`, of which a name has the part to the second.
     let text = start.to_string();
@@ -463,7 +462,7 @@ fn file_of(start: Timestamp, id: RunId, revision: u64) -> String {
     format!("{month}/{second}Z-{id}.{revision}{SUFFIX}")
 }
 
-/// The run and the revision that the name of a file tells.
+/// Parses the run and the revision from a file name.
 fn named(file: &str) -> Option<(RunId, u64)> {
     let (_, rest) = file.strip_suffix(SUFFIX)?.rsplit_once('-')?;
     let (id, revision) = rest.split_once('.')?;
@@ -474,7 +473,7 @@ fn is_month(name: &str) -> bool {
     name.len() == 7 && name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Removes what writers left who were killed.
+/// Removes incomplete files of killed writers.
 fn sweep(folder: &Path) {
     for file in fs::read_dir(folder).into_iter().flatten().flatten() {
         let is_part = file.file_name().to_str().is_some_and(|name| name.starts_with(PART));

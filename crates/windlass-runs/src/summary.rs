@@ -1,49 +1,49 @@
-//! What a list shows of a run.
+//! Summaries of runs for lists.
 
 use serde::{Deserialize, Serialize};
 use windlass_base::Timestamp;
 
-use crate::figure::{Figure, FigureName, VerdictSeen};
-use crate::shapes::{Shown, shown};
+use crate::figure::{Figure, FigureName, VerdictSummary};
+use crate::shapes::{RecordDigest, shown};
 use crate::{Run, RunId};
 
-/// What a list shows of a run.
+/// Summary of a run for lists.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
-    /// Its name.
+    /// Name of the run.
     pub id: RunId,
-    /// The command.
+    /// Command of the run.
     pub command: String,
-    /// What the program was called with.
+    /// Arguments of the program.
     pub arguments: Vec<String>,
-    /// To whom or what.
+    /// Target of the run.
     pub target: Option<String>,
-    /// Whom it spoke with.
+    /// Peers of the run.
     pub peers: Vec<String>,
-    /// The machine on which it ran.
+    /// Name of the machine.
     pub host: String,
-    /// When it began.
+    /// Start of the run.
     pub start_time: Timestamp,
-    /// When it was over.
+    /// End of the run.
     pub end_time: Timestamp,
-    /// What it ended with.
+    /// Exit code.
     pub exit_code: u8,
-    /// Words by which it is found.
+    /// Tags of the run.
     pub tags: Vec<String>,
-    /// How many notes it has.
+    /// Number of notes.
     pub notes: usize,
-    /// Its figures, the more telling first.
+    /// Figures, the most important first.
     pub figures: Vec<Figure>,
-    /// What it found to hold it back.
-    pub verdicts: Vec<VerdictSeen>,
-    /// Files with its packets.
+    /// Verdicts of the run.
+    pub verdicts: Vec<VerdictSummary>,
+    /// Capture files of the run.
     pub captures: Vec<String>,
 }
 
 impl Summary {
-    /// What a list shows of this run.
+    /// Summarizes a run.
     pub fn of(run: &Run) -> Self {
-        let mut all = Shown::default();
+        let mut all = RecordDigest::default();
         for kept in &run.records {
             let record = serde_json::from_str(kept.record.get()).unwrap_or_default();
             let shown = shown(&record);
@@ -71,13 +71,13 @@ impl Summary {
         }
     }
 
-    /// A figure of it.
+    /// Returns a figure of the run.
     pub fn figure(&self, name: FigureName, of: Option<&str>) -> Option<f64> {
         let mut figures = self.figures.iter();
         figures.find(|one| one.name == name && one.of.as_deref() == of).map(|one| one.value)
     }
 
-    /// The cause that its verdict names.
+    /// Returns the cause that the verdict names.
     pub fn cause(&self, of: Option<&str>) -> Option<&str> {
         let mut verdicts = self.verdicts.iter();
         verdicts.find(|one| one.of.as_deref() == of).map(|one| one.cause.as_str())

@@ -1,5 +1,5 @@
-//! The store as programs use it: several at once, killed at any moment, with files that others
-//! made, and over folders that may not be written.
+//! The store in use: several programs at once, killed at any moment, with files of other programs,
+//! and in read-only folders.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use windlass_base::{Failure, Timestamp};
-use windlass_runs::{Filter, Host, Kept, Note, Run, RunId, Selector, Store};
+use windlass_runs::{Filter, Host, Note, Run, RunId, RunRecord, Selector, Store};
 
 /// The folder of a store, for a copy of this program that keeps runs in it.
 const FOLDER: &str = "WINDLASS_TEST_STORE";
@@ -37,7 +37,7 @@ fn run(id: RunId, second: i64) -> Run {
         tags: Vec::new(),
         notes: Vec::new(),
         machine: None,
-        records: vec![Kept {
+        records: vec![RunRecord {
             record: serde_json::value::to_raw_value(&record).unwrap(),
             text: "printer answers\n".to_owned(),
         }],
@@ -152,7 +152,7 @@ fn a_change_is_whole_and_the_last_one_counts() {
     store.remove([kept.id]).unwrap();
     assert!(store.list().unwrap().runs.is_empty() && files(&store).1.is_empty());
     let gone = store.remove([kept.id]).unwrap_err().to_string();
-    assert!(gone.ends_with("there is no such run"), "{gone}");
+    assert!(gone.ends_with("the run is not there"), "{gone}");
 }
 
 #[test]
@@ -183,10 +183,10 @@ fn what_is_no_run_of_ours_is_named_and_the_others_are_listed() {
     let whys: BTreeSet<String> = listing.unreadable.into_iter().map(|one| one.why).collect();
     assert_eq!(whys.len(), 4, "{whys:?}");
     let has = |part: &str| whys.iter().any(|why| why.contains(part));
-    assert!(has("a newer windlass kept it (windlass.run/7); this one reads windlass.run/1"));
-    assert!(has("it is damaged") && has(&format!("it is run {}", kept.id)), "{whys:?}");
+    assert!(has("it is of a newer windlass (windlass.run/7); this one reads windlass.run/1"));
+    assert!(has("it is damaged") && has(&format!("its content is run {}", kept.id)), "{whys:?}");
     let said = read(&store, newer.id).unwrap_err().to_string();
-    assert!(said.contains("a newer windlass kept it"), "{said}");
+    assert!(said.contains("it is of a newer windlass"), "{said}");
 }
 
 /// This program again, as one that keeps runs in a folder until it is killed, and says the name
@@ -232,7 +232,7 @@ fn a_kill_loses_no_run_that_was_kept() {
             }
             writer.kill().unwrap();
             writer.wait().unwrap();
-            // What it said before it heard of the kill.
+            // Lines that it printed before the kill.
             while let Some(id) = told() {
                 kept.insert(id);
             }
@@ -247,7 +247,7 @@ fn a_kill_loses_no_run_that_was_kept() {
     }
     let parts = files(&store).0;
     assert!(parts.len() <= 24, "{parts:?}");
-    // What a kill left is removed when nobody can be writing it any more.
+    // Remains of a kill are removed once nobody can be writing them.
     for part in &parts {
         let file = fs::File::options().write(true).open(part).unwrap();
         file.set_modified(std::time::UNIX_EPOCH).unwrap();
@@ -275,7 +275,7 @@ fn what_arguments_name_lies_beside_the_runs() {
     assert_eq!(first, store.folder().join("paths/a-path.toml"));
     let second = keep("two");
     assert_eq!(second, store.folder().join("paths/a-path-2.toml"));
-    // The same again is the same file.
+    // Identical content gives the same file.
     assert_eq!([keep("two"), keep("one")], [second.clone(), first.clone()]);
     assert_eq!(fs::read_dir(store.folder().join("paths")).unwrap().count(), 2);
     let mode = fs::metadata(store.folder().join("paths")).unwrap().permissions().mode();

@@ -1,9 +1,9 @@
-//! How many segments a second the simulation moves, data and ACKs together.
+//! Segments that the simulation moves in a second, data and ACKs together.
 //!
 //!     cargo bench -p windlass-sim --bench speed
 //!
-//! Each setting runs several times; the median counts. A simulated second is
-//! shown beside it, to tell how much faster than real time that is.
+//! Each setting runs several times; the median counts. The time of a simulated second is shown
+//! beside it, as a comparison with real time.
 
 #![expect(
     clippy::disallowed_methods,
@@ -23,7 +23,9 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_sim::LinkSettings;
 use windlass_sim::device::{AckPolicy, Habits, Latency, Window};
 use windlass_sim::sender::SenderSettings;
-use windlass_sim::world::{CapturePoint, Hop, PacketEvent, Setting, Stopped, Stream, Until, World};
+use windlass_sim::world::{
+    CapturePoint, Hop, PacketEvent, RunLimits, Setting, StopReason, Stream, World,
+};
 
 fn main() -> ExitCode {
     Bench::run("speed", &[], &[], |bench| {
@@ -49,18 +51,17 @@ fn main() -> ExitCode {
     })
 }
 
-/// The seconds that a run takes, the segments that it moves, and its simulated
-/// seconds.
+/// Returns the seconds that a run takes, the segments that it moves, and its simulated seconds.
 fn once(name: &str, setting: &Setting) -> (f64, u64, f64) {
-    // Something has to look at the segments, or there is less to do.
+    // The segments are used, or the compiler could drop the work.
     let mut bytes = 0_u64;
     let begun = Instant::now();
     let mut world = World::new(setting, CapturePoint(0));
-    let stopped = world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
+    let stopped = world.run(RunLimits::OVER, &mut |event: PacketEvent<'_>| {
         bytes += u64::from(event.segment.payload.len());
     });
     let seconds = begun.elapsed().as_secs_f64();
-    assert!(stopped == Stopped::Over && bytes > 0, "{name}: {stopped:?}");
+    assert!(stopped == StopReason::Over && bytes > 0, "{name}: {stopped:?}");
     (seconds, world.segments(), world.lasted(0).as_seconds())
 }
 

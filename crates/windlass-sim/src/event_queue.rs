@@ -1,23 +1,23 @@
-//! Which machine is due next.
+//! Queue of the machines by the time at which they are due.
 
 use windlass_base::Timestamp;
 
-/// Never.
+/// Time of a machine that is never due.
 const NEVER: i64 = i64::MAX;
 
-/// The times of a fixed set of machines, as a tournament: each node has the
-/// earlier of its two. A change costs as many steps as the tree is high, and
-/// the first is at its top. Nothing is allocated after the beginning.
+/// The due times of a fixed set of machines, as a tournament tree: each node holds the earlier of
+/// its two children. A change costs as many steps as the tree is high, and the first machine is at
+/// the root. Nothing is allocated after construction.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
-    /// The winners: node 1 is the top, a node's children are 2n and 2n + 1.
+    /// The winners: node 1 is the root, and a node's children are 2n and 2n + 1.
     nodes: Vec<usize>,
     times: Vec<i64>,
     leaves: usize,
 }
 
 impl EventQueue {
-    /// A queue for `machines`, none of which is due.
+    /// Returns a queue for `machines` machines, none of which is due.
     pub(crate) fn new(machines: usize) -> Self {
         let leaves = machines.next_power_of_two().max(1);
         let mut queue = Self { nodes: vec![0; 2 * leaves], times: vec![NEVER; leaves], leaves };
@@ -30,7 +30,7 @@ impl EventQueue {
         queue
     }
 
-    /// Sets when `machine` is due.
+    /// Sets the time at which `machine` is due.
     pub(crate) fn set(&mut self, machine: usize, time: Option<Timestamp>) {
         let time = time.map_or(NEVER, Timestamp::as_nanos);
         if self.times[machine] == time {
@@ -40,13 +40,13 @@ impl EventQueue {
         let mut node = (self.leaves + machine) / 2;
         while node > 0 {
             let (left, right) = (self.nodes[2 * node], self.nodes[2 * node + 1]);
-            // Of two that are due at once the first goes first.
+            // Of two machines that are due at the same time the lower number goes first.
             self.nodes[node] = if self.times[right] < self.times[left] { right } else { left };
             node /= 2;
         }
     }
 
-    /// The machine that is due first, and when.
+    /// Returns the machine that is due first, and its time.
     pub(crate) fn first(&self) -> Option<(Timestamp, usize)> {
         let machine = if self.leaves == 1 { 0 } else { self.nodes[1] };
         let time = self.times[machine];

@@ -1,55 +1,53 @@
-//! The server's side of IPP over HTTP/1.1 (RFC 8010, RFC 8011), as bytes in and
-//! bytes out.
+//! The server's side of IPP over HTTP/1.1 (RFC 8010, RFC 8011): bytes in, bytes out.
 //!
-//! It knows no connection: what carries the bytes is the caller's. Documents are
-//! counted and not kept, and nothing that it is fed makes it grow without bound:
-//! a head has at most 16 KiB, what stands before a document 64 KiB. What the
-//! connections of a device have in common, its jobs, is the [`Printer`].
+//! The server has no connection: its caller transports the bytes. Documents are counted and not
+//! kept, and the memory is bounded whatever the input. A head has at most 16 KiB, the message
+//! before a document at most 64 KiB. The [`Printer`] holds the jobs, which all connections of a
+//! device share.
 
 mod attributes;
 mod operations;
 mod printer;
 
 use operations::OperationStep;
-pub use printer::{Printer, Received};
+pub use printer::{IppTotals, Printer};
 use windlass_wire::http::{Body, BodyLength, Headers, MAX_HEAD, Request, Response};
 use windlass_wire::ipp::{Decoder, Limits};
 
 use crate::segment::Payload;
 
-/// The most that a request may have before its document. Those of CUPS have some
-/// hundreds of bytes.
+/// Limits of a request before its document. Requests of CUPS have some hundreds of bytes.
 const LIMITS: Limits = Limits { bytes: 64 << 10, values: 1 << 10, depth: 8 };
 
-/// The most bytes of answers to what is read at once. Who sends one question
-/// behind the other without an end of it is not answered any more.
+/// Maximum bytes of answers to one read. A client that sends requests without end gets no further
+/// answers.
 const MAX_ANSWERS: usize = 1 << 20;
 
-/// What a server says that is to send the document.
+/// Interim response that asks the client for the document.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Bytes that are known by their number, where they are looked at.
+/// Zeros, for payloads of which only the length is kept.
 const ZEROS: [u8; 256] = [0; 256];
 
-/// Where the conversation stands.
+/// State of the conversation.
 #[derive(Clone, Debug)]
 enum IppState {
     /// A head of HTTP is coming in. `line` is the length of its last line.
     Head { octets: Vec<u8>, line: usize },
-    /// What stands before the document is coming in.
-    Message { asked: Asked, body: Body, decoder: Box<Decoder> },
-    /// The document is coming in, or what nobody asked for. Then it is answered.
-    Body { asked: Asked, body: Body, then: OperationStep },
-    /// Nothing more is wanted: the server answers and closes.
+    /// The IPP message before the document is coming in.
+    Message { asked: RequestContext, body: Body, decoder: Box<Decoder> },
+    /// The document, or data that is ignored, is coming in. Then the server answers.
+    Body { asked: RequestContext, body: Body, then: OperationStep },
+    /// The server answers, and closes.
     Closed,
 }
 
-/// What the head of a request says for its answer.
+/// Parts of a request's head that the answer needs.
 #[derive(Clone, Debug)]
-struct Asked {
-    /// What the client calls this server.
+struct RequestContext {
+    /// The client's name for this server.
     authority: String,
-    /// Whether the connection ends with the answer.
+    /// True if the connection ends with the answer.
     closes: bool,
 }
 
@@ -67,7 +65,7 @@ impl Default for IppServer {
 }
 
 impl IppServer {
-    /// Whether the server wants to close the connection.
+    /// Returns whether the server wants to close the connection.
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, IppState::Closed)
     }
@@ -95,13 +93,13 @@ impl IppServer {
             if answers.len() > most {
                 self.end(printer);
             }
-            // Each step takes something: a byte at the least.
+            // Each step uses at least one byte.
             at = at.saturating_add(used.max(1));
         }
     }
 
-    /// The peer has closed, or is gone: a job whose document is not whole is
-    /// aborted. A second end changes nothing.
+    /// Ends the conversation: the peer has closed, or is gone. A job with an incomplete document is
+    /// aborted. A second end has no effect.
     pub fn end(&mut self, printer: &mut Printer) {
         if let IppState::Body { then: OperationStep::Receive(receive), .. } = &self.state {
             printer.abort(receive.id);
@@ -109,7 +107,7 @@ impl IppServer {
         self.state = IppState::Closed;
     }
 
-    /// Passes over up to `length` bytes whose values do not matter.
+    /// Skips up to `length` bytes whose values do not matter.
     fn skip(&mut self, length: u32, printer: &mut Printer) -> u32 {
         match &mut self.state {
             IppState::Closed => length,
@@ -122,7 +120,7 @@ impl IppServer {
         }
     }
 
-    /// Takes bytes that matter: as many as belong together, and one at the least.
+    /// Takes bytes that matter, at least one: as many as belong together.
     fn take(&mut self, bytes: &[u8], printer: &mut Printer, answers: &mut Vec<u8>) -> u32 {
         let used = match &mut self.state {
             IppState::Head { octets, line } => {
@@ -167,7 +165,7 @@ impl IppServer {
         u32::try_from(used).unwrap_or(u32::MAX)
     }
 
-    /// Answers where a request is whole.
+    /// Answers a complete request.
     fn settle(&mut self, printer: &mut Printer, answers: &mut Vec<u8>) {
         let (IppState::Message { body, .. } | IppState::Body { body, .. }) = &self.state else {
             return;
@@ -191,7 +189,7 @@ impl IppServer {
         say(200, "application/ipp", &octets, asked.closes, answers);
     }
 
-    /// A head is whole.
+    /// Handles a complete head.
     fn head(&mut self, octets: &[u8], answers: &mut Vec<u8>) {
         let request = match Request::decode(octets) {
             Ok(Some((request, _))) => request,
@@ -209,7 +207,7 @@ impl IppServer {
             answers.extend_from_slice(GO_ON);
         }
         self.state = IppState::Message {
-            asked: Asked {
+            asked: RequestContext {
                 authority: request.authority().into_owned(),
                 closes: request.closes() || request.minor == 0,
             },
@@ -218,8 +216,7 @@ impl IppServer {
         };
     }
 
-    /// What stands before the document is whole, and so many bytes of that have
-    /// come with it.
+    /// Handles the complete IPP message. `of_document` bytes of the document arrived with it.
     fn message(&mut self, of_document: u64, printer: &mut Printer) {
         let state = std::mem::replace(&mut self.state, IppState::Closed);
         if let IppState::Message { asked, body, decoder } = state
@@ -231,15 +228,15 @@ impl IppServer {
         }
     }
 
-    /// Says no, and closes: what follows may be anything.
+    /// Refuses the request, and closes: the bytes that follow may be anything.
     fn refuse(&mut self, status: u16, why: &str, answers: &mut Vec<u8>) {
         self.state = IppState::Closed;
         say(status, "text/plain; charset=utf-8", format!("{why}\n").as_bytes(), true, answers);
     }
 }
 
-/// Takes the bytes of a head up to the empty line that ends it: how many these
-/// are, and whether that line has come. Lines before the first are no head.
+/// Takes the bytes of a head up to the empty line that ends it. Returns their number, and whether
+/// this line has arrived. Empty lines before the head are skipped.
 fn take_head(octets: &mut Vec<u8>, line: &mut usize, bytes: &[u8]) -> (usize, bool) {
     for (place, byte) in bytes.iter().enumerate() {
         if octets.is_empty() && matches!(byte, b'\r' | b'\n') {

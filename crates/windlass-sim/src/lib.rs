@@ -2,13 +2,12 @@
 //!
 //! Seeded hosts, devices, queues and links.
 //!
-//! Each is a state machine: `handle(now, input)` takes what arrives,
-//! `poll(now)` gives what leaves, and `next_time()` says when to poll again.
-//! None has a clock. Time is what the caller says it is, so the same machine
-//! runs in virtual time, where fifteen minutes pass in milliseconds, and in
-//! real time behind a TUN interface.
+//! Each of them is a state machine: `handle(now, input)` takes an arriving packet, `poll(now)`
+//! returns the next departing packet, and `next_time()` says when to poll again. None has a clock.
+//! The caller tells the time, so the same machine runs in virtual time, where fifteen minutes pass
+//! in milliseconds, and in real time behind a TUN interface.
 //!
-//! The same seed gives the same result, always and on every platform.
+//! A seed always gives the same result, on every platform.
 
 pub mod device;
 mod event_queue;
@@ -25,13 +24,13 @@ mod timeline;
 pub mod world;
 pub mod written;
 
-pub use device::{ConnectionLook, Device, Habits, Latency, Reading, Service};
+pub use device::{ConnectionSnapshot, Device, Habits, Latency, ReaderActivity, Service};
 pub use link::{
     Channel, Delivery, Fading, Fate, HalfDuplex, Link, LinkCounters, LinkSettings, Policer, Queue,
 };
-pub use lpr::Received;
+pub use lpr::LprTotals;
 pub use segment::{Payload, Segment, SharedBytes};
-pub use sender::{Ending, HeldBy, Sender, SenderSettings, Truth};
+pub use sender::{Ending, HoldCause, Sender, SenderSettings, Truth};
 pub use world::{
-    CapturePoint, Direction, Hop, PacketEvent, Setting, Stopped, Stream, Until, World,
+    CapturePoint, Direction, Hop, PacketEvent, RunLimits, Setting, StopReason, Stream, World,
 };

@@ -1,8 +1,8 @@
 //! One direction of an emulated link.
 //!
-//! What is handed in waits in a queue, takes its time on the line, travels, and
-//! comes out at the other end. The link carries anything: simulated segments in
-//! virtual time, packets of a TUN interface in real time.
+//! An item waits in a queue, is sent on the line, propagates, and is delivered at the other end.
+//! The link carries anything: simulated segments in virtual time, packets of a TUN interface in
+//! real time.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -27,68 +27,66 @@ pub(crate) use line::Line;
 use line::Work;
 pub use medium::HalfDuplex;
 
-/// What a link does to what it carries. In a file, what is left out it does not. A
-/// record has what a link between two commands can be told to do.
+/// Settings of a link. In a file, an omitted property is off. A record has the properties that can
+/// be set for a link between two commands.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all(deserialize = "kebab-case"))]
 pub struct LinkSettings {
-    /// The rate at which bytes go onto the line; `None` for at once.
+    /// Rate at which bytes are sent onto the line; `None` for no limit.
     #[serde(rename(serialize = "bytes_per_second"), deserialize_with = "written::maybe")]
     pub rate: Option<Rate>,
-    /// The time from the end of the line's work until arrival: propagation.
+    /// Propagation delay: the time from the end of transmission to arrival.
     #[serde(rename(serialize = "delay_seconds"), deserialize_with = "written::read")]
     pub delay: Span,
-    /// The most bytes that may wait for the line, besides the item that it
-    /// works on. More is dropped at the tail. `None` for no bound.
+    /// Maximum bytes in the queue, besides the item in transmission. More is dropped at the tail.
+    /// `None` for no bound.
     #[serde(rename(serialize = "queue_bytes"), deserialize_with = "written::maybe")]
     pub queue: Option<Bytes>,
-    /// The share of items that the line destroys. They take their time on it
-    /// all the same, as a frame does that noise hits.
+    /// Share of items that the line destroys. They take their transmission time all the same, as a
+    /// frame does that noise hits.
     #[serde(deserialize_with = "written::read")]
     pub loss: f64,
-    /// The share of items that arrive damaged.
+    /// Share of items that arrive damaged.
     #[serde(rename = "corruption", deserialize_with = "written::read", skip_serializing)]
     pub corrupt: f64,
-    /// The most that chance adds to the delay; each amount up to it is as
-    /// likely.
+    /// Maximum random extra delay, uniformly distributed from zero.
     #[serde(rename(serialize = "jitter_seconds"), deserialize_with = "written::read")]
     pub jitter: Span,
-    /// Whether items may overtake each other by jitter. Without it an item
-    /// waits for the one before it, as in a queue farther down the path.
+    /// True if jitter may reorder items. Otherwise an item waits for the one before it, as in a
+    /// queue farther down the path.
     #[serde(skip_serializing)]
     pub jitter_reorders: bool,
-    /// The share of items that fall behind by [`Self::reorder_by`], so that
-    /// later ones overtake them.
+    /// Share of items that are held back by [`Self::reorder_by`], so that later ones overtake them.
     #[serde(deserialize_with = "written::read")]
     pub reorder: f64,
-    /// How far such an item falls behind.
+    /// Extra delay of such an item.
     #[serde(rename(serialize = "reorder_by_seconds"), deserialize_with = "written::read")]
     pub reorder_by: Span,
-    /// A packet that waits longer than this for the line is marked as one of congestion, where its
-    /// sender allows that (ECN, RFC 3168); a file of the simulator's has no such sender.
+    /// Queueing delay above which a packet is marked as having met congestion, if its sender allows
+    /// that (ECN, RFC 3168). A file of the simulator has no such sender.
     #[serde(rename(serialize = "mark_seconds"), skip_deserializing)]
     pub mark: Option<Span>,
-    /// A token bucket before the queue, which drops what goes beyond a rate.
+    /// A token bucket before the queue, which drops items above a rate.
     pub policer: Option<Policer>,
-    /// How the rate changes with time. Without it, it does not.
+    /// Changes of the rate with time; `None` for a constant rate.
     pub fading: Option<Fading>,
-    /// How the way shares its medium with the way back. Without it each has a line of its
-    /// own. A link by itself has nobody to share with: see [`Channel`].
+    /// Medium that both directions share; `None` for a line in each direction. A single link has no
+    /// opposite direction to share with: see [`Channel`].
     pub half_duplex: Option<HalfDuplex>,
-    /// The largest item that the link takes. It drops larger ones and tells nobody, as
-    /// a router does whose ICMP messages are filtered. A file has the MTU.
+    /// Size of the largest item that the link carries. It drops larger items silently, as a router
+    /// does whose ICMP messages are filtered. A file has the MTU.
     #[serde(rename = "mtu", deserialize_with = "line_bytes_of_mtu", skip_serializing)]
     pub largest: Option<Bytes>,
 }
 
-/// A link counts what a packet takes on the line.
+/// Reads an MTU, and returns the bytes that such a packet takes on the line, which a link counts.
 fn line_bytes_of_mtu<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Bytes>, D::Error> {
     let mtu = u16::deserialize(from)?;
     Ok(Some(Bytes::new(line_bytes(mtu.into()).into())))
 }
 
 impl LinkSettings {
-    /// A link that does nothing: no delay, no bound, no loss.
+    /// A link without any effect: no delay, no bound, no loss.
     pub const PERFECT: Self = Self {
         rate: None,
         delay: Span::ZERO,
@@ -106,7 +104,7 @@ impl LinkSettings {
         largest: None,
     };
 
-    /// A link with a rate and a delay, and no other property.
+    /// Returns the settings of a link with a rate and a delay, and no other property.
     pub const fn new(rate: Rate, delay: Span) -> Self {
         Self { rate: Some(rate), delay, ..Self::PERFECT }
     }
@@ -118,18 +116,18 @@ impl Default for LinkSettings {
     }
 }
 
-/// What became of an item when it was handed in.
+/// Fate of an item that was handed to the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is under way and will arrive.
+    /// The item is under way and will arrive.
     Taken,
     /// The queue was full.
     DroppedByQueue,
-    /// The policer had no tokens for it.
+    /// The policer had too few tokens for the item.
     DroppedByPolicer,
-    /// It was larger than anything that the link takes.
+    /// The item exceeds the largest size of the link.
     TooLarge,
-    /// The line destroys it.
+    /// The line destroys the item.
     Lost,
 }
 
@@ -138,20 +136,20 @@ pub enum Fate {
 pub struct Delivery<T> {
     /// The item.
     pub item: T,
-    /// When it arrived; never after the time of the poll.
+    /// Time of arrival; never after the time of the poll.
     pub arrived: Timestamp,
-    /// Whether the link damaged it.
+    /// True if the link damaged the item.
     pub corrupted: bool,
-    /// Whether it waited so long for the line that it is to be marked.
+    /// True if the queueing delay was long enough for a congestion mark.
     pub marked: bool,
 }
 
-/// What a link has done so far.
+/// Counters of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Items delivered.
     pub passed: u64,
-    /// Their bytes.
+    /// Bytes of the delivered items.
     pub bytes: Bytes,
     /// Items that found the queue full.
     pub dropped_by_queue: u64,
@@ -165,19 +163,19 @@ pub struct LinkCounters {
     pub reordered: u64,
     /// Items that arrived damaged.
     pub corrupted: u64,
-    /// The most bytes that ever waited for the line.
+    /// Largest queue so far, in bytes.
     pub queue_high_water: Bytes,
-    /// The time that the line spent on items.
+    /// Time that the line spent on items.
     pub busy: Span,
-    /// The least delay given to an item, from hand-in to delivery.
+    /// Shortest delay of an item, from hand-in to delivery.
     pub min_delay: Span,
-    /// The most delay given to an item.
+    /// Longest delay of an item.
     pub max_delay: Span,
     total_delay: i128,
 }
 
 impl LinkCounters {
-    /// The mean delay given to an item, from hand-in to delivery.
+    /// Returns the mean delay of an item, from hand-in to delivery.
     pub fn mean_delay(&self) -> Span {
         let mean = self.total_delay.checked_div(i128::from(self.passed)).unwrap_or(0);
         Span::from_nanos(i64::try_from(mean).unwrap_or(i64::MAX))
@@ -192,13 +190,13 @@ impl LinkCounters {
     }
 }
 
-/// What waits for a line at a moment.
+/// State of a queue at a moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// Its bytes, besides the item that the line works on.
+    /// Bytes in the queue, besides the item in transmission.
     pub bytes: Bytes,
-    /// How long the line takes for all that it has, with what is left of that item: an item
-    /// that came now would wait so long.
+    /// Waiting time of an item that arrived now: the time to send the queue and the rest of the
+    /// item in transmission.
     pub wait: Span,
 }
 
@@ -215,8 +213,8 @@ struct HeldPacket<T> {
 
 /// One direction of a link: a rate, a delay, a bounded queue, and chance.
 ///
-/// The order of what was handed in is kept, except for what
-/// [`LinkSettings::reorder`] and [`LinkSettings::jitter_reorders`] hold back.
+/// The link keeps the order of items, except for those that [`LinkSettings::reorder`] and
+/// [`LinkSettings::jitter_reorders`] hold back.
 #[derive(Clone, Debug)]
 pub struct Link<T> {
     settings: LinkSettings,
@@ -225,14 +223,14 @@ pub struct Link<T> {
     odds: Odds,
     /// Items in the order of their arrival.
     ordered: VecDeque<HeldPacket<T>>,
-    /// Items that others may overtake, by their arrival. Of two that arrive at once,
-    /// the one that was handed in first comes first.
+    /// Items that others may overtake, by their arrival. Of two that arrive at the same time, the
+    /// one handed in first comes first.
     stragglers: BTreeMap<(Timestamp, u64), HeldPacket<T>>,
     handed_in: u64,
     counters: LinkCounters,
 }
 
-/// The dice, one stream for each.
+/// The random draws, each with a stream of its own.
 #[derive(Clone, Debug)]
 struct Odds {
     loss: (Share, Random),
@@ -242,7 +240,7 @@ struct Odds {
 }
 
 impl<T> Link<T> {
-    /// A link that is idle.
+    /// Returns an idle link.
     pub fn new(settings: LinkSettings, seed: u64) -> Self {
         Self {
             settings,
@@ -279,7 +277,7 @@ impl<T> Link<T> {
         Fate::Taken
     }
 
-    /// Whether an item does not get as far as the queue.
+    /// Returns the fate of an item that is dropped before the queue; `None` for one that passes.
     fn refuses(&mut self, now: Timestamp, bytes: u32) -> Option<Fate> {
         if self.settings.largest.is_some_and(|largest| u64::from(bytes) > largest.get()) {
             self.counters.too_large += 1;
@@ -305,14 +303,14 @@ impl<T> Link<T> {
         self.counters.queue_high_water = self.counters.queue_high_water.max(most);
     }
 
-    /// Whether the line destroys the next item.
+    /// Returns whether the line destroys the next item.
     fn loses(&mut self) -> bool {
         let is_lost = self.odds.loss.0.happens(&mut self.odds.loss.1);
         self.counters.lost += u64::from(is_lost);
         is_lost
     }
 
-    /// An item that entered, and had its turn on the line, travels on.
+    /// Puts an item that has been sent on its way to the other end.
     fn travels(&mut self, (entered, work): (Timestamp, Work), item: T, bytes: u32) {
         let jitter = self.odds.jitter.span(self.settings.jitter);
         let corrupted = self.odds.corrupt.0.happens(&mut self.odds.corrupt.1);
@@ -336,7 +334,7 @@ impl<T> Link<T> {
         }
     }
 
-    /// The next item that has arrived by `now`.
+    /// Returns the next item that has arrived by `now`.
     pub fn poll(&mut self, now: Timestamp) -> Option<Delivery<T>> {
         let ordered = self.ordered.front().map(|held| held.arrives);
         let straggler = self.stragglers.keys().next().map(|(arrives, _)| *arrives);
@@ -347,36 +345,36 @@ impl<T> Link<T> {
             (_, Some(late)) if late <= now => self.stragglers.pop_first().map(|(_, held)| held),
             _ => None,
         }?;
-        // A caller in real time may come late, and that is delay given, too.
+        // A caller in real time may be late. Its lateness counts as delay, too.
         self.counters.delivered(held.bytes, now.since(held.entered).or_zero());
         self.counters.corrupted += u64::from(held.corrupted);
         let HeldPacket { item, arrives, corrupted, marked, .. } = held;
         Some(Delivery { item, arrived: arrives, corrupted, marked })
     }
 
-    /// When the next item arrives; `None` where nothing is under way.
+    /// Returns the time at which the next item arrives; `None` if nothing is under way.
     pub fn next_time(&self) -> Option<Timestamp> {
         let ordered = self.ordered.front().map(|held| held.arrives);
         let straggler = self.stragglers.keys().next().map(|(arrives, _)| *arrives);
         ordered.into_iter().chain(straggler).min()
     }
 
-    /// What the link has done so far.
+    /// Returns the link's counters.
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
-    /// What the link does.
+    /// Returns the link's settings.
     pub const fn settings(&self) -> &LinkSettings {
         &self.settings
     }
 
-    /// What waits for the line at this time.
+    /// Returns the state of the queue at this time.
     pub fn queue(&self, now: Timestamp) -> Queue {
         self.line.queue(now)
     }
 
-    /// The number of items under way: waiting, on the line, or travelling.
+    /// Returns the number of items under way: queued, in transmission, or propagating.
     pub fn under_way(&self) -> usize {
         self.ordered.len() + self.stragglers.len()
     }

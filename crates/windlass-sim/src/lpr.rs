@@ -1,50 +1,50 @@
-//! The server's side of LPR (RFC 1179), as bytes in and bytes out.
+//! The server's side of LPR (RFC 1179): bytes in, bytes out.
 //!
-//! It knows no connection: what carries the bytes is the caller's. Nothing that
-//! it is fed makes it grow, a line is at most 1,024 bytes.
+//! The server has no connection: its caller transports the bytes. Its memory is bounded whatever
+//! the input, since a line has at most 1,024 bytes.
 
 use serde::Serialize;
 use windlass_base::Bytes;
 
 use crate::segment::Payload;
 
-/// The most bytes of a command or subcommand line. RFC 1179 sets no bound;
-/// names of hosts and files stay far below.
+/// Maximum bytes of a command or subcommand line. RFC 1179 sets no bound; names of hosts and files
+/// stay far below.
 const LINE: usize = 1_024;
 
-/// Digits of a size that still are a number: senders that do not know the size
-/// announce 999999999999, which is twelve.
+/// Maximum digits of a size. Senders that do not know the size announce 999999999999, which has
+/// twelve.
 const SIZE_DIGITS: usize = 18;
 
-/// What a file is for.
+/// Purpose of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// The control file: how to print.
+    /// The control file, with the options of the job.
     Control,
-    /// The data file: what to print.
+    /// The data file, with the document.
     Data,
 }
 
-/// Where the conversation stands.
+/// State of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LprState {
     /// A command line is coming in.
     Command(Vec<u8>),
     /// "Receive a printer job" was accepted; a subcommand line is coming in.
     Subcommand(Vec<u8>),
-    /// So many bytes of a file are still to come.
+    /// A file is coming in; `left` bytes are missing.
     File { kind: FileKind, left: u64 },
-    /// The zero byte that ends a file is to come.
+    /// The zero byte that ends a file is missing.
     FileEnd(FileKind),
     /// A file of unknown size lasts to the end of the connection.
     ToTheEnd(FileKind),
-    /// Nothing more is wanted: the server answers and closes.
+    /// The server answers, and closes.
     Closed,
 }
 
-/// What a server has received.
+/// Totals of what an LPR server has received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Received {
+pub struct LprTotals {
     /// Control files.
     pub control_files: u64,
     /// Data files.
@@ -53,8 +53,8 @@ pub struct Received {
     pub data_bytes: Bytes,
 }
 
-impl Received {
-    /// The sum of two.
+impl LprTotals {
+    /// Returns the sum of two totals.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -69,23 +69,23 @@ impl Received {
 #[derive(Clone, Debug)]
 pub struct LprServer {
     state: LprState,
-    received: Received,
+    received: LprTotals,
 }
 
 /// A server that waits for a command.
 impl Default for LprServer {
     fn default() -> Self {
-        Self { state: LprState::Command(Vec::new()), received: Received::default() }
+        Self { state: LprState::Command(Vec::new()), received: LprTotals::default() }
     }
 }
 
 impl LprServer {
-    /// What came in so far.
-    pub const fn received(&self) -> Received {
+    /// Returns the totals received so far.
+    pub const fn received(&self) -> LprTotals {
         self.received
     }
 
-    /// Whether the server wants to close the connection.
+    /// Returns whether the server wants to close the connection.
     pub const fn is_closed(&self) -> bool {
         matches!(self.state, LprState::Closed)
     }
@@ -119,8 +119,8 @@ impl LprServer {
         }
     }
 
-    /// The peer has closed: a file of unknown size is complete, and gets its
-    /// answer. A second end changes nothing.
+    /// Ends the conversation: the peer has closed. A file of unknown size is complete now, and gets
+    /// its answer. A second end has no effect.
     pub fn end(&mut self, answers: &mut Vec<u8>) {
         if let LprState::ToTheEnd(kind) = self.state {
             self.complete(kind, answers);
@@ -178,8 +178,8 @@ impl LprServer {
         }
     }
 
-    /// RFC 1179 section 5: 1 prints waiting jobs, 2 receives a job, 3 and 4 ask
-    /// for the queue, 5 removes jobs.
+    /// Executes a command (RFC 1179 section 5): 1 prints waiting jobs, 2 receives a job, 3 and 4
+    /// query the queue, 5 removes jobs.
     fn command(&mut self, line: &[u8], answers: &mut Vec<u8>) {
         match line {
             [2, queue @ ..] if !queue.is_empty() => {
@@ -198,9 +198,9 @@ impl LprServer {
         }
     }
 
-    /// RFC 1179 section 6: 1 aborts, 2 sends a control file, 3 a data file; the
-    /// two with a size and a name. A size of 0 lasts to the end, which real
-    /// servers read so and the RFC does not forbid.
+    /// Executes a subcommand (RFC 1179 section 6): 1 aborts, 2 sends a control file, 3 a data file,
+    /// both with a size and a name. A size of 0 means a file to the end of the connection. Real
+    /// servers read it so, and the RFC does not forbid it.
     fn subcommand(&mut self, line: &[u8], answers: &mut Vec<u8>) {
         let (kind, operands) = match line {
             [1] => {
@@ -234,7 +234,7 @@ impl LprServer {
         self.state = LprState::Subcommand(Vec::new());
     }
 
-    /// Anything but a zero byte is a refusal (RFC 1179 section 5.2).
+    /// Refuses, and closes. Any byte but zero is a refusal (RFC 1179 section 5.2).
     fn refuse(&mut self, answers: &mut Vec<u8>) {
         answers.push(1);
         self.state = LprState::Closed;
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(answers, [0], "the last byte and the zero that ends the file");
         assert_eq!(feed(&mut server, b"\x026 cfA001linux\n"), [0]);
         assert_eq!(feed(&mut server, b"Hlinux\0"), [0]);
-        let received = Received { control_files: 1, data_files: 1, data_bytes: Bytes::new(3_000) };
+        let received = LprTotals { control_files: 1, data_files: 1, data_bytes: Bytes::new(3_000) };
         assert_eq!(server.received(), received);
     }
 

@@ -1,8 +1,8 @@
 //! Sequence numbers without their wrap.
 
-/// The position of the initial sequence number. It lies so far from zero that a
-/// number before it has a position, too, and is a multiple of 2³², so that a
-/// position's low bits are its distance from the initial number.
+/// Position of the initial sequence number. It lies so far from zero that a number before it has a
+/// position, too. It is a multiple of 2³², so that a position's low bits are its distance from the
+/// initial number.
 pub(crate) const START: u64 = 1 << 32;
 
 /// Turns 32-bit sequence numbers into 64-bit positions that do not wrap, and
@@ -18,14 +18,14 @@ impl Numbering {
         Self { initial }
     }
 
-    /// The number on the wire.
+    /// Returns the sequence number on the wire.
     #[expect(clippy::cast_possible_truncation, reason = "the number is what is left of it")]
     pub(crate) const fn number(self, position: u64) -> u32 {
         self.initial.wrapping_add(position as u32)
     }
 
-    /// The position nearest to `near` that has this number. `near` is at
-    /// [`START`] or after it, and a distance is below 2³¹: nothing underflows.
+    /// Returns the position nearest to `near` that has this number. `near` is at [`START`] or after
+    /// it, and a distance is below 2³¹: nothing underflows.
     #[expect(clippy::cast_possible_wrap, reason = "the distance is read as signed on purpose")]
     pub(crate) const fn position(self, number: u32, near: u64) -> u64 {
         let distance = number.wrapping_sub(self.number(near)) as i32;

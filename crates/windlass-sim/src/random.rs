@@ -1,10 +1,9 @@
-//! Chance that a seed decides.
+//! Random numbers from a seed.
 //!
-//! The generator is PCG XSL 128/64 (MCG) from `rand_pcg`: a fixed algorithm
-//! under a name of its own, which its authors keep value-stable (the Rust Rand
-//! book, "Reproducibility"), at one 128-bit multiplication a draw. The general
-//! `SmallRng` and `StdRng` may change with a release. Shares and spans are made
-//! here from its raw words, with operations that are exact on every platform.
+//! The generator is PCG XSL 128/64 (MCG) from `rand_pcg`, at one 128-bit multiplication a draw. It
+//! is a fixed algorithm under a name of its own, which its authors keep value-stable (the Rust Rand
+//! book, "Reproducibility"). The general `SmallRng` and `StdRng` may change with a release. Shares
+//! and spans are made here from the raw words, with operations that are exact on every platform.
 
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
@@ -13,38 +12,37 @@ use windlass_base::{Span, whole_part};
 /// Odd, with its bits spread evenly: the golden ratio times 2⁶⁴.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A stream of chance.
+/// A stream of random numbers.
 ///
-/// Each use has its own stream of the same seed, so that a change of one
-/// setting does not move the dice of another.
+/// Each use has its own stream of the same seed, so that a change of one setting leaves the draws
+/// of the others as they are.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(Pcg64Mcg);
 
 impl Random {
-    /// The stream number `stream` of `seed`.
+    /// Returns stream number `stream` of `seed`.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed ^ stream.wrapping_add(1).wrapping_mul(GOLDEN)))
     }
 
-    /// A stream of its own that this one begets.
+    /// Returns a new stream whose seed is drawn from this one.
     pub(crate) fn fork(&mut self) -> Self {
         Self(Pcg64Mcg::seed_from_u64(self.0.next_u64()))
     }
 
-    /// Any 32 bits.
+    /// Draws 32 bits.
     pub(crate) fn bits(&mut self) -> u32 {
         self.0.next_u32()
     }
 
-    /// A whole number from 0 to `most`, each as likely.
+    /// Draws a whole number from 0 to `most`, all equally likely.
     pub(crate) fn up_to(&mut self, most: u64) -> u64 {
-        // The high word of a product: what it favours, it favours by less than
-        // most / 2⁶⁴.
+        // The high word of a product. Its bias is below most / 2⁶⁴.
         let wide = u128::from(self.0.next_u64()) * (u128::from(most) + 1);
         u64::try_from(wide >> 64).unwrap_or(most)
     }
 
-    /// A span from zero to `most`, each as likely.
+    /// Draws a span from zero to `most`, all equally likely.
     pub(crate) fn span(&mut self, most: Span) -> Span {
         match u64::try_from(most.as_nanos()) {
             Ok(nanos @ 1..) => {
@@ -54,7 +52,7 @@ impl Random {
         }
     }
 
-    /// A span within `spread` on either side of `middle`, never negative.
+    /// Draws a span within `spread` on either side of `middle`, never negative.
     pub(crate) fn around(&mut self, middle: Span, spread: Span) -> Span {
         if spread <= Span::ZERO {
             return middle.or_zero();
@@ -63,17 +61,17 @@ impl Random {
     }
 }
 
-/// How likely something is, ready to be drawn.
+/// A probability, ready to be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share(u64);
 
 impl Share {
-    /// A probability from 0 to 1; what is not a number is 0.
+    /// Makes a probability from 0 to 1; NaN is 0.
     pub(crate) fn new(share: f64) -> Self {
         Self(whole_part(share.clamp(0.0, 1.0) * (1_u64 << 53) as f64))
     }
 
-    /// Whether it happens this time. What never happens draws nothing.
+    /// Draws, and returns whether the event happens. A probability of zero draws nothing.
     pub(crate) fn happens(self, random: &mut Random) -> bool {
         self.0 > 0 && random.0.next_u64() >> 11 < self.0
     }

@@ -38,29 +38,29 @@ impl PartialEq for SharedBytes {
 
 impl Eq for SharedBytes {}
 
-/// What a segment carries.
+/// Payload of a segment.
 ///
-/// Bulk is zeros, of which only the number is kept: the print-server document
-/// sent a file of NULs as well. What a protocol reads has its bytes.
+/// Bulk data is zeros, of which only the number is kept: the print-server document sent a file of
+/// NULs as well. Data that a protocol reads has its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// So many zeros.
+    /// This number of zeros.
     Zeros(u32),
     /// These bytes.
     Bytes(SharedBytes),
 }
 
 impl Payload {
-    /// Nothing.
+    /// Payload without a byte.
     pub const EMPTY: Self = Self::Zeros(0);
 
-    /// A copy of `bytes`; what is beyond 4 GB is left out.
+    /// Returns a payload with a copy of `bytes`, cut off at 4 GB.
     pub fn copy_of(bytes: &[u8]) -> Self {
         let to = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         Self::Bytes(SharedBytes { whole: bytes.into(), from: 0, to })
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn len(&self) -> u32 {
         match self {
             Self::Zeros(length) => *length,
@@ -68,12 +68,12 @@ impl Payload {
         }
     }
 
-    /// Whether there is none.
+    /// Returns whether the payload is empty.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes from `from` up to `to`, as far as there are.
+    /// Returns the bytes from `from` up to `to`, or up to the end if the payload is shorter.
     pub fn slice(&self, from: u32, to: u32) -> Self {
         let to = to.min(self.len());
         let from = from.min(to);
@@ -87,9 +87,9 @@ impl Payload {
         }
     }
 
-    /// The same without memory that it does not need: bytes that are the lesser
-    /// part of what they share are copied. Who keeps many small parts of large
-    /// segments would otherwise keep the large segments.
+    /// Returns this payload without memory that it does not need: bytes that are less than half of
+    /// their shared memory are copied. Otherwise many small parts of large segments would keep the
+    /// large segments in memory.
     #[must_use]
     pub fn compact(self) -> Self {
         match self {
@@ -100,7 +100,7 @@ impl Payload {
         }
     }
 
-    /// As many zeros as there are bytes, for where only the number counts.
+    /// Returns as many zeros as the payload has bytes, for readers that need only the number.
     pub const fn as_zeros(&self) -> Self {
         Self::Zeros(self.len())
     }
@@ -108,8 +108,8 @@ impl Payload {
 
 /// A TCP segment between simulated hosts.
 ///
-/// It has ports but no addresses: who talks to whom is the caller's, be it a
-/// simulation with numbered streams or a TUN interface with real addresses.
+/// A segment has ports but no addresses. The caller knows the two hosts: numbered streams of a
+/// simulation, or real addresses behind a TUN interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// The sender's port.
@@ -131,27 +131,27 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The sequence numbers that it takes: SEG.LEN of RFC 9293 section 3.3.1,
-    /// which counts SYN and FIN.
+    /// Returns the number of sequence numbers that the segment takes: SEG.LEN of RFC 9293 section
+    /// 3.3.1, which counts SYN and FIN.
     pub fn length(&self) -> u32 {
         let controls =
             u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
         self.payload.len().saturating_add(controls)
     }
 
-    /// The bytes of its IPv4 packet.
+    /// Returns the bytes of the segment's IPv4 packet.
     pub fn packet_bytes(&self) -> u32 {
         HEADERS + option_bytes(&self.options) + self.payload.len()
     }
 
-    /// The bytes that it takes on an Ethernet line: the packet, padded where it
-    /// is short, with header, FCS, preamble and gap. A link whose rate is the
-    /// line's own rate is to be given this.
+    /// Returns the bytes that the segment takes on an Ethernet line: the packet, padded if it is
+    /// short, with header, FCS, preamble and gap. A link whose rate is the raw line rate needs this
+    /// figure.
     pub fn line_bytes(&self) -> u32 {
         line_bytes(self.packet_bytes())
     }
 
-    /// The segment as a capture would show it.
+    /// Returns the segment as a capture would show it.
     pub fn captured(
         &self,
         number: u64,
@@ -178,8 +178,8 @@ impl Segment {
         }
     }
 
-    /// The answer of a host that knows no such connection (RFC 9293 section
-    /// 3.10.7.1); `None` where `self` is a reset itself.
+    /// Returns the reset by which a host answers that has no such connection (RFC 9293 section
+    /// 3.10.7.1); `None` if this segment is a reset itself.
     pub fn refused(&self) -> Option<Self> {
         if self.flags.has(Flags::RST) {
             return None;
@@ -202,13 +202,13 @@ impl Segment {
     }
 }
 
-/// The bytes that a packet of so many takes on an Ethernet line.
+/// Returns the bytes that a packet of `packet` bytes takes on an Ethernet line.
 pub fn line_bytes(packet: u32) -> u32 {
     let framing = Framing::ETHERNET;
     packet.max(framing.least_packet).saturating_add(framing.per_packet)
 }
 
-/// The timestamp clock: a millisecond a tick, as Linux has (RFC 7323 section
+/// Returns the value of the timestamp clock: one tick a millisecond, as in Linux (RFC 7323 section
 /// 5.4 asks for 1 ms to 1 s).
 #[expect(
     clippy::cast_possible_truncation,
@@ -219,8 +219,8 @@ pub(crate) fn timestamp_clock(now: Timestamp) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
 
-/// The bytes that the options take in a header, padded to whole words with the
-/// layout that Linux uses: no-operations before timestamps and SACK blocks.
+/// Returns the bytes that the options take in a header, padded to whole words. The layout is that
+/// of Linux: no-operations before timestamps and SACK blocks.
 pub fn option_bytes(options: &Options) -> u32 {
     let blocks = u32::try_from(options.sack.as_slice().len()).unwrap_or(0);
     let mss = if options.mss.is_some() { 4 } else { 0 };

@@ -6,12 +6,12 @@ use crate::device::{Device, Habits, Service};
 use crate::event_queue::EventQueue;
 use crate::link::{Channel, Fate, LinkCounters, LinkSettings};
 use crate::segment::Segment;
-use crate::sender::{Method, Sender, SenderSettings, Truth, Writes};
+use crate::sender::{Method, Sender, SenderSettings, Truth, WritePattern};
 
-/// The first port of the senders; stream n has this and n.
+/// First port of the senders; stream n has this port plus n.
 const FIRST_PORT: u16 = 49_152;
 
-/// A stretch of the path: a link each way.
+/// A hop of the path: a link each way.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hop {
     /// From the senders towards the devices.
@@ -21,7 +21,7 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// A hop that is alike in both directions.
+    /// Returns a hop with the same link in both directions.
     pub const fn alike(link: LinkSettings) -> Self {
         Self { forward: link, backward: link }
     }
@@ -36,24 +36,24 @@ pub struct Stream {
     pub device: Habits,
 }
 
-/// What a simulation consists of.
+/// The parts of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The path, from the senders to the devices, which all streams share. An
-    /// empty one is a hop that does nothing.
+    /// The path from the senders to the devices, which all streams share. An empty path stands for
+    /// one hop without any effect.
     pub path: Vec<Hop>,
     /// The streams.
     pub streams: Vec<Stream>,
-    /// Decides all that is left to chance.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
-/// Where segments are seen: 0 is at the senders, 1 after the first hop, and so
-/// on to the number of hops, which is at the devices.
+/// Point of the path at which segments are observed: 0 is at the senders, 1 after the first hop.
+/// The number of hops is at the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapturePoint(pub usize);
 
-/// Which way a segment goes.
+/// Direction of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From a sender to its device.
@@ -65,44 +65,44 @@ pub enum Direction {
 /// A segment as it passes a [`CapturePoint`].
 #[derive(Clone, Copy, Debug)]
 pub struct PacketEvent<'a> {
-    /// When.
+    /// Time at which the segment passes.
     pub time: Timestamp,
-    /// The number of its stream.
+    /// Number of the segment's stream.
     pub stream: usize,
-    /// Which way it goes.
+    /// Direction of the segment.
     pub direction: Direction,
-    /// Whether a link has damaged it: the host that it reaches drops it.
+    /// True if a link has damaged the segment: the host that it reaches drops it.
     pub damaged: bool,
     /// The segment.
     pub segment: &'a Segment,
 }
 
-/// Where a simulation is to stop, if it is not over before.
+/// Limits of a simulation that does not end before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Until {
-    /// Not beyond this time.
+pub struct RunLimits {
+    /// Latest virtual time.
     pub time: Timestamp,
-    /// Not beyond so many segments sent, by all hosts.
+    /// Most segments sent, by all hosts together.
     pub segments: u64,
 }
 
-impl Until {
-    /// Until every transfer is over. A day and a thousand million segments are
-    /// more than any; a simulation that comes so far does not end.
+impl RunLimits {
+    /// Limits beyond any real transfer, for a run until every transfer is over. A simulation that
+    /// reaches a day or a thousand million segments does not end.
     pub const OVER: Self =
         Self { time: Timestamp::from_nanos(86_400_000_000_000), segments: 1_000_000_000 };
 }
 
-/// Why a simulation stopped.
+/// Reason for which a simulation stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopReason {
     /// Every transfer is over, and nothing is under way.
     Over,
     /// Nothing will ever happen again, but a transfer is not over.
     Stuck,
-    /// The time was up.
+    /// The limit of the time was reached.
     Time,
-    /// So many segments were sent.
+    /// The limit of the segments was reached.
     Segments,
 }
 
@@ -114,8 +114,8 @@ struct Parcel {
     segment: Segment,
 }
 
-/// Who is due. Links come first, so that what arrives at a moment is there
-/// before hosts act on it.
+/// A machine that is due. Links come first, so that hosts see all arrivals of a moment before they
+/// act.
 #[derive(Clone, Copy, Debug)]
 enum Machine {
     Link(usize),
@@ -127,7 +127,7 @@ enum Machine {
 #[derive(Clone, Debug)]
 pub struct World {
     now: Timestamp,
-    /// That of each hop: towards the devices, and back.
+    /// The channel of each hop: towards the devices, and back.
     hops: Vec<Channel<Parcel>>,
     streams: Vec<Hosts>,
     queue: EventQueue,
@@ -144,9 +144,9 @@ struct Hosts {
 }
 
 impl World {
-    /// A world at its beginning.
+    /// Returns a world at its start.
     pub fn new(setting: &Setting, capture_point: CapturePoint) -> Self {
-        // Without a hop hosts would call each other without end.
+        // Without a hop, hosts would call each other endlessly.
         let nothing = [Hop::alike(LinkSettings::PERFECT)];
         let path = if setting.path.is_empty() { &nothing[..] } else { &setting.path };
         let hops = path.len();
@@ -186,15 +186,19 @@ impl World {
         world
     }
 
-    /// Runs until every transfer is over, or `until`. `observer` is told of each segment
-    /// that passes the capture point; times never go back.
-    pub fn run(&mut self, until: Until, observer: &mut impl FnMut(PacketEvent<'_>)) -> Stopped {
+    /// Runs until every transfer is over, or `until`. Calls `observer` for each segment that passes
+    /// the capture point, in the order of time.
+    pub fn run(
+        &mut self,
+        until: RunLimits,
+        observer: &mut impl FnMut(PacketEvent<'_>),
+    ) -> StopReason {
         while let Some((time, machine)) = self.queue.first() {
             if time > until.time {
-                return Stopped::Time;
+                return StopReason::Time;
             }
             if self.segments >= until.segments {
-                return Stopped::Segments;
+                return StopReason::Segments;
             }
             self.now = self.now.max(time);
             match self.machine(machine) {
@@ -203,23 +207,24 @@ impl World {
                 Machine::Device(stream) => self.device_acts(stream, observer),
             }
             if self.is_over() {
-                return Stopped::Over;
+                return StopReason::Over;
             }
         }
         if self.streams.iter().all(|hosts| hosts.sender.is_over()) {
-            Stopped::Over
+            StopReason::Over
         } else {
-            Stopped::Stuck
+            StopReason::Stuck
         }
     }
 
-    /// Whether every transfer is over, and nothing is under way.
+    /// Returns whether every transfer is over and nothing is under way.
     fn is_over(&self) -> bool {
         self.streams.iter().all(|hosts| hosts.sender.is_over() && hosts.device.connections() == 0)
             && self.hops.iter().all(|hop| hop.under_way() == 0)
     }
 
-    /// The places in the queue: links of each hop, then senders, then devices.
+    /// Returns the machine at an index of the queue: the links of each hop, then senders, then
+    /// devices.
     fn machine(&self, place: usize) -> Machine {
         match place.checked_sub(2 * self.hops.len()) {
             None => Machine::Link(place),
@@ -228,7 +233,7 @@ impl World {
         }
     }
 
-    /// The last node of the path, where the devices are.
+    /// Returns the last node of the path, where the devices are.
     fn last_node(&self) -> usize {
         self.hops.len()
     }
@@ -241,7 +246,7 @@ impl World {
         2 * self.hops.len() + self.streams.len() + stream
     }
 
-    /// Takes what a link delivers to the next one, or to the host at its end.
+    /// Moves the deliveries of a link to the next link, or to the host at its end.
     fn move_on(&mut self, place: usize, observer: &mut impl FnMut(PacketEvent<'_>)) {
         let hop = place / 2;
         let (node, direction) = match place.is_multiple_of(2) {
@@ -256,7 +261,7 @@ impl World {
         self.set_link(place);
     }
 
-    /// A segment comes to a node of the path: node 0 is at the senders.
+    /// Handles the arrival of a segment at a node of the path. Node 0 is at the senders.
     fn arrive(
         &mut self,
         node: usize,
@@ -289,7 +294,7 @@ impl World {
         }
     }
 
-    /// A segment enters the link that leads on from a node.
+    /// Puts a segment into the link that leads on from a node.
     fn enter(&mut self, node: usize, direction: Direction, parcel: Parcel) {
         let stream = parcel.stream as usize;
         let bytes = parcel.segment.line_bytes();
@@ -303,7 +308,7 @@ impl World {
         self.set_link(place);
     }
 
-    /// Says when a link is due; the other one as well, where they share a medium.
+    /// Updates the due time of a link, and that of the opposite link if they share a medium.
     fn set_link(&mut self, place: usize) {
         let hop = &self.hops[place / 2];
         self.queue.set(place, hop.next_time(place % 2));
@@ -328,7 +333,7 @@ impl World {
         self.queue.set(self.device_place(stream), next);
     }
 
-    /// A host sends a segment.
+    /// Handles a segment that a host sends.
     fn leaves(
         &mut self,
         node: usize,
@@ -358,34 +363,34 @@ impl World {
         }
     }
 
-    /// The virtual time.
+    /// Returns the virtual time.
     pub const fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Segments that hosts have sent.
+    /// Returns the number of segments that hosts have sent.
     pub const fn segments(&self) -> u64 {
         self.segments
     }
 
-    /// The sender of a stream.
+    /// Returns the sender of a stream.
     pub fn sender(&self, stream: usize) -> Option<&Sender> {
         self.streams.get(stream).map(|hosts| &hosts.sender)
     }
 
-    /// The device of a stream.
+    /// Returns the device of a stream.
     pub fn device(&self, stream: usize) -> Option<&Device> {
         self.streams.get(stream).map(|hosts| &hosts.device)
     }
 
-    /// A hop's links: towards the devices, and back.
+    /// Returns the counters of a hop's links: towards the devices, and back.
     pub fn hop(&self, hop: usize) -> Option<(&LinkCounters, &LinkCounters)> {
         let hop = self.hops.get(hop)?;
         Some((hop.counters(0), hop.counters(1)))
     }
 
-    /// The segments of a stream that never reached their host, or that their
-    /// host lost.
+    /// Returns the number of a stream's segments that never reached their host, or that their host
+    /// lost.
     pub fn lost(&self, stream: usize) -> u64 {
         self.streams.get(stream).map_or(0, |hosts| {
             let device = hosts.device.counters();
@@ -393,7 +398,7 @@ impl World {
         })
     }
 
-    /// The time from a sender's SYN to its end, or so far.
+    /// Returns the time from a sender's SYN to its end, or until now.
     pub fn lasted(&self, stream: usize) -> Span {
         self.sender(stream).map_or(Span::ZERO, |sender| {
             let end = sender.ending().map_or(self.now, |(end, _)| end);
@@ -401,19 +406,19 @@ impl World {
         })
     }
 
-    /// What held a sender back. Where nothing was lost, timers that ran out were
-    /// false, and their time goes to what held the sender before.
+    /// Returns the truth about the causes that held a sender back. Without any loss, timeouts were
+    /// spurious: their time goes to the cause before.
     pub fn truth(&self, stream: usize) -> Truth {
         let truth = self.sender(stream).map(|sender| sender.truth(self.now)).unwrap_or_default();
         if self.lost(stream) == 0 { truth.without_false_timeouts() } else { truth }
     }
 }
 
-/// What a sender's method and writes want at the other end, and its port.
+/// Returns the port and the service that a sender's method and writes need at the other end.
 const fn service(sender: &SenderSettings) -> (u16, Service) {
     match (sender.method, sender.writes) {
         (Method::Lpr { .. }, _) => (515, Service::Lpr),
-        (Method::Raw, Writes::Requests { bytes, answer }) => {
+        (Method::Raw, WritePattern::Requests { bytes, answer }) => {
             let with = if answer.get() > 0xFFFF { 0xFFFF } else { answer.get() as u16 };
             (9_100, Service::Answer { every: bytes, with })
         }
@@ -421,9 +426,9 @@ const fn service(sender: &SenderSettings) -> (u16, Service) {
     }
 }
 
-/// The seed of one machine, by its kind and number.
+/// Returns the seed of one machine, from its kind and number.
 const fn seed(seed: u64, kind: u64, number: usize) -> u64 {
-    // Odd factors, so that no two machines share one.
+    // Factors are odd, so that no two machines share a seed.
     seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
         ^ kind.wrapping_mul(0xC2B2_AE3D_27D4_EB4F)
         ^ (number as u64).wrapping_mul(0x1656_67B1_9E37_79F9)

@@ -5,7 +5,7 @@ use super::*;
 use crate::device::{
     AckPolicy, Drain, Latency, SmallSegments, StallEvery, Stalls, Window, WindowUpdates,
 };
-use crate::sender::{Announced, Congestion, Ending, HeldBy, Leave, Probe};
+use crate::sender::{AnnouncedSize, Congestion, Ending, HoldCause, LeavePolicy, Probe};
 use crate::timeline::shown;
 
 /// A 100 Mbit/s Ethernet with next to no delay, as in the print-server document.
@@ -28,8 +28,8 @@ fn run(link: LinkSettings, sender: SenderSettings, device: Habits) -> World {
     let streams = vec![Stream { sender, device }];
     let setting = Setting { path: vec![Hop::alike(link)], streams, seed: 1 };
     let mut world = World::new(&setting, CapturePoint(0));
-    let stopped = world.run(Until::OVER, &mut |_: PacketEvent<'_>| {});
-    assert_eq!(stopped, Stopped::Over, "{:?}", world.sender(0).map(Sender::ending));
+    let stopped = world.run(RunLimits::OVER, &mut |_: PacketEvent<'_>| {});
+    assert_eq!(stopped, StopReason::Over, "{:?}", world.sender(0).map(Sender::ending));
     let ending = world.sender(0).unwrap().ending().map(|(_, ending)| ending);
     assert_eq!(ending, Some(Ending::Finished));
     world
@@ -47,14 +47,14 @@ fn near(measured: f64, wanted: f64, tolerance: f64) {
     assert!(off.abs() <= tolerance, "{measured:.0} is {:.2} % off {wanted:.0}", off * 100.0);
 }
 
-/// What passes the sender, each line with the time since the last, which is what the
-/// document prints.
+/// Returns the packets at the sender. Each line has the time since the line before, as in the
+/// document.
 fn rhythm(setting: &Setting) -> String {
     let mut text = String::new();
     let mut last = Timestamp::ZERO;
     let mut first = [None, None];
     let mut world = World::new(setting, CapturePoint(0));
-    world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
+    world.run(RunLimits::OVER, &mut |event: PacketEvent<'_>| {
         let gap = event.time.since(last);
         last = event.time;
         let from = usize::from(event.direction == Direction::Backward);
@@ -83,14 +83,14 @@ fn hawking() -> Habits {
 
 #[test]
 fn the_h_ps1u_moves_24_8_kilobytes_a_second() {
-    let method = Method::Lpr { data_first: true, announced: Announced::Exactly };
+    let method = Method::Lpr { data_first: true, announced: AnnouncedSize::Exactly };
     let bytes = Bytes::new(22_226_432);
     let sender = SenderSettings { method, ..SenderSettings::linux_2_2(bytes) };
     let world = run(office(), sender, hawking());
     near(goodput(&world, 0), 24_801.0, 0.01);
     assert_eq!(world.device(0).unwrap().received().data_bytes, bytes);
-    assert_eq!(world.truth(0).most(), Some(HeldBy::ReceiveWindow));
-    assert!(world.truth(0).share(HeldBy::ReceiveWindow) > 0.99);
+    assert_eq!(world.truth(0).most(), Some(HoldCause::ReceiveWindow));
+    assert!(world.truth(0).share(HoldCause::ReceiveWindow) > 0.99);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn the_window_law_holds_on_a_gigabit_path() {
     let world = run(gigabit(), SenderSettings::new(Bytes::new(50_000_000)), device);
     let law = window_rate(window, Span::from_micros(2_550)).bytes_per_second();
     near(goodput(&world, 0), law, 0.015);
-    assert_eq!(world.truth(0).most(), Some(HeldBy::ReceiveWindow));
+    assert_eq!(world.truth(0).most(), Some(HoldCause::ReceiveWindow));
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn a_large_window_fills_a_gigabit_path() {
         let world = run(gigabit(), sender, device);
         let share = goodput(&world, 0) / line.bytes_per_second();
         assert!(share > 0.95 && share <= 1.0, "{congestion:?}: {share}");
-        assert_eq!(world.truth(0).most(), Some(HeldBy::CongestionWindow));
+        assert_eq!(world.truth(0).most(), Some(HoldCause::CongestionWindow));
         let (link, _) = world.hop(0).unwrap();
         assert!(link.queue_high_water <= Bytes::new(319_000));
         assert!(link.busy.share_of(world.lasted(0)) > 0.95);
@@ -142,7 +142,7 @@ fn an_imagen_needs_a_send_buffer_as_large_as_its_window() {
     let slow = run(office(), send_buffer(2_048), withheld);
     // 2 N bytes a second: 4 kB/s. The FIN brings the last ACK early.
     near(goodput(&slow, 0), 4_096.0, 0.02);
-    assert_eq!(slow.truth(0).most(), Some(HeldBy::SendBuffer));
+    assert_eq!(slow.truth(0).most(), Some(HoldCause::SendBuffer));
     let cured = run(office(), send_buffer(6_144), withheld);
     assert!(goodput(&cured, 0) > 100_000.0, "{}", goodput(&cured, 0));
     let fixed = run(office(), send_buffer(2_048), imagen(AckPolicy::EverySegment));
@@ -166,8 +166,8 @@ fn timers_that_ran_out_for_nothing_are_not_loss() {
     let world = run(office(), sender, device);
     assert!((1..=3).contains(&world.sender(0).unwrap().counters().timeouts));
     assert_eq!(world.lost(0), 0);
-    assert_eq!(world.truth(0).most(), Some(HeldBy::SendBuffer));
-    assert_eq!(world.sender(0).unwrap().truth(world.now()).most(), Some(HeldBy::Timeout));
+    assert_eq!(world.truth(0).most(), Some(HoldCause::SendBuffer));
+    assert_eq!(world.sender(0).unwrap().truth(world.now()).most(), Some(HoldCause::Timeout));
     // The timeout that was doubled stays so until a round trip is measured, and
     // is long enough from then on: as Linux's own TCP does over TUN.
     let sender = SenderSettings { bytes: Bytes::new(60_000), ..sender };
@@ -198,42 +198,48 @@ fn the_truth_names_each_cause_by_itself() {
         stalls: None,
         ..stalling
     };
-    let idle = Writes::Bursts { bytes: Bytes::new(10_000), pause: Span::from_millis(100) };
-    let asks = Writes::Requests { bytes: Bytes::new(1_000), answer: Bytes::new(100) };
+    let idle = WritePattern::Bursts { bytes: Bytes::new(10_000), pause: Span::from_millis(100) };
+    let asks = WritePattern::Requests { bytes: Bytes::new(1_000), answer: Bytes::new(100) };
     let piece = Bytes::new(300);
-    let trickle = Writes::Paced { first: piece, piece, every: Span::from_millis(50) };
+    let trickle = WritePattern::Paced { first: piece, piece, every: Span::from_millis(50) };
     let lossy = LinkSettings { loss: 0.05, ..office() };
     let slow_to_answer = Habits { answer_latency: Latency::of(Span::from_millis(20)), ..healthy };
     let delayed =
         Habits { ack: AckPolicy::EverySecond { timer: Span::from_millis(190) }, ..healthy };
     let small = SenderSettings { bytes: Bytes::new(20_000), ..bulk };
     for (name, link, sender, device, wanted) in [
-        ("a window", far, bulk, Habits { window_scale: None, ..scaled }, HeldBy::ReceiveWindow),
-        ("stalls", office(), bulk, stalling, HeldBy::ZeroWindow),
-        ("no updates", office(), small, silent, HeldBy::ZeroWindow),
+        ("a window", far, bulk, Habits { window_scale: None, ..scaled }, HoldCause::ReceiveWindow),
+        ("stalls", office(), bulk, stalling, HoldCause::ZeroWindow),
+        ("no updates", office(), small, silent, HoldCause::ZeroWindow),
         (
             "a send buffer",
             far,
             SenderSettings { send_buffer: Some(Bytes::new(20_000)), ..bulk },
             scaled,
-            HeldBy::SendBuffer,
+            HoldCause::SendBuffer,
         ),
-        ("slow start", far, bulk, scaled, HeldBy::CongestionWindow),
-        ("bursts", office(), SenderSettings { writes: idle, ..bulk }, healthy, HeldBy::Application),
+        ("slow start", far, bulk, scaled, HoldCause::CongestionWindow),
+        (
+            "bursts",
+            office(),
+            SenderSettings { writes: idle, ..bulk },
+            healthy,
+            HoldCause::Application,
+        ),
         (
             "answers",
             office(),
             SenderSettings { writes: asks, ..bulk },
             slow_to_answer,
-            HeldBy::Application,
+            HoldCause::Application,
         ),
-        ("Nagle", office(), SenderSettings { writes: trickle, ..small }, delayed, HeldBy::Nagle),
+        ("Nagle", office(), SenderSettings { writes: trickle, ..small }, delayed, HoldCause::Nagle),
         (
             "timeouts",
             lossy,
             SenderSettings { fast_retransmit: false, ..bulk },
             healthy,
-            HeldBy::Timeout,
+            HoldCause::Timeout,
         ),
     ] {
         let world = run(link, sender, device);
@@ -265,7 +271,7 @@ fn loss_costs_what_mathis_says() {
             seed: 3,
         };
         let mut world = World::new(&setting, CapturePoint(0));
-        assert_eq!(world.run(Until::OVER, &mut |_: PacketEvent<'_>| {}), Stopped::Over);
+        assert_eq!(world.run(RunLimits::OVER, &mut |_: PacketEvent<'_>| {}), StopReason::Over);
         let law = mathis_rate(Bytes::new(1_460), Span::from_millis(20), loss).unwrap();
         near(goodput(&world, 0), law.bytes_per_second(), 0.2);
     }
@@ -282,7 +288,7 @@ fn streams_share_a_path_and_ten_of_56_kilobytes_fill_a_gigabit() {
             seed: 5,
         };
         let mut world = World::new(&setting, CapturePoint(0));
-        assert_eq!(world.run(Until::OVER, &mut |_: PacketEvent<'_>| {}), Stopped::Over);
+        assert_eq!(world.run(RunLimits::OVER, &mut |_: PacketEvent<'_>| {}), StopReason::Over);
         (0..streams).map(|stream| goodput(&world, stream)).sum::<f64>()
     };
     let (one, two, ten) = (rate(1), rate(2), rate(10));
@@ -305,7 +311,7 @@ fn a_tap_sees_a_segment_at_every_node_in_its_turn() {
     let seen = |capture_point| {
         let mut seen = Vec::new();
         let mut world = World::new(&setting, CapturePoint(capture_point));
-        world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
+        world.run(RunLimits::OVER, &mut |event: PacketEvent<'_>| {
             let millis = event.time.as_nanos() / 1_000_000;
             seen.push((millis, event.direction, event.segment.payload.len()));
         });
@@ -349,11 +355,15 @@ fn a_closed_window_is_probed_in_the_rhythm_of_the_ppsx1() {
 fn an_lpr_job_has_the_rhythm_of_the_h_ps1u() {
     let piece = Bytes::new(768);
     let sender = SenderSettings {
-        method: Method::Lpr { data_first: true, announced: Announced::Exactly },
-        writes: Writes::Paced { first: Bytes::new(256), piece, every: Span::from_micros(110) },
+        method: Method::Lpr { data_first: true, announced: AnnouncedSize::Exactly },
+        writes: WritePattern::Paced {
+            first: Bytes::new(256),
+            piece,
+            every: Span::from_micros(110),
+        },
         think: Span::from_micros(197),
         nagle: false,
-        leave: Leave::Gone,
+        leave: LeavePolicy::Gone,
         ..SenderSettings::linux_2_2(Bytes::new(15_000))
     };
     let setting = Setting {
@@ -387,7 +397,7 @@ fn a_seed_decides_everything() {
     let seen = |seed| {
         let mut seen = Vec::new();
         let mut world = World::new(&setting(seed), CapturePoint(1));
-        world.run(Until::OVER, &mut |event: PacketEvent<'_>| {
+        world.run(RunLimits::OVER, &mut |event: PacketEvent<'_>| {
             seen.push((event.time, event.stream, event.segment.clone()));
         });
         assert!(seen.is_sorted_by_key(|(time, _, _)| *time));
@@ -413,10 +423,16 @@ fn limits_stop_a_simulation_and_it_goes_on_from_there() {
     let mut world = World::new(&setting, CapturePoint(0));
     let mut observer = |_: PacketEvent<'_>| {};
     let second = Timestamp::from_nanos(1_000_000_000);
-    assert_eq!(world.run(Until { time: second, ..Until::OVER }, &mut observer), Stopped::Time);
+    assert_eq!(
+        world.run(RunLimits { time: second, ..RunLimits::OVER }, &mut observer),
+        StopReason::Time
+    );
     assert!(world.now() <= second && !world.sender(0).unwrap().is_over());
-    assert_eq!(world.run(Until { segments: 30, ..Until::OVER }, &mut observer), Stopped::Segments);
+    assert_eq!(
+        world.run(RunLimits { segments: 30, ..RunLimits::OVER }, &mut observer),
+        StopReason::Segments
+    );
     assert_eq!(world.segments(), 30);
-    assert_eq!(world.run(Until::OVER, &mut observer), Stopped::Over);
+    assert_eq!(world.run(RunLimits::OVER, &mut observer), StopReason::Over);
     assert_eq!(world.device(0).unwrap().read(), Bytes::new(29_200));
 }

@@ -1,5 +1,4 @@
-//! Settings as files have them: strings, as on the command line and read by the
-//! same parsers.
+//! Settings as text in files: strings, read by the parsers of the command line.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,20 +6,19 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use windlass_base::{Bytes, Rate, Span, values};
 
-/// A value that is written as a string, or as a number without quotes where that
-/// is as clear.
+/// A value that a file has as a string, or as a number without quotes if that is as clear.
 pub trait Value: Sized {
-    /// What may be written.
+    /// Description of the allowed text.
     const ALLOWED: &str;
 
-    /// Reads it.
+    /// Reads a value.
     ///
     /// # Errors
-    /// What is allowed, where `text` is not that.
+    /// Returns a description of the allowed text if `text` is something else.
     fn parse(text: &str) -> Result<Self, String>;
 }
 
-/// A size of a byte at least.
+/// A size of at least one byte.
 impl Value for Bytes {
     const ALLOWED: &str = "a size such as \"2920\" or \"64KiB\"";
 
@@ -54,7 +52,7 @@ impl Value for f64 {
     }
 }
 
-/// A size that may be nothing.
+/// A size that may be zero.
 struct SizeOrNone(Bytes);
 
 impl Value for SizeOrNone {
@@ -68,9 +66,9 @@ impl Value for SizeOrNone {
     }
 }
 
-struct Reader<T>(PhantomData<T>);
+struct ValueVisitor<T>(PhantomData<T>);
 
-impl<T: Value> Visitor<'_> for Reader<T> {
+impl<T: Value> Visitor<'_> for ValueVisitor<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,9 +89,9 @@ impl<T: Value> Visitor<'_> for Reader<T> {
 
 /// A value of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Written<T>(pub T);
+pub struct TextValue<T>(pub T);
 
-impl<'de, T: Value> Deserialize<'de> for Written<T> {
+impl<'de, T: Value> Deserialize<'de> for TextValue<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         read(from).map(Self)
     }
@@ -101,10 +99,10 @@ impl<'de, T: Value> Deserialize<'de> for Written<T> {
 
 /// Reads a value.
 pub(crate) fn read<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
-    from.deserialize_any(Reader(PhantomData))
+    from.deserialize_any(ValueVisitor(PhantomData))
 }
 
-/// Reads a size that may be nothing.
+/// Reads a size that may be zero.
 pub(crate) fn size_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
     read(from).map(|SizeOrNone(bytes)| bytes)
 }
@@ -112,7 +110,7 @@ pub(crate) fn size_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, 
 /// Reads a value that may be left out.
 ///
 /// # Errors
-/// What is allowed, where it is not that.
+/// Fails with a description of the allowed text if the value is something else.
 pub fn maybe<'de, T: Value, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     read(from).map(Some)
 }

@@ -1,18 +1,19 @@
-//! Whatever the habits, the sender and the path: a simulation ends, every byte
-//! is delivered once, the window is respected, and a seed gives the same again.
+//! Properties of any simulation, with any habits, sender and path. It ends, delivers every byte
+//! once, and respects the window, and a seed gives the same result again.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_sim::device::{
-    AckPolicy, Close, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
+    AckPolicy, ClosePolicy, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
     WindowUpdates,
 };
 use windlass_sim::sender::{
-    Announced, Congestion, Ending, Method, Probe, Segmenting, SenderSettings, Writes,
+    AnnouncedSize, Congestion, Ending, Method, PartialSegmentPolicy, Probe, SenderSettings,
+    WritePattern,
 };
 use windlass_sim::world::{
-    CapturePoint, Direction, Hop, PacketEvent, Setting, Stopped, Stream, Until, World,
+    CapturePoint, Direction, Hop, PacketEvent, RunLimits, Setting, StopReason, Stream, World,
 };
 use windlass_sim::{Fading, HalfDuplex, LinkSettings, Policer};
 use windlass_wire::Flags;
@@ -83,10 +84,10 @@ prop_compose! {
         (loss, corruption) in
             prop_oneof![3 => Just((0.0, 0.0)), 1 => (0.0..0.05, 0.0..0.02)],
         close in prop_oneof![
-            Just(Close::AtOnce),
-            Just(Close::AfterDrain),
-            Just(Close::Reset),
-            micros(0..500_000).prop_map(Close::KeepOpen),
+            Just(ClosePolicy::AtOnce),
+            Just(ClosePolicy::AfterDrain),
+            Just(ClosePolicy::Reset),
+            micros(0..500_000).prop_map(ClosePolicy::KeepOpen),
         ],
     ) -> Habits {
         Habits {
@@ -116,19 +117,19 @@ prop_compose! {
     }
 }
 
-fn writes() -> impl Strategy<Value = Writes> {
+fn writes() -> impl Strategy<Value = WritePattern> {
     prop_oneof![
-        3 => Just(Writes::Bulk),
+        3 => Just(WritePattern::Bulk),
         1 => (1..2_000_u64, 1_000..20_000_u64, micros(0..5_000)).prop_map(
-            |(first, piece, every)| Writes::Paced {
+            |(first, piece, every)| WritePattern::Paced {
                 first: Bytes::new(first),
                 piece: Bytes::new(piece),
                 every,
             }
         ),
         1 => (5_000..50_000_u64, micros(0..500_000))
-            .prop_map(|(bytes, pause)| Writes::Bursts { bytes: Bytes::new(bytes), pause }),
-        1 => (1_000..20_000_u64, 1..3_000_u64).prop_map(|(bytes, answer)| Writes::Requests {
+            .prop_map(|(bytes, pause)| WritePattern::Bursts { bytes: Bytes::new(bytes), pause }),
+        1 => (1_000..20_000_u64, 1..3_000_u64).prop_map(|(bytes, answer)| WritePattern::Requests {
             bytes: Bytes::new(bytes),
             answer: Bytes::new(answer),
         }),
@@ -136,7 +137,7 @@ fn writes() -> impl Strategy<Value = Writes> {
 }
 
 fn method() -> impl Strategy<Value = Method> {
-    let announced = select(vec![Announced::Exactly, Announced::ToTheEnd]);
+    let announced = select(vec![AnnouncedSize::Exactly, AnnouncedSize::ToTheEnd]);
     prop_oneof![
         2 => Just(Method::Raw),
         1 => (any::<bool>(), announced)
@@ -155,7 +156,7 @@ prop_compose! {
         congestion in select(vec![Congestion::None, Congestion::Reno, Congestion::Cubic]),
         (restarts_after_idle, fast_retransmit, nagle) in
             (any::<bool>(), any::<bool>(), any::<bool>()),
-        segmenting in select(vec![Segmenting::Careful, Segmenting::WhatFits]),
+        segmenting in select(vec![PartialSegmentPolicy::Careful, PartialSegmentPolicy::WhatFits]),
         probe in select(vec![Probe::Empty, Probe::OneByte]),
         (sack, timestamps) in (any::<bool>(), any::<bool>()),
         window_scale in prop::option::of(0..15_u8),
@@ -163,7 +164,7 @@ prop_compose! {
     ) -> SenderSettings {
         // Answers to requests are read from an LPR server as its own.
         let writes = match (method, writes) {
-            (Method::Lpr { .. }, Writes::Requests { .. }) => Writes::Bulk,
+            (Method::Lpr { .. }, WritePattern::Requests { .. }) => WritePattern::Bulk,
             (_, writes) => writes,
         };
         SenderSettings {
@@ -223,16 +224,16 @@ prop_compose! {
                 every,
             }),
             half_duplex: half_duplex.map(|access| HalfDuplex { access }),
-            // Not every sender finds its way out of a black hole.
+            // Some senders never get out of a black hole.
             largest: None,
         }
     }
 }
 
-/// What a observer at the sender knows of the window.
+/// Window of the receiver, as an observer at the sender knows it.
 #[derive(Default)]
 struct WindowWatch {
-    /// The right edge that the sender has heard of, as an unwrapped number.
+    /// The right edge of the latest window, as an unwrapped number.
     edge: Option<u64>,
     shift: Option<u8>,
     offered: bool,
@@ -290,13 +291,13 @@ impl WindowWatch {
     }
 }
 
-fn run(setting: &Setting) -> (Stopped, World, WindowWatch, u64) {
+fn run(setting: &Setting) -> (StopReason, World, WindowWatch, u64) {
     let mut world = World::new(setting, CapturePoint(0));
     let mut watches: Vec<WindowWatch> = Vec::new();
     watches.resize_with(setting.streams.len(), WindowWatch::default);
-    // A digest of everything that was seen (FNV-1a).
+    // A digest of all observed packets (FNV-1a).
     let mut digest = 0xCBF2_9CE4_8422_2325_u64;
-    let until = Until { time: Timestamp::from_nanos(i64::MAX), segments: 3_000_000 };
+    let until = RunLimits { time: Timestamp::from_nanos(i64::MAX), segments: 3_000_000 };
     let stopped = world.run(until, &mut |event: PacketEvent<'_>| {
         watches[event.stream].sees(&event);
         let segment = event.segment;
@@ -335,9 +336,9 @@ proptest! {
             sender.counters(),
             watch.trail.iter().rev().take(60).rev().map(|seen| format!("{seen:?}\n")).collect::<String>(),
         );
-        prop_assert_eq!(stopped, Stopped::Over, "{}", context);
+        prop_assert_eq!(stopped, StopReason::Over, "{}", context);
         let ending = sender.ending().map(|(_, ending)| ending);
-        if device.close == Close::Reset && ending == Some(Ending::Reset) {
+        if device.close == ClosePolicy::Reset && ending == Some(Ending::Reset) {
             // The reset may overtake the last ACK, or the ACK be lost.
             prop_assert!(read >= sender.acknowledged(), "{}", context);
         } else {
@@ -369,14 +370,14 @@ proptest! {
         let setting = Setting { path, streams, seed };
         let run = || {
             let mut world = World::new(&setting, CapturePoint(capture_point));
-            let until = Until { time: Timestamp::from_nanos(i64::MAX), segments: 3_000_000 };
+            let until = RunLimits { time: Timestamp::from_nanos(i64::MAX), segments: 3_000_000 };
             let mut times = Vec::new();
             let stopped =
                 world.run(until, &mut |event: PacketEvent<'_>| times.push(event.time));
             (stopped, world, times)
         };
         let (stopped, world, times) = run();
-        prop_assert_eq!(stopped, Stopped::Over);
+        prop_assert_eq!(stopped, StopReason::Over);
         prop_assert!(times.is_sorted());
         for (stream, hosts) in setting.streams.iter().enumerate() {
             let sender = world.sender(stream).unwrap();
@@ -384,7 +385,7 @@ proptest! {
             if ending == Some(Ending::Finished) {
                 prop_assert_eq!(world.device(stream).unwrap().read(), sender.acknowledged());
             } else {
-                prop_assert_eq!((ending, hosts.device.close), (Some(Ending::Reset), Close::Reset));
+                prop_assert_eq!((ending, hosts.device.close), (Some(Ending::Reset), ClosePolicy::Reset));
             }
         }
         prop_assert_eq!(times, run().2);

@@ -1,4 +1,4 @@
-//! Who may do what: policies by where somebody asks from and who it is known to be.
+//! Access control: policies that grant rights by a client's origin and by its authenticated user.
 
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,35 +7,34 @@ use windlass_wire::filter::IpNet;
 
 use crate::requester::Rights;
 
-/// Why words are no network.
+/// Error of a text that is not a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no network: it is an address such as 192.0.2.1, or one with bits as 192.0.2.0/24"
+    "{0:?} is not a network: write an address such as 192.0.2.1, or a network such as 192.0.2.0/24"
 )]
 pub struct NetError(String);
 
-/// Reads a network: an address of it with the bits that its hosts share, or an address
-/// alone.
+/// Parses a network: an address with a prefix length, or a single address.
 ///
 /// # Errors
-/// Where it is none.
+/// Returns an error if the text is not a network.
 pub fn net(text: &str) -> Result<IpNet, NetError> {
     let network = text.parse().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     network.map(|network| network.trunc()).map_err(|_| NetError(text.to_owned()))
 }
 
-/// From where somebody asks.
+/// Origin of a client's connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// From an address of a network.
+pub enum Origin {
+    /// An address in this network.
     Network(IpNet),
-    /// From this host, by any of its addresses.
+    /// Any address of this host.
     ThisHost,
-    /// Over the Unix socket.
+    /// The Unix socket.
     Socket,
 }
 
-impl FromStr for Place {
+impl FromStr for Origin {
     type Err = NetError;
 
     fn from_str(text: &str) -> Result<Self, NetError> {
@@ -47,20 +46,19 @@ impl FromStr for Place {
     }
 }
 
-/// A user who is known, by the kernel or by a password.
+/// Users that a policy matches, once the kernel or a password has authenticated them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Who {
-    /// Whoever is known.
+pub enum Principal {
+    /// Any authenticated user.
     Known,
-    /// One of this name.
+    /// The user with this name.
     User(String),
-    /// One of a group of this host.
+    /// The members of a group of this host.
     Group(String),
 }
 
-impl Who {
-    /// Of a word, as CUPS has them: `ann` is a user, `@lpadmin` a group, `*` anybody who is
-    /// known.
+impl Principal {
+    /// Reads a word as CUPS does: `ann` is a user, `@lpadmin` a group, `*` any authenticated user.
     pub fn new(word: &str) -> Self {
         match word.strip_prefix('@') {
             Some(group) => Self::Group(group.to_owned()),
@@ -70,26 +68,26 @@ impl Who {
     }
 }
 
-/// What some may do.
+/// Rights of the clients that match an origin and a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// From where they ask; from anywhere where there is none.
-    pub from: Vec<Place>,
-    /// Who they are; anybody, known or not, where there is none.
-    pub users: Vec<Who>,
-    /// What they may.
+    /// Origins that match; empty for any origin.
+    pub from: Vec<Origin>,
+    /// Users that match; empty for anybody, authenticated or not.
+    pub users: Vec<Principal>,
+    /// Rights that the policy grants.
     pub rights: Rights,
 }
 
-/// Somebody of whom it is asked what he may.
+/// Client whose rights are looked up.
 pub struct Asker<'a> {
-    /// The address; none for the Unix socket.
+    /// Address of the client; `None` for the Unix socket.
     pub address: Option<IpAddr>,
-    /// Whether the address is one of this host's.
+    /// True if the address is one of this host's.
     pub is_own: bool,
-    /// The user's name, where it is known.
+    /// Name of the user, once authenticated.
     pub user: Option<&'a str>,
-    /// Whether the user is in a group of this host.
+    /// Tells whether the user is a member of a group of this host.
     pub is_in: &'a dyn Fn(&str) -> bool,
 }
 
@@ -104,30 +102,30 @@ impl std::fmt::Debug for Asker<'_> {
 
 impl Policy {
     fn is_of_place(&self, address: Option<IpAddr>, is_own: bool) -> bool {
-        let is = |place: &Place| match (place, address) {
-            (Place::Socket, address) => address.is_none(),
+        let is = |place: &Origin| match (place, address) {
+            (Origin::Socket, address) => address.is_none(),
             (_, None) => false,
-            (Place::ThisHost, Some(address)) => is_own || address.to_canonical().is_loopback(),
-            // An IPv4 address in the clothes of IPv6 counts as what it is.
-            (Place::Network(net), Some(address)) => net.contains(&address.to_canonical()),
+            (Origin::ThisHost, Some(address)) => is_own || address.to_canonical().is_loopback(),
+            // An IPv4-mapped IPv6 address counts as the IPv4 address.
+            (Origin::Network(net), Some(address)) => net.contains(&address.to_canonical()),
         };
         self.from.is_empty() || self.from.iter().any(is)
     }
 
     fn is_of_user(&self, asker: &Asker<'_>) -> bool {
-        let is = |who: &Who| match (who, asker.user) {
+        let is = |who: &Principal| match (who, asker.user) {
             (_, None) => false,
-            (Who::Known, Some(_)) => true,
-            (Who::User(name), Some(user)) => name == user,
-            (Who::Group(group), Some(_)) => (asker.is_in)(group),
+            (Principal::Known, Some(_)) => true,
+            (Principal::User(name), Some(user)) => name == user,
+            (Principal::Group(group), Some(_)) => (asker.is_in)(group),
         };
         self.users.is_empty() || self.users.iter().any(is)
     }
 }
 
-/// What clients of this host may that connect by TCP, where no policy says it.
+/// Rights of this host's own TCP clients, unless a policy says otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Local {
+pub enum LocalRights {
     /// All.
     #[default]
     Administer,
@@ -137,80 +135,83 @@ pub enum Local {
     Nothing,
 }
 
-/// Who may do what, by few words.
+/// Access control in a few settings, without policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plain {
-    /// Networks from which one may print, beside this host.
+pub struct SimpleAccess {
+    /// Networks whose clients may print, besides this host.
     pub clients: Vec<IpNet>,
-    /// Networks from which one may administer.
+    /// Networks whose clients may administer.
     pub admins: Vec<IpNet>,
-    /// Users who may administer, where they are known.
-    pub admin_users: Vec<Who>,
-    /// What this host's own clients may by TCP.
-    pub local: Local,
+    /// Users who may administer, once authenticated.
+    pub admin_users: Vec<Principal>,
+    /// Rights of this host's own TCP clients.
+    pub local: LocalRights,
 }
 
-impl Default for Plain {
+impl Default for SimpleAccess {
     fn default() -> Self {
         // As CUPS's SystemGroup on Debian.
-        let admin_users = vec![Who::new("root"), Who::new("@lpadmin")];
-        Self { clients: Vec::new(), admins: Vec::new(), admin_users, local: Local::default() }
+        let admin_users = vec![Principal::new("root"), Principal::new("@lpadmin")];
+        Self { clients: Vec::new(), admins: Vec::new(), admin_users, local: LocalRights::default() }
     }
 }
 
-/// Who may do what. The first policy that fits holds; whom none fits, may nothing.
+/// Access control by an ordered list of policies. The first match applies; without a match, nothing
+/// is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     policies: Vec<Policy>,
 }
 
 impl Default for Access {
-    /// This host alone.
+    /// Allows access from this host alone.
     fn default() -> Self {
-        Self::plain(Plain::default())
+        Self::plain(SimpleAccess::default())
     }
 }
 
 impl Access {
-    /// By policies. In front of them stands that root administers over the Unix socket,
-    /// in any name: who could do anything to the server is not locked out by its settings.
+    /// Uses these policies, preceded by one that lets root administer over the Unix socket in any
+    /// name.
+    ///
+    /// Root can do anything to the server anyway, so no setting locks root out.
     pub fn new(policies: Vec<Policy>) -> Self {
         let root = Policy {
-            from: vec![Place::Socket],
-            users: vec![Who::new("root")],
+            from: vec![Origin::Socket],
+            users: vec![Principal::new("root")],
             rights: Rights { believed: true, ..Rights::ALL },
         };
         Self { policies: std::iter::once(root).chain(policies).collect() }
     }
 
-    /// By few words.
-    pub fn plain(plain: Plain) -> Self {
+    /// Builds the policies from a few settings.
+    pub fn plain(plain: SimpleAccess) -> Self {
         let believed = |rights| Rights { believed: true, ..rights };
         let of = |from, rights| Policy { from, users: Vec::new(), rights };
-        let networks = |nets: Vec<IpNet>| nets.into_iter().map(Place::Network).collect::<Vec<_>>();
+        let networks = |nets: Vec<IpNet>| nets.into_iter().map(Origin::Network).collect::<Vec<_>>();
         let mut policies = Vec::new();
-        if plain.local == Local::Nothing {
-            // Whatever network this host is in.
-            policies.push(of(vec![Place::ThisHost], Rights::NONE));
+        if plain.local == LocalRights::Nothing {
+            // This rule comes first: it holds in whatever network this host is.
+            policies.push(of(vec![Origin::ThisHost], Rights::NONE));
         }
         if !plain.admin_users.is_empty() {
-            // Nobody who may not print without a name may connect to say one.
-            let mut from = vec![Place::Socket];
-            from.extend((plain.local != Local::Nothing).then_some(Place::ThisHost));
+            // Clients without anonymous print rights may not connect to authenticate.
+            let mut from = vec![Origin::Socket];
+            from.extend((plain.local != LocalRights::Nothing).then_some(Origin::ThisHost));
             from.extend(networks(plain.admins.clone()));
             from.extend(networks(plain.clients.clone()));
             policies.push(Policy { from, users: plain.admin_users, rights: Rights::ALL });
         }
-        policies.push(of(vec![Place::Socket], Rights::USER));
+        policies.push(of(vec![Origin::Socket], Rights::USER));
         policies.push(of(
-            vec![Place::ThisHost],
+            vec![Origin::ThisHost],
             match plain.local {
-                Local::Administer => believed(Rights::ALL),
-                Local::Print => believed(Rights::USER),
-                Local::Nothing => Rights::NONE,
+                LocalRights::Administer => believed(Rights::ALL),
+                LocalRights::Print => believed(Rights::USER),
+                LocalRights::Nothing => Rights::NONE,
             },
         ));
-        // A policy without a place would be for all of them.
+        // A policy without an origin would match every origin.
         for (nets, rights) in [(plain.admins, Rights::ALL), (plain.clients, Rights::USER)] {
             if !nets.is_empty() {
                 policies.push(of(networks(nets), believed(rights)));
@@ -219,8 +220,8 @@ impl Access {
         Self::new(policies)
     }
 
-    /// Whether somebody may connect: there is a right that he has, or would have if he
-    /// were known.
+    /// Returns whether a client may connect: it has a right, or would have one after
+    /// authentication.
     pub fn may_connect(&self, address: Option<IpAddr>, is_own: bool) -> bool {
         for policy in self.policies.iter().filter(|one| one.is_of_place(address, is_own)) {
             if policy.rights != Rights::NONE {
@@ -233,14 +234,14 @@ impl Access {
         false
     }
 
-    /// What somebody may.
+    /// Returns the rights of a client.
     pub fn rights(&self, asker: &Asker<'_>) -> Rights {
         let fits = |policy: &&Policy| {
             policy.is_of_place(asker.address, asker.is_own) && policy.is_of_user(asker)
         };
         let Some(policy) = self.policies.iter().find(fits) else { return Rights::NONE };
-        // Belief in what requests say is for those of whom nothing is known, or for users
-        // who are named: a print server speaks for others.
+        // A request's user name is believed of unauthenticated clients, and of users that the
+        // policy names: a print server speaks for others.
         let is_known = asker.user.is_some() && policy.users.is_empty();
         Rights { believed: policy.rights.believed && !is_known, ..policy.rights }
     }

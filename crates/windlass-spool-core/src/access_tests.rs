@@ -8,21 +8,22 @@ fn nets(texts: &[&str]) -> Vec<IpNet> {
     texts.iter().map(|text| net(text).expect("a network")).collect()
 }
 
-/// What an address may of which nobody is known.
+/// Returns the rights of an unauthenticated client at an address.
 fn by_address(access: &Access, text: &str) -> Rights {
     let asker =
         Asker { address: address(text), is_own: false, user: None, is_in: &|_| unreachable!() };
     access.rights(&asker)
 }
 
-/// What a user of the socket may who is in these groups.
+/// Returns the rights over the Unix socket of a user who is in these groups.
 fn by_user(access: &Access, user: &str, groups: &[&str]) -> Rights {
     let is_in = |group: &str| groups.contains(&group);
     access.rights(&Asker { address: None, is_own: true, user: Some(user), is_in: &is_in })
 }
 
 fn has(clients: &str, text: &str) -> bool {
-    let access = Access::plain(Plain { clients: nets(&[clients]), ..Plain::default() });
+    let access =
+        Access::plain(SimpleAccess { clients: nets(&[clients]), ..SimpleAccess::default() });
     let may = access.may_connect(address(text), false);
     assert_eq!(may, by_address(&access, text).print, "{text}");
     may
@@ -75,13 +76,17 @@ fn over_the_socket_users_are_whom_the_kernel_says() {
 fn administration_can_be_taken_from_this_host() {
     let admins = nets(&["0.0.0.0/0"]);
     for (local, rights) in [
-        (Local::Administer, Rights { believed: true, ..Rights::ALL }),
-        (Local::Print, Rights { believed: true, ..Rights::USER }),
-        (Local::Nothing, Rights::NONE),
+        (LocalRights::Administer, Rights { believed: true, ..Rights::ALL }),
+        (LocalRights::Print, Rights { believed: true, ..Rights::USER }),
+        (LocalRights::Nothing, Rights::NONE),
     ] {
-        let access = Access::plain(Plain { admins: admins.clone(), local, ..Plain::default() });
+        let access = Access::plain(SimpleAccess {
+            admins: admins.clone(),
+            local,
+            ..SimpleAccess::default()
+        });
         assert_eq!(by_address(&access, "127.0.0.1"), rights, "{local:?}");
-        assert_eq!(access.may_connect(address("127.0.0.1"), true), local != Local::Nothing);
+        assert_eq!(access.may_connect(address("127.0.0.1"), true), local != LocalRights::Nothing);
         // The socket stays, and so do the others.
         assert_eq!(by_user(&access, "ann", &[]), Rights::USER);
         assert!(by_address(&access, "192.0.2.1").administer);
@@ -92,7 +97,7 @@ fn administration_can_be_taken_from_this_host() {
 fn the_first_policy_that_fits_holds() {
     let policy = |from: &[&str], users: &[&str], rights| Policy {
         from: from.iter().map(|word| word.parse().expect("a place")).collect(),
-        users: users.iter().map(|word| Who::new(word)).collect(),
+        users: users.iter().map(|word| Principal::new(word)).collect(),
         rights,
     };
     let see = Rights { see: true, ..Rights::NONE };
@@ -127,7 +132,7 @@ fn the_first_policy_that_fits_holds() {
 #[test]
 fn who_has_to_say_who_he_is_may_connect_before() {
     let rights = Rights::USER;
-    let known = Policy { from: Vec::new(), users: vec![Who::Known], rights };
+    let known = Policy { from: Vec::new(), users: vec![Principal::Known], rights };
     let access = Access::new(vec![known]);
     assert_eq!(by_address(&access, "203.0.113.1"), Rights::NONE);
     assert!(access.may_connect(address("203.0.113.1"), false));
@@ -135,7 +140,8 @@ fn who_has_to_say_who_he_is_may_connect_before() {
 
 #[test]
 fn a_known_user_prints_in_no_other_name() {
-    let access = Access::plain(Plain { clients: nets(&["192.0.2.0/24"]), ..Plain::default() });
+    let access =
+        Access::plain(SimpleAccess { clients: nets(&["192.0.2.0/24"]), ..SimpleAccess::default() });
     let at = |user| Asker { address: address("192.0.2.1"), is_own: false, user, is_in: &|_| false };
     assert!(access.rights(&at(None)).believed);
     assert!(!access.rights(&at(Some("ann"))).believed);

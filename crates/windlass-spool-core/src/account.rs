@@ -1,5 +1,5 @@
-//! What is accounted for of a job that is over, and the page log's lines as CUPS writes
-//! them (`PageLogFormat` of cupsd.conf(5)).
+//! Accounting records of finished jobs, and page log lines in the format of CUPS (`PageLogFormat`
+//! of cupsd.conf(5)).
 
 use std::borrow::Cow;
 
@@ -12,48 +12,48 @@ use crate::moment::Moment;
 use crate::quota::charged_sides;
 use crate::template::template;
 
-/// What is accounted for of a job that is over.
+/// Accounting record of a finished job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Account {
-    /// Which ending it is since the spool was made: the first is 1.
+    /// Sequence number of the job's ending since the spool was created; the first is 1.
     pub ending: u64,
-    /// Its number.
+    /// Number of the job.
     pub job: JobId,
-    /// The printer that had it.
+    /// Printer of the job.
     pub printer: String,
-    /// What its client said.
+    /// Attributes that the client gave.
     pub ticket: Ticket,
-    /// How it ended.
+    /// Ending of the job.
     pub how: Ending,
-    /// When it came, when its printer got it first, and when it ended.
+    /// Time of the job's arrival.
     pub created: Moment,
-    /// See above.
+    /// Time at which a printer first began the job.
     pub began: Option<Moment>,
-    /// See above.
+    /// Time of the job's end.
     pub ended: Moment,
-    /// How many bytes its documents had.
+    /// Size of the job's documents in bytes.
     pub bytes: u64,
-    /// How many documents it had.
+    /// Number of documents.
     pub documents: u16,
-    /// How many pages these have, where they were looked through: what no printer got
-    /// is not.
+    /// Pages of the documents; `None` if they were not scanned. Documents that reached no printer
+    /// are not scanned.
     pub pages: Option<Pages>,
-    /// How often they were printed.
+    /// Number of copies.
     pub copies: u32,
-    /// How often it was tried.
+    /// Number of delivery attempts.
     pub attempts: u32,
-    /// Where the time of the last attempt went.
+    /// Timing of the last attempt.
     pub last_attempt: Option<Box<Attempt>>,
-    /// Why it did not go the last time that it did not.
+    /// Reason of the last failure.
     pub failure: Option<Box<str>>,
     /// Bytes that devices may have printed in attempts that broke off.
     pub broken_off: u64,
-    /// Sides that its device says it has printed, where it says that.
+    /// Sides that the device reports as printed, if it reports them.
     pub printed: Option<u64>,
 }
 
 impl Account {
-    /// Of a job that is over; nothing of another.
+    /// Builds the record of a finished job; returns `None` for any other job.
     pub(crate) fn of<D>(job: Job<D>, printer: &str) -> Option<Self> {
         let crate::job::Phase::Over { how, at } = job.phase else { return None };
         Some(Self {
@@ -77,8 +77,8 @@ impl Account {
         })
     }
 
-    /// How many sides the printer was given, with all copies. None of a job that no
-    /// printer began; nothing where that cannot be told, as of one that was broken off.
+    /// Returns the sides that the printer was given, with all copies. A job that no printer began
+    /// has 0. The number is unknown (`None`) for a job that was canceled, for example.
     pub fn impressions(&self) -> Option<u64> {
         match (self.how, self.began) {
             (_, Some(_)) if self.printed.is_some() => self.printed,
@@ -91,9 +91,11 @@ impl Account {
         }
     }
 
-    /// How many sides count against a quota. What was broken off counts whole: how much
-    /// of it was printed is not known, and who breaks off the last page has the others.
-    /// What its printer never took counts nothing; what cannot be counted, by its bytes.
+    /// Returns the sides that count against a quota. A canceled job counts whole: nobody knows how
+    /// much was printed, and a user who cancels at the last page has the others.
+    ///
+    /// A job that its printer never began counts nothing, and neither does an aborted one. Pages
+    /// that cannot be counted are estimated from the bytes.
     pub fn charged(&self) -> u64 {
         let is_charged =
             matches!(self.how, Ending::Completed | Ending::Canceled) && self.began.is_some();
@@ -101,8 +103,7 @@ impl Account {
         if is_charged { self.printed.unwrap_or_else(sides) } else { 0 }
     }
 
-    /// The value of an attribute of IPP, as CUPS writes it into its page log; `-` where
-    /// the job has it not.
+    /// Returns an IPP attribute as CUPS writes it to its page log; `-` if the job lacks it.
     fn attribute(&self, name: &str, template: &[Attribute]) -> Cow<'_, str> {
         let number = |number: u64| Cow::from(number.to_string());
         let seconds = |moment: Moment| Cow::from(moment.seconds().to_string());
@@ -134,7 +135,7 @@ impl Account {
     }
 }
 
-/// A value as CUPS writes it: what is neither text nor number is `???`.
+/// Formats a value as CUPS does: anything but numbers and text is `???`.
 fn in_words(value: &Value) -> String {
     match value {
         Value::Integer(number) | Value::Enum(number) => number.to_string(),
@@ -144,7 +145,7 @@ fn in_words(value: &Value) -> String {
 }
 
 impl Ending {
-    /// The word of IPP for it.
+    /// Returns the IPP keyword.
     pub const fn keyword(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -154,12 +155,12 @@ impl Ending {
     }
 }
 
-/// What a line of the page log holds.
+/// Format of a page log line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PageLogFormat(Vec<Part>);
+pub struct PageLogFormat(Vec<FormatPart>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum FormatPart {
     Words(String),
     Printer,
     User,
@@ -170,29 +171,30 @@ enum Part {
     Attribute(String),
 }
 
-/// What is wrong with a format.
+/// Error of a page log format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// A sequence that there is not.
-    #[error("%{0} is none of %p, %u, %j, %T, %P, %C, %{{ATTRIBUTE}} and %%")]
+    /// An unknown sequence.
+    #[error("%{0} is unknown: use %p, %u, %j, %T, %P, %C, %{{ATTRIBUTE}} or %%")]
     Sequence(char),
-    /// It ends within a sequence.
-    #[error("it ends within a sequence: a percent sign is written as %%")]
+    /// The format ends within a sequence.
+    #[error("it ends within a sequence: write a percent sign as %%")]
     Ends,
-    /// It has a character that would end or break a line.
-    #[error("it has a control character, and each job has a line")]
+    /// The format has a control character, which would break the line.
+    #[error("it has a control character, which would break a line of the log")]
     Control,
 }
 
 impl PageLogFormat {
-    /// What CUPS's manual recommends, and parsers of page logs expect.
+    /// Format that CUPS's manual recommends and that page log parsers expect.
     pub const USUAL: &'static str = "%p %u %j %T %P %C %{job-billing} \
                                      %{job-originating-host-name} %{job-name} %{media} %{sides}";
 
-    /// Reads a format.
+    /// Parses a format.
     ///
     /// # Errors
-    /// Where it has a sequence that there is not.
+    /// Returns an error if the format has an unknown sequence or a control character, or ends too
+    /// soon.
     pub fn new(text: &str) -> Result<Self, FormatError> {
         let (mut parts, mut words) = (Vec::new(), String::new());
         let mut rest = text.chars();
@@ -209,35 +211,34 @@ impl PageLogFormat {
                     words.push('%');
                     continue;
                 }
-                'p' => Part::Printer,
-                'u' => Part::User,
-                'j' => Part::Job,
-                'T' => Part::Time,
-                'P' => Part::Page,
-                'C' => Part::Copies,
+                'p' => FormatPart::Printer,
+                'u' => FormatPart::User,
+                'j' => FormatPart::Job,
+                'T' => FormatPart::Time,
+                'P' => FormatPart::Page,
+                'C' => FormatPart::Copies,
                 '{' => {
                     let (name, after) = rest.as_str().split_once('}').ok_or(FormatError::Ends)?;
                     let name = name.to_owned();
                     rest = after.chars();
-                    Part::Attribute(name)
+                    FormatPart::Attribute(name)
                 }
                 other => return Err(FormatError::Sequence(other)),
             };
             if !words.is_empty() {
-                parts.push(Part::Words(std::mem::take(&mut words)));
+                parts.push(FormatPart::Words(std::mem::take(&mut words)));
             }
             parts.push(part);
         }
         if !words.is_empty() {
-            parts.push(Part::Words(words));
+            parts.push(FormatPart::Words(words));
         }
         Ok(Self(parts))
     }
 
-    /// The line of a job, with its end. A printer's pages come in one line, as CUPS has
-    /// them of jobs whose filters tell no single ones: `total`, and how many; `-` where
-    /// that is not known. The time is that of the job's end, as it is written in the
-    /// common log format. It is appended.
+    /// Appends the line of a job, with its line end. The pages come as one line, as CUPS writes
+    /// them for jobs whose filters report no single pages. It has the word `total` and the number,
+    /// or `-` if that is unknown. `time` is the end of the job, in the common log format.
     pub fn line(&self, account: &Account, time: &str, to: &mut Vec<u8>) {
         let template = template(&account.ticket.template);
         let mut put = |words: &str| {
@@ -245,23 +246,23 @@ impl PageLogFormat {
                 to.extend_from_slice(words.as_bytes());
                 return;
             }
-            // A line is a job: what clients say does not end it.
+            // One line is one job: text from clients must not end the line.
             let plain = |one: char| if one.is_control() { ' ' } else { one };
             to.extend_from_slice(words.chars().map(plain).collect::<String>().as_bytes());
         };
         for part in &self.0 {
             match part {
-                Part::Words(words) => put(words),
-                Part::Printer => put(&account.printer),
-                Part::User => put(&account.ticket.user),
-                Part::Job => put(&account.job.to_string()),
-                Part::Time => put(time),
-                Part::Page => put("total"),
-                Part::Copies => match account.impressions() {
+                FormatPart::Words(words) => put(words),
+                FormatPart::Printer => put(&account.printer),
+                FormatPart::User => put(&account.ticket.user),
+                FormatPart::Job => put(&account.job.to_string()),
+                FormatPart::Time => put(time),
+                FormatPart::Page => put("total"),
+                FormatPart::Copies => match account.impressions() {
                     Some(number) => put(&number.to_string()),
                     None => put("-"),
                 },
-                Part::Attribute(name) => put(&account.attribute(name, &template)),
+                FormatPart::Attribute(name) => put(&account.attribute(name, &template)),
             }
         }
         to.push(b'\n');
@@ -329,7 +330,7 @@ mod tests {
             change(&mut account);
             (text(&format, &account, ""), account.charged())
         };
-        let unknown = Pages::Unknown(windlass_wire::pages::Unknown::Format);
+        let unknown = Pages::Unknown(windlass_wire::pages::UnknownReason::Format);
         assert_eq!(line(|_| ()), ("12\n".to_owned(), 12));
         let mut no_pages = account();
         no_pages.pages = Some(unknown);

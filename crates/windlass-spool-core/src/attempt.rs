@@ -1,4 +1,4 @@
-//! An attempt to give a job to its device: where its time went, and what held it back.
+//! Delivery attempts: where their time went, and what limited the transfer.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,66 +7,66 @@ use serde::{Deserialize, Serialize};
 
 use super::moment::Moment;
 
-/// Where the time of an attempt went. A job keeps that of its last one.
+/// Timing of a delivery attempt. A job keeps the timing of its last attempt.
 ///
-/// Between its parts there may be time that is in none of them: what a protocol says before the
-/// data, and documents after the first.
+/// The parts may add up to less than the total. The protocol's exchange before the data, and all
+/// documents after the first, are in none of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// When it began.
+    /// Time at which the attempt began.
     pub began: Moment,
-    /// How long it took in all.
+    /// Total duration.
     pub took: Duration,
-    /// Until the device took the connection; nothing where there was none.
+    /// Time until the device accepted the connection; `None` if there was none.
     pub connecting: Option<Duration>,
-    /// From the first byte of data to the last that the device's TCP acknowledged; nothing where
-    /// not all of it was.
+    /// Time from the first byte of data to the last that the device's TCP acknowledged; `None` if
+    /// some data was never acknowledged.
     pub sending: Option<Duration>,
-    /// From then until the device said that it has the job, or closed.
+    /// Time from then until the device confirmed the job, or closed the connection.
     pub answering: Option<Duration>,
-    /// What held the data back, where it was looked at.
+    /// Limit of the transfer, if it was analyzed.
     pub limit: Option<Box<TransferLimit>>,
 }
 
-/// What held a job's data back, in the words of `windlass explain`.
+/// Limit of a job's transfer, in the words of `windlass explain`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransferLimit {
     /// The limit and its reason, as `window/ack-latency`.
     pub cause: Box<str>,
-    /// How sure that is: `high`, `medium` or `low`.
+    /// Confidence: `high`, `medium` or `low`.
     pub confidence: Box<str>,
-    /// The same for people.
+    /// Verdict as a sentence.
     pub sentence: Box<str>,
-    /// What to change, where there is something.
+    /// Advice, if there is any.
     pub remedy: Box<str>,
-    /// Bytes of data that were acknowledged.
+    /// Acknowledged bytes of data.
     pub bytes: u64,
-    /// And so many in a second, while data was sent.
+    /// Throughput in bytes per second while data was sent.
     pub bytes_per_second: u64,
 }
 
-/// What the attempts of a printer come to, since the server started.
+/// Totals of a printer's attempts since the server started.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttemptTotals {
-    /// Waiting for devices to take connections.
+    /// Time until devices accepted connections.
     pub connecting: Duration,
-    /// Sending data.
+    /// Time of sending data.
     pub sending: Duration,
-    /// Waiting for devices to say that they have it.
+    /// Time until devices confirmed jobs.
     pub answering: Duration,
-    /// How many attempts were held back by each cause, and how long they sent.
+    /// Number of attempts and their sending time, by limiting cause.
     pub limits: BTreeMap<Box<str>, (u64, Duration)>,
 }
 
 impl AttemptTotals {
-    /// With one more.
+    /// Adds an attempt.
     pub(crate) fn add(&mut self, attempt: &Attempt) {
         self.connecting += attempt.connecting.unwrap_or_default();
         let sending = attempt.sending.unwrap_or_default();
         self.sending += sending;
         self.answering += attempt.answering.unwrap_or_default();
         if let Some(limit) = &attempt.limit {
-            // There are as many as `windlass explain` knows causes.
+            // The causes are those of `windlass explain`, so the map stays small.
             let (count, time) = self.limits.entry(limit.cause.clone()).or_default();
             *count += 1;
             *time += sending;

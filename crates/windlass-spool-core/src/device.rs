@@ -1,4 +1,4 @@
-//! Where the jobs of a printer go.
+//! Destinations of a printer's jobs.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,42 +7,42 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use windlass_wire::target::{Protocol, Target, TargetError};
 
-/// Where the jobs of a printer go.
+/// Destination of a printer's jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Device {
-    /// Nowhere.
+    /// Discards the jobs.
     Drop,
-    /// To a file or a device of this host, which each job opens anew; into a
-    /// folder, where each job is a file of its own.
+    /// A file or a device of this host, which each job opens anew; or a folder, where each job
+    /// becomes a file.
     File(PathBuf),
-    /// To another host, by raw 9100, LPR or IPP.
+    /// Another host, by raw TCP (port 9100), LPR or IPP.
     Target(Target),
-    /// To the standard input of a command of the shell.
+    /// The standard input of a shell command.
     Command(String),
 }
 
-/// Why words are no device.
+/// Errors of parsing a device.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// It begins with nothing that is known.
+    /// The scheme is unknown.
     #[error(
-        "{0:?} is no device: it is drop, file:/PATH, socket://HOST[:PORT], lpd://HOST/QUEUE, \
+        "{0:?} is not a device: write drop, file:/PATH, socket://HOST[:PORT], lpd://HOST/QUEUE, \
          ipp://HOST/PATH, ipps://HOST/PATH or exec:COMMAND"
     )]
     Kind(String),
-    /// A path that does not begin at the root.
-    #[error("{0:?} is no path from the root: say file:/PATH")]
+    /// The path is not absolute.
+    #[error("{0:?} is not an absolute path: write file:/PATH")]
     Path(String),
-    /// A host that is none.
-    #[error("{device:?} is no device: {why}")]
+    /// The host is invalid.
+    #[error("{device:?} is not a device: {why}")]
     Target {
-        /// What was said.
+        /// Text that was parsed.
         device: String,
-        /// Why.
+        /// Reason.
         why: TargetError,
     },
-    /// No command.
+    /// The command is empty.
     #[error("exec: has no command")]
     NoCommand,
 }
@@ -92,13 +92,13 @@ impl From<Device> for String {
 }
 
 impl Device {
-    /// Whether it is told what a job asks for, and not only given the data. Where nothing
-    /// is printed all of that is kept to.
+    /// Returns whether the device receives a job's attributes, besides the data. A device that
+    /// discards its jobs counts as one that obeys all of them.
     pub const fn takes_attributes(&self) -> bool {
         matches!(self, Self::Drop | Self::Target(Target { protocol: Protocol::Ipp, .. }))
     }
 
-    /// A URI that says of what kind it is. What a command is is nobody's business.
+    /// Returns a URI that names the kind of device. Paths and commands are not disclosed.
     pub fn uri(&self) -> String {
         match self {
             Self::Drop => "file:///dev/null".to_owned(),

@@ -1,41 +1,41 @@
-//! What a spool tells of itself.
+//! Events that a spool reports.
 
 use std::fmt;
 
 use super::job::JobId;
 use super::requester::Peer;
 
-/// What happened that somebody should know of.
+/// An event that an operator should know of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A device did not take a job.
+    /// A device failed at a job.
     Failed {
-        /// The printer.
+        /// Name of the printer.
         printer: String,
-        /// The job.
+        /// Number of the job.
         job: JobId,
-        /// Why.
+        /// Reason.
         why: String,
-        /// What becomes of it.
-        then: Then,
+        /// Consequence for the job.
+        then: Consequence,
     },
     /// A device takes jobs again.
     Recovered {
-        /// The printer.
+        /// Name of the printer.
         printer: String,
-        /// After so many failures in a row.
+        /// Consecutive failures before.
         failures: u32,
     },
-    /// A device has taken nothing of a job for long, and what there is to say of that.
+    /// A device has accepted nothing of a job for long.
     Stalled {
-        /// The printer.
+        /// Name of the printer.
         printer: String,
-        /// A sentence.
+        /// Sentence about the stall.
         what: String,
     },
-    /// It does again, or has the job no more.
+    /// The device accepts data again, or no longer has the job.
     Moves {
-        /// The printer.
+        /// Name of the printer.
         printer: String,
     },
     /// There is no room for new jobs.
@@ -44,43 +44,43 @@ pub enum Event {
     Room,
     /// No more files may be open: connections wait that nobody can take.
     OutOfFiles(String),
-    /// It is not listened at the port of a printer.
+    /// The port of a printer could not be opened.
     DoesNotListen(String),
-    /// The spool does not work any more.
+    /// The spool has failed.
     Broken(String),
-    /// A job of the spool could not be taken up.
+    /// A job of the spool could not be restored.
     Orphan(String),
-    /// The page log cannot be written, and why; or it can again.
+    /// The page log cannot be written, for this reason; `None` once it can be again.
     PageLog(Option<String>),
-    /// A client did what no client does.
+    /// A client violated the protocol.
     Client {
-        /// It.
+        /// The client.
         peer: Peer,
-        /// What it did.
+        /// Violation.
         what: String,
     },
 }
 
-/// What becomes of a job that was not taken.
+/// Consequence of a failed attempt for its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Then {
-    /// It is tried again after so many seconds.
+pub enum Consequence {
+    /// The job is tried again after this many seconds.
     Again(u64),
-    /// It is given up.
+    /// The job is given up.
     Aborted,
-    /// It is held.
+    /// The job is held.
     Held,
-    /// Its printer stops.
+    /// The printer stops.
     Stopped,
-    /// It was canceled.
+    /// The job was canceled.
     Canceled,
 }
 
-/// The most characters of an event that are printed.
+/// Maximum length of a printed event, in characters.
 const MAX_WORDS: usize = 2_000;
 
-/// In one line, whatever clients and devices said in it: behind an end of a line a
-/// log would hold lines of their making, and a terminal obeys other controls.
+/// Prints one line without control characters, whatever clients and devices sent. Otherwise they
+/// could forge log lines, or control a terminal.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
@@ -105,27 +105,31 @@ impl Event {
                 format!("printer {printer}: takes jobs again after {failures} failures")
             }
             Self::Stalled { printer, what } => format!("printer {printer}: {what}"),
-            Self::Moves { printer } => format!("printer {printer}: its device moves again"),
+            Self::Moves { printer } => {
+                format!("printer {printer}: the device makes progress again")
+            }
             Self::Full(why) => format!("{why}; new jobs are refused until there is room"),
             Self::Room => "the spool has room again".to_owned(),
             Self::OutOfFiles(why) => {
-                format!("connections wait that cannot be taken: {why}")
+                format!("connections cannot be accepted: {why}")
             }
             Self::Broken(why) | Self::DoesNotListen(why) | Self::Orphan(why) => why.clone(),
             Self::PageLog(None) => "the page log is written again".to_owned(),
             Self::PageLog(Some(why)) => {
-                format!("the page log cannot be written: {why}; jobs wait until it can")
+                format!(
+                    "the page log cannot be written: {why}; jobs wait until it is written again"
+                )
             }
             Self::Client { peer, what } => format!("client {peer}: {what}"),
         }
     }
 }
 
-impl fmt::Display for Then {
+impl fmt::Display for Consequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Again(seconds) => write!(f, "tried again in {seconds} s"),
-            Self::Aborted => f.write_str("given up"),
+            Self::Aborted => f.write_str("aborted"),
             Self::Held => f.write_str("held until it is released"),
             Self::Stopped => f.write_str("the printer is stopped until it is resumed"),
             Self::Canceled => f.write_str("canceled"),
@@ -140,10 +144,11 @@ mod tests {
     #[test]
     fn what_others_say_stays_in_one_line() {
         let why = "no\u{1b}[2J\r\nprinter a: takes jobs again\u{9b}31m".to_owned();
-        let event = Event::Failed { printer: "a".to_owned(), job: 7, why, then: Then::Aborted };
+        let event =
+            Event::Failed { printer: "a".to_owned(), job: 7, why, then: Consequence::Aborted };
         let text = event.to_string();
         assert!(!text.contains(char::is_control), "{text:?}");
-        assert_eq!(text, "printer a: job 7: no [2J  printer a: takes jobs again 31m: given up");
+        assert_eq!(text, "printer a: job 7: no [2J  printer a: takes jobs again 31m: aborted");
         let text = Event::Broken("é".repeat(9_000)).to_string();
         assert_eq!(text.chars().count(), MAX_WORDS + 1);
     }

@@ -117,7 +117,7 @@ impl Conversions {
             _ if has(device, essence(said)) => Passage::AsItCame(said.to_owned()),
             _ if takes => Passage::AsItCame(kind.to_owned()),
             _ => Passage::Refused(format!(
-                "the device takes no {kind:?}, and nothing here makes of it what it takes: {}",
+                "the device takes no {kind:?}, and no filter of this host converts it to: {}",
                 device.join(", ")
             )),
         }
@@ -170,8 +170,8 @@ pub fn left_by_filters(template: Vec<Attribute>) -> Vec<Attribute> {
 }
 
 /// Returns a job's attributes as options of CUPS, as `sides=two-sided-long-edge`, for filters.
-/// What has other values than words and numbers is left out: no client's text is read as more
-/// than one option.
+/// Attributes with other values than words and numbers are left out: no client's text is read as
+/// more than one option.
 pub fn filter_options(template: &[Attribute]) -> Vec<String> {
     let is_fine = |text: &str| {
         !text.is_empty()

@@ -1,4 +1,4 @@
-//! Until when jobs are held: the words of `job-hold-until` (RFC 8011, section 5.2.2).
+//! Holding jobs: the words of `job-hold-until` (RFC 8011, section 5.2.2).
 
 use jiff::civil::{Time, Weekday};
 use jiff::tz::{Offset, TimeZone};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::moment::Moment;
 
-/// The words that are understood, beside a time of the day. CUPS has the same.
+/// Words that are understood, besides a time of day. CUPS knows the same words.
 pub const HOLD_WORDS: [&str; 8] = [
     "no-hold",
     "indefinite",
@@ -19,38 +19,38 @@ pub const HOLD_WORDS: [&str; 8] = [
     "third-shift",
 ];
 
-/// That a job is held.
+/// Hold on a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
-    /// The word that was said.
+    /// Word that the client gave.
     pub word: Box<str>,
-    /// When it is released; without it somebody has to do that.
+    /// Time of the release; `None` if somebody has to release the job.
     pub until: Option<Moment>,
 }
 
 impl Hold {
-    /// Until somebody releases it.
+    /// Returns a hold until somebody releases the job.
     pub fn indefinite() -> Self {
         Self { word: "indefinite".into(), until: None }
     }
 
-    /// Whether it is over.
+    /// Returns whether the hold has expired.
     pub fn is_over(&self, now: Moment) -> bool {
         self.until.is_some_and(|until| until <= now)
     }
 }
 
-/// What a word of `job-hold-until` says.
+/// Meaning of a word of `job-hold-until`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HoldUntil {
-    /// The job may go at once.
+    /// The job may print at once.
     NoHold,
-    /// It is held.
+    /// The job is held.
     Held(Hold),
 }
 
 impl HoldUntil {
-    /// What a ticket has of it.
+    /// Returns the hold for a ticket.
     pub fn held(self) -> Option<Box<Hold>> {
         match self {
             Self::NoHold => None,
@@ -58,13 +58,13 @@ impl HoldUntil {
         }
     }
 
-    /// Of a word, or of a time of the day as `23:59` or `23:59:30`; nothing where it is
-    /// not understood.
+    /// Reads a word, or a time of day such as `23:59` or `23:59:30`; returns `None` for anything
+    /// else.
     ///
-    /// A time of the day is in UTC: `lp -H` says so, and sends what was typed. What the
-    /// words stand for is the hours of this place, and they are those of CUPS: the day is
-    /// from 6 to 18, the second shift begins at 16, the third at 0, the weekend on Friday
-    /// at 18. A job that comes within such a time may go at once.
+    /// A time of day is in UTC: `lp -H` documents UTC, and sends what was typed. The words stand
+    /// for local hours, the same as in CUPS. The day lasts from 6 to 18. The second shift begins at
+    /// 16, the third at 0, the weekend on Friday at 18. A job that arrives within such a period may
+    /// print at once.
     pub fn new(word: &str, now: Moment, zone: &TimeZone) -> Option<Self> {
         let until = match word {
             "no-hold" => return Some(Self::NoHold),
@@ -80,7 +80,7 @@ impl HoldUntil {
     }
 }
 
-/// A moment as the clocks of a place show it.
+/// Converts a moment to local time.
 fn zoned(moment: Moment, zone: &TimeZone) -> Option<Zoned> {
     let at = Timestamp::from_millisecond(i64::try_from(moment.0).ok()?).ok()?;
     Some(at.to_zoned(zone.clone()))
@@ -90,7 +90,7 @@ fn moment(at: Timestamp) -> Option<Moment> {
     u64::try_from(at.as_millisecond()).ok().map(Moment)
 }
 
-/// When the time of a word begins; `Some(None)` where it has.
+/// Returns when the period of a word begins; `Some(None)` if it has begun.
 #[allow(clippy::option_option, reason = "no time at all is not the same as no wait")]
 fn spoken(word: &str, now: &Zoned) -> Option<Option<Moment>> {
     let hour = now.hour();
@@ -114,7 +114,7 @@ fn spoken(word: &str, now: &Zoned) -> Option<Option<Moment>> {
     moment(at.timestamp()).map(Some)
 }
 
-/// A time of the day: hours and minutes, and seconds where they are said.
+/// Parses a time of day: hours and minutes, and optional seconds.
 fn time_of_day(text: &str) -> Option<Time> {
     let mut parts = text.split(':').map(|part| {
         let is_number =
@@ -132,7 +132,7 @@ fn time_of_day(text: &str) -> Option<Time> {
     Time::new(hour, minute, second, 0).ok()
 }
 
-/// When it is that time next in UTC; `Some(None)` where that is now.
+/// Returns the next moment of that time of day in UTC; `Some(None)` if it is now.
 #[allow(clippy::option_option, reason = "no time at all is not the same as no wait")]
 fn next_in_utc(time: Time, now: Moment) -> Option<Option<Moment>> {
     let clock = zoned(now, &TimeZone::fixed(Offset::UTC))?;
@@ -145,7 +145,7 @@ fn next_in_utc(time: Time, now: Moment) -> Option<Option<Moment>> {
     })
 }
 
-/// The milliseconds of a day. UTC has no summer time.
+/// Milliseconds in a day. UTC has no daylight saving time.
 const DAY: u64 = 24 * 3_600 * 1_000;
 
 #[cfg(test)]
@@ -154,7 +154,7 @@ mod tests {
 
     use super::*;
 
-    /// A moment of this place, which is an hour ahead of UTC.
+    /// Converts a local time, one hour ahead of UTC, to a moment.
     fn at(text: &str) -> Moment {
         let there: jiff::civil::DateTime = text.parse().unwrap();
         moment(there.to_zoned(place()).unwrap().timestamp()).unwrap()
@@ -164,7 +164,7 @@ mod tests {
         TimeZone::fixed(Offset::constant(1))
     }
 
-    /// Until when a job of that moment is held, as the clocks of the place show it.
+    /// Returns the local time until which a job of that moment is held.
     fn held(word: &str, now: &str) -> String {
         match HoldUntil::new(word, at(now), &place()) {
             None => "not understood".to_owned(),

@@ -1,4 +1,4 @@
-//! A job of the spool.
+//! Jobs of the spool.
 
 use std::sync::Arc;
 
@@ -10,35 +10,34 @@ use crate::attempt::Attempt;
 use crate::hold::Hold;
 use crate::moment::Moment;
 
-/// The number of a job, from 1 on.
+/// Number of a job, from 1 on.
 pub type JobId = u32;
 
-/// What a client said of a job. The journal has it in this order.
+/// Attributes that a client gave to a job. The journal stores the fields in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ticket {
-    /// What it is called.
+    /// Name of the job.
     pub name: Box<str>,
-    /// Whose it is.
+    /// Name of the user.
     pub user: Arc<str>,
-    /// The host that it came from.
+    /// Host that sent the job.
     pub host: Arc<str>,
-    /// What the documents are: a media type.
+    /// Media type of the documents.
     pub format: Arc<str>,
-    /// From 1 to 100; higher ones go first (RFC 8011, section 5.2.1).
+    /// Priority from 1 to 100; higher ones go first (RFC 8011, section 5.2.1).
     pub priority: u8,
-    /// That it is held, where it is.
+    /// Hold on the job, if there is one.
     pub hold: Option<Box<Hold>>,
-    /// How often each document is printed, from 1 to [`MAX_COPIES`](crate::MAX_COPIES).
+    /// Number of copies of each document, from 1 to [`MAX_COPIES`](crate::MAX_COPIES).
     pub copies: u16,
-    /// Whether several documents follow each other for each copy, and not copies of one.
+    /// True if the copies are collated: all documents follow each other once for each copy.
     pub is_collated: bool,
-    /// What the printer is to do with it: the attributes of a job template as
-    /// octets of a group, for who understands them.
+    /// Job template attributes as the octets of a group, for devices that understand them.
     pub template: Box<[u8]>,
 }
 
 impl Ticket {
-    /// With what is usual.
+    /// Returns a ticket with default attributes.
     pub fn new(name: &str, user: &str, host: impl Into<Arc<str>>) -> Self {
         Self {
             name: name.into(),
@@ -57,133 +56,135 @@ impl Ticket {
 /// The priority of a job that asks for none (RFC 8011, section 5.2.1).
 pub const USUAL_PRIORITY: u8 = 50;
 
-/// What is known here of a document. Where its bytes are is the store's alone.
-pub trait Stored: Clone {
-    /// How many bytes it has.
+/// Document as the job table knows it. Only the store knows where its bytes are.
+pub trait StoredDocument: Clone {
+    /// Returns the size in bytes.
     fn size(&self) -> u64;
 }
 
-/// One that is nowhere, known by its size: for who has no store.
-impl Stored for u64 {
+/// A document without a store, known by its size alone.
+impl StoredDocument for u64 {
     fn size(&self) -> u64 {
         *self
     }
 }
 
-/// A document of a job. The journal has its name; its data is with the store.
+/// Document of a job. The journal stores its name; the store has its data.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Filed<D> {
-    /// Its data.
+pub struct FiledDocument<D> {
+    /// Data of the document.
     #[serde(skip)]
     pub document: D,
-    /// What it is called; empty where that is not kept.
+    /// Name of the document; empty if names are not kept.
     pub name: Box<str>,
 }
 
-/// How a job ended.
+/// Ending of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
-    /// It was delivered.
+    /// The job was delivered.
     Completed,
-    /// Somebody did not want it any more.
+    /// The job was canceled by somebody.
     Canceled,
-    /// It could not be delivered, or its documents never came.
+    /// The job could not be delivered, or its documents never came.
     Aborted,
 }
 
-/// Where a job is on its way.
+/// Phase in the life of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
-    /// Documents are still to come. Without one for the time of
-    /// `multiple-operation-time-out` it ends.
+    /// The job waits for more documents. It is aborted if none comes within
+    /// `multiple-operation-time-out`.
     Open {
-        /// When something came last.
+        /// Time of the last arrival.
         since: Moment,
     },
-    /// It waits to be released.
+    /// The job waits to be released.
     Held,
-    /// It waits for its printer.
+    /// The job waits for its printer.
     Waiting,
-    /// Its printer has it.
+    /// A printer has the job.
     Printing {
-        /// Since when.
+        /// Start of printing.
         since: Moment,
-        /// Whether it was canceled meanwhile.
+        /// True if the job was canceled since.
         is_canceled: bool,
     },
-    /// It is over.
+    /// The job is finished.
     Over {
-        /// How it ended.
+        /// Ending of the job.
         how: Ending,
-        /// When.
+        /// Time of the ending.
         at: Moment,
     },
 }
 
-/// A job. The journal has what is not skipped, in this order.
+/// Job of the spool. The journal stores the fields that are not skipped, in this order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound(serialize = "", deserialize = "D: Default"))]
 pub struct Job<D> {
-    /// Its number.
+    /// Number of the job.
     #[serde(skip)]
     pub id: JobId,
-    /// The place of its printer in the table.
+    /// Index of the printer in the table.
     #[serde(skip)]
     pub printer: usize,
-    /// What the client said.
+    /// Attributes that the client gave.
     pub ticket: Ticket,
-    /// Where it is.
+    /// Phase of the job.
     pub phase: Phase,
-    /// When it came.
+    /// Time of arrival.
     pub created: Moment,
-    /// When its printer got it first.
+    /// Time at which a printer first began the job.
     pub began: Option<Moment>,
-    /// Its documents, as far as they are kept.
-    pub documents: Vec<Filed<D>>,
-    /// How many bytes they have or had.
+    /// Documents that are kept.
+    pub documents: Vec<FiledDocument<D>>,
+    /// Size of all documents in bytes, kept or not.
     pub size: u64,
-    /// How many there are or were.
+    /// Number of all documents, kept or not.
     pub count: u16,
-    /// How often it was tried.
+    /// Number of delivery attempts.
     pub attempts: u32,
-    /// How many [`Passes`](crate::Passes) over its documents its device has, as far as is
-    /// known: another attempt goes on behind them.
+    /// Number of [`Passes`](crate::Passes) over the documents that the device is known to have. The
+    /// next attempt continues after them.
     pub delivered: u32,
-    /// Why it did not go the last time.
+    /// Reason of the last failure.
     pub failure: Option<Box<str>>,
-    /// Where the time of the last attempt went, where it is over.
+    /// Timing of the last attempt that has ended.
     pub last_attempt: Option<Box<Attempt>>,
-    /// How many pages its documents have, where they were looked through.
+    /// Pages of the documents, if they were scanned.
     pub pages: Option<Pages>,
-    /// Which ending of a job its own is, of all that were accounted for; 0 before it has one.
+    /// Sequence number of the job's ending in the accounts; 0 before the job has ended.
     pub ending: u64,
-    /// True if its device has begun to take data of it, and it is not known yet what came of that.
+    /// True if the device has begun to take data of the job, and the result is not known yet.
     pub(crate) is_begun: bool,
     /// Bytes that devices may have printed in attempts that broke off.
     pub broken_off: u64,
-    /// Sides that its device says it has printed, where it says that.
+    /// Sides that the device reports as printed, if it reports them.
     pub printed: Option<u64>,
-    /// Whether it is as safe as was promised. Until then nobody has it.
+    /// True once the job is as durable as was promised. Until then no printer gets the job.
     #[serde(skip)]
     pub(crate) is_durable: bool,
-    /// The member of its class that has it.
+    /// Index of the class member that has the job.
     #[serde(skip)]
     pub(crate) at: Option<usize>,
-    /// The printer that it goes to when the one that has it gives it back.
+    /// Index of the printer that gets the job once the current one gives it back.
     #[serde(skip)]
     pub(crate) moves_to: Option<usize>,
-    /// Whether it was moved: a crash may find it where it was until that is safe.
+    /// True if the job was moved. Until the move is durable, a crash may restore the job at its old
+    /// printer.
     #[serde(skip)]
     pub is_moved: bool,
 }
 
 impl<D> Job<D> {
-    /// Whether it was canceled while a printer has it: it is over when that gives it back.
+    /// Returns whether the job was canceled while a printer has it. The job ends when the printer
+    /// gives it back.
     pub const fn is_canceled(&self) -> bool {
         matches!(self.phase, Phase::Printing { is_canceled: true, .. })
     }
 
-    /// Its state in IPP.
+    /// Returns the IPP state.
     pub const fn state(&self) -> JobState {
         match self.phase {
             Phase::Open { .. } | Phase::Held => JobState::PendingHeld,
@@ -195,7 +196,7 @@ impl<D> Job<D> {
         }
     }
 
-    /// Why it is there, in keywords of RFC 8011, section 5.3.8.
+    /// Returns the reason of the state, as a keyword of RFC 8011, section 5.3.8.
     pub const fn reason(&self) -> &'static str {
         match self.phase {
             Phase::Open { .. } => "job-incoming",
@@ -209,17 +210,17 @@ impl<D> Job<D> {
         }
     }
 
-    /// How many bytes of documents its device gets, with all copies.
+    /// Returns the bytes that the device gets, with all copies.
     pub fn bytes_to_print(&self) -> u64 {
         self.size.saturating_mul(u64::from(self.ticket.copies.max(1)))
     }
 
-    /// Whether it is over.
+    /// Returns whether the job is finished.
     pub const fn is_over(&self) -> bool {
         matches!(self.phase, Phase::Over { .. })
     }
 
-    /// When it ended, where it has.
+    /// Returns when the job ended, if it has.
     pub const fn ended(&self) -> Option<Moment> {
         match self.phase {
             Phase::Over { at, .. } => Some(at),

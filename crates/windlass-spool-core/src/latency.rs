@@ -1,8 +1,8 @@
-//! How long things take, by ranges: what a histogram of `OpenMetrics` holds.
+//! Latency histograms for `OpenMetrics`.
 
 use std::time::Duration;
 
-/// The upper bounds of the ranges, in microseconds. The last range has none.
+/// Upper bounds of the buckets in microseconds. The last bucket has no bound.
 const BOUNDS: [u64; 16] = [
     100,
     500,
@@ -22,7 +22,7 @@ const BOUNDS: [u64; 16] = [
     86_400_000_000,
 ];
 
-/// How often something took how long.
+/// Histogram of a latency.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
     counts: [u64; BOUNDS.len() + 1],
@@ -30,7 +30,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// It took so long once more.
+    /// Adds an observation.
     pub fn add(&mut self, time: Duration) {
         let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let range = BOUNDS.partition_point(|bound| *bound < time);
@@ -38,17 +38,17 @@ impl Latency {
         self.microseconds = self.microseconds.saturating_add(time);
     }
 
-    /// How often it was seen.
+    /// Returns the number of observations.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// How long all took together, in microseconds.
+    /// Returns the sum of all observations in microseconds.
     pub const fn sum(&self) -> u64 {
         self.microseconds
     }
 
-    /// How often it took no longer than each bound, and at last how often at all.
+    /// Returns the cumulative count for each bound, and the total count at the end.
     pub fn up_to(&self) -> impl Iterator<Item = (Option<u64>, u64)> + '_ {
         let bounds = BOUNDS.iter().copied().map(Some).chain([None]);
         bounds.zip(&self.counts).scan(0, |sum, (bound, count)| {
@@ -58,14 +58,15 @@ impl Latency {
     }
 }
 
-/// How long the jobs of a printer take.
+/// Latencies of a printer's jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
-    /// From the last byte of a job until it is as safe as was promised.
+    /// From the last byte of a job until the job is as durable as was promised.
     pub acknowledgement: Latency,
-    /// From a job's arrival until its printer begins it first. Who is held waits, too.
+    /// From a job's arrival until a printer first begins the job, with the time that the job was
+    /// held.
     pub queue: Latency,
-    /// From there until its device has all, of what was delivered.
+    /// From then until the device has everything, for delivered jobs.
     pub delivery: Latency,
 }
 

@@ -1,4 +1,4 @@
-//! What `lpq` is told and what `lprm` cancels (RFC 1179, sections 5.3 to 5.5).
+//! Answers to `lpq`, and the jobs that `lprm` cancels (RFC 1179, sections 5.3 to 5.5).
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -6,34 +6,34 @@ use std::fmt::Write;
 use windlass_wire::ipp::JobState;
 use windlass_wire::ipp::server::cut;
 
-use crate::job::{Job, JobId, Stored};
+use crate::job::{Job, JobId, StoredDocument};
 use crate::moment::Moment;
 use crate::requester::{Right, Rights};
 use crate::table::JobTable;
 
-/// The most jobs that are told of.
+/// Maximum number of jobs in an answer.
 const MAX_TOLD: usize = 10_000;
 
-/// Octets of a client as text, without what would move a terminal.
+/// Converts a client's octets to text without control characters, which could control a terminal.
 pub fn said(octets: &[u8]) -> String {
     tame(&String::from_utf8_lossy(octets))
 }
 
-/// Text of others without what would move a terminal.
+/// Removes control characters, which could control a terminal.
 fn tame(text: &str) -> String {
     text.chars().filter(|one| !one.is_control()).collect()
 }
 
-/// The jobs that are asked for, by numbers and users; all where none is named. A
-/// line names hundreds, and a printer may have hundreds of thousands of jobs.
+/// Selection of jobs by numbers and users; all jobs if none is named. A request line names
+/// hundreds, and a printer may have hundreds of thousands of jobs.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct JobSelection {
     users: HashSet<String>,
     ids: HashSet<JobId>,
 }
 
-impl Asked {
-    /// The words behind a question.
+impl JobSelection {
+    /// Reads the list of a request.
     pub fn new(list: &[Vec<u8>]) -> Self {
         let users: HashSet<String> = list.iter().map(|one| said(one)).collect();
         let ids = users.iter().filter_map(|one| one.parse().ok()).collect();
@@ -48,8 +48,8 @@ impl Asked {
         self.is_all() || self.ids.contains(&job.id) || self.users.contains(&*job.ticket.user)
     }
 
-    /// The words of `lpq`.
-    pub fn told<D: Stored>(
+    /// Returns the text that `lpq` prints.
+    pub fn told<D: StoredDocument>(
         &self,
         table: &JobTable<D>,
         place: usize,
@@ -98,9 +98,9 @@ impl Asked {
         text
     }
 
-    /// Cancels what `lprm` asks for: without words the job that prints, where it is
-    /// the agent's own. The agent is who the client says; LPR has no proof of it.
-    pub fn cancel<D: Stored>(
+    /// Cancels the jobs that `lprm` names. Without names it cancels the job that prints, if that is
+    /// the agent's own. LPR has no authentication: the agent is whoever the client says.
+    pub fn cancel<D: StoredDocument>(
         &self,
         table: &mut JobTable<D>,
         place: usize,
@@ -108,13 +108,14 @@ impl Asked {
         rights: Rights,
         now: Moment,
     ) {
-        // The RFC lets root take any (section 5.5); who that is the address says.
+        // The RFC lets root cancel any job (section 5.5); the client's address decides whether root
+        // is believed.
         let is_own = |job: &Job<D>| rights.believed && *job.ticket.user == *agent;
         let may = |job: &Job<D>| {
             (rights.has(Right::Own) && is_own(job)) || (rights.administer && agent == "root")
         };
         let ids: Vec<_> = if self.is_all() {
-            // lprng and CUPS take the user's own where another's prints.
+            // LPRng and CUPS cancel the user's own job if another user's job prints.
             let named = rights.has(Right::Own).then_some(agent);
             let is_root = rights.administer && agent == "root";
             let own = table

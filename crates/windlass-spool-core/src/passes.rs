@@ -1,8 +1,8 @@
-//! In which order the documents of a job are printed, each as often as is asked for.
+//! Order in which a job's documents are printed, with copies.
 
 use crate::job::Job;
 
-/// The most copies that a job may ask for.
+/// Maximum number of copies of a job.
 pub const MAX_COPIES: u16 = 999;
 
 /// The passes over the documents of a job: each brings one copy of one document.
@@ -18,19 +18,19 @@ pub struct Passes {
 }
 
 impl Passes {
-    /// Those of a job.
+    /// Returns the passes of a job.
     pub fn of<D>(job: &Job<D>) -> Self {
         let documents = u32::try_from(job.documents.len()).unwrap_or(u32::MAX);
         let copies = u32::from(job.ticket.copies.max(1));
         Self { documents, copies, is_collated: job.ticket.is_collated }
     }
 
-    /// How many there are.
+    /// Returns the number of passes.
     pub const fn count(self) -> u32 {
         self.documents.saturating_mul(self.copies)
     }
 
-    /// The place of the document of a pass, from 0 on.
+    /// Returns the index of the document of a pass.
     pub const fn document(self, pass: u32) -> usize {
         let place = if self.is_collated {
             pass.checked_rem(self.documents)
@@ -43,7 +43,7 @@ impl Passes {
         }
     }
 
-    /// How many passes from this one on, itself among them, are copies of one document.
+    /// Returns how many passes from this one on, itself included, are copies of one document.
     pub const fn same_from(self, pass: u32) -> u32 {
         if pass >= self.count() {
             return 0;
@@ -58,9 +58,9 @@ impl Passes {
     }
 }
 
-/// What is printed, each once, with the number of copies, and whether these are
-/// collated: for a protocol that names a document again for each copy. Where it is not
-/// printed as often as the others, it stays as it is.
+/// Returns the distinct documents of a print order, the number of copies, and whether the copies
+/// are collated. Some protocols name a document again for each copy. An order that does not repeat
+/// each document equally often stays as it is.
 pub fn with_copies<T: PartialEq + Copy>(printed: &[T]) -> (Vec<T>, u16, bool) {
     let mut distinct: Vec<T> = Vec::new();
     for one in printed {
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(of(&"a".repeat(1_000)).1, 1, "more than may be asked for");
     }
 
-    /// The document of each pass, as letters.
+    /// Returns the documents of the passes as letters.
     fn order(documents: u32, copies: u32, is_collated: bool) -> String {
         let passes = Passes { documents, copies, is_collated };
         let letter = |pass| char::from(b'a' + passes.document(pass) as u8);

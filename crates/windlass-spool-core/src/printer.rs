@@ -1,4 +1,4 @@
-//! A printer of the spool: what it is told to be, and how it is.
+//! Printers of the spool: their settings and their state.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -13,68 +13,67 @@ use super::device::Device;
 use super::job::JobId;
 use super::latency::Latencies;
 use super::moment::Moment;
-use super::standing::{DeviceStall, Standing};
+use super::standing::{DeviceProgress, DeviceStall};
 use super::template::{packed, template};
 use super::users::Users;
 
-/// What a printer is told to be.
+/// Settings of a printer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrinterSettings {
-    /// Its name: the queue.
+    /// Name of the printer, which is the queue name.
     pub name: String,
-    /// Where its jobs go.
+    /// Destination of the jobs.
     pub device: Device,
-    /// A line about it.
+    /// Description in one line.
     pub info: String,
-    /// Where it stands.
+    /// Location of the printer.
     pub location: String,
-    /// What it is, for clients without a driver.
+    /// Make and model, for clients without a driver.
     pub model: String,
-    /// The media types that it takes. What has another is refused.
+    /// Accepted media types. Documents of other types are refused.
     pub formats: Vec<String>,
-    /// What happens where a job cannot be delivered.
+    /// Policy for a job that cannot be delivered.
     pub on_error: OnError,
-    /// What happens to a job that the device refuses for good.
+    /// Policy for a job that the device refuses permanently.
     pub on_refusal: OnRefusal,
-    /// The policy for a job of which the device may have printed a part; without a word it is
+    /// Policy for a job that the device may have printed in part; `None` for the default of
     /// [`Self::on_partial`].
     pub on_partial: Option<OnPartial>,
-    /// The time for which the device may do nothing while its connection lives; without a word there is no
-    /// limit.
+    /// Maximum time without progress while the device's connection lives; `None` for no limit.
     pub patience: Option<Duration>,
-    /// The longest that the device may take to accept a connection.
+    /// Maximum time until the device accepts a connection.
     pub contact: Duration,
-    /// The source of the device's state while it has a job, for a device that gets the data alone;
-    /// without a word it is not asked.
+    /// Source of the device's state while it has a job, for a device that receives only data;
+    /// `None` if it is not queried.
     pub status: Option<StatusSource>,
-    /// Whether the data is sent again for each copy, though the protocol of the device
-    /// has a word for copies: many devices do not heed it.
+    /// True if the data is sent again for each copy, even if the device's protocol has a copies
+    /// attribute: many devices ignore that attribute.
     pub repeats_copies: bool,
-    /// The rights of the files that a device makes (chmod(1)).
+    /// Permissions of the files that a device creates (chmod(1)).
     pub mode: u32,
-    /// Whom a command runs as, where that is not what all of them run as.
+    /// User that a command runs as; `None` for the default user of all commands.
     pub user: Option<String>,
-    /// The most jobs that it keeps at a time.
+    /// Maximum number of jobs at a time.
     pub max_jobs: Option<usize>,
-    /// Whether it is stopped at first.
+    /// True if the printer is stopped initially.
     pub is_stopped: bool,
-    /// Where raw data is taken for it.
+    /// Addresses that accept raw data for the printer.
     pub raw: Vec<SocketAddr>,
-    /// Where it is a class: the names of the printers that do its jobs in turn.
+    /// Names of the printers that do the jobs in turn, if this is a class.
     pub members: Option<Vec<String>>,
-    /// Whether it prints in colour; without a word its device is asked where that can be,
-    /// and else it does not.
+    /// True if the printer prints in colour. `None` asks the device if possible, and otherwise
+    /// means no.
     pub colour: Option<bool>,
-    /// Whether it prints on both sides, in the same way.
+    /// True if the printer prints on both sides; `None` as for `colour`.
     pub duplex: Option<bool>,
-    /// Those who may print on it.
+    /// Users who may print.
     pub users: Users,
-    /// Attributes of jobs that do not say otherwise, as a job keeps them.
+    /// Default attributes for jobs, encoded as in a job's ticket.
     pub defaults: Box<[u8]>,
 }
 
 impl PrinterSettings {
-    /// With what is usual.
+    /// Returns default settings.
     pub fn new(name: impl Into<String>, device: Device) -> Self {
         let name = name.into();
         Self {
@@ -104,19 +103,19 @@ impl PrinterSettings {
         }
     }
 
-    /// A class of printers: whichever is idle does its next job.
+    /// Returns a class of printers: the next idle member does the next job.
     pub fn class(name: impl Into<String>, members: Vec<String>) -> Self {
         Self { members: Some(members), ..Self::new(name, Device::Drop) }
     }
 
-    /// Of a printer of which nothing but its name is known.
+    /// Returns settings of a printer of which only the name is known.
     pub(crate) fn unknown(name: &str) -> Self {
         Self::new(name, Device::Drop)
     }
 
-    /// What is other there, in the words of the settings.
+    /// Returns the names of the settings that differ.
     pub(crate) fn differences(&self, other: &Self) -> Vec<&'static str> {
-        // Each of them: one more is not to be forgotten here.
+        // All fields are named, so that no new field is forgotten.
         let Self {
             name: _,
             device,
@@ -170,7 +169,7 @@ impl PrinterSettings {
     }
 }
 
-/// Attributes of a job that a printer may have a default of.
+/// Job attributes that a printer may have a default for.
 const DEFAULTS: [&str; 12] = [
     "copies",
     "finishings",
@@ -187,10 +186,10 @@ const DEFAULTS: [&str; 12] = [
 ];
 
 impl PrinterSettings {
-    /// Sets what jobs ask for that do not say otherwise, or takes that back with no value.
+    /// Sets a default for jobs that do not say otherwise; no value removes the default.
     ///
     /// # Errors
-    /// Why, where there is no such default.
+    /// Returns the reason if there is no such default.
     pub fn set_default(&mut self, name: &str, values: Vec<Value>) -> Result<(), String> {
         if !DEFAULTS.contains(&name) {
             return Err(format!("a printer has defaults of {}", DEFAULTS.join(", ")));
@@ -204,14 +203,14 @@ impl PrinterSettings {
             defaults.push(Attribute { name: name.to_owned(), values });
         }
         defaults.sort_by(|one, other| one.name.cmp(&other.name));
-        self.defaults = packed(defaults).ok_or("it is too long")?;
+        self.defaults = packed(defaults).ok_or("the defaults are too long")?;
         Ok(())
     }
 
-    /// Checks that the device has the source of its state that is set.
+    /// Checks that the device supports the configured source of its state.
     ///
     /// # Errors
-    /// Where it has none.
+    /// Returns an error if the device does not support the source.
     pub fn check_status(&self) -> Result<(), StatusSourceError> {
         let protocol = match &self.device {
             Device::Target(target) => Some(target.protocol),
@@ -220,9 +219,9 @@ impl PrinterSettings {
         self.status.as_ref().map_or(Ok(()), |status| status.fits(protocol))
     }
 
-    /// Returns what happens to a job of which the device may have printed a part: as it is told, or
-    /// else by what is known of that part. What the device reports can be sent again; of the rest
-    /// nobody knows what is on paper.
+    /// Returns the policy for a job that the device may have printed in part. The default depends
+    /// on what is known of that part. A job whose device reports the part is sent again; any other
+    /// is held.
     pub fn on_partial(&self, is_reported: bool) -> OnPartial {
         self.on_partial.unwrap_or(match self.on_error {
             OnError::Abort => OnPartial::Abort,
@@ -232,27 +231,26 @@ impl PrinterSettings {
     }
 }
 
-/// The longest that a device may take to accept a connection, where nothing is said.
+/// Default maximum time until the device accepts a connection.
 const CONTACT: Duration = Duration::from_secs(60);
 
-/// Why a printer is stopped that its settings stop.
+/// Reason that a printer stopped by its settings shows.
 pub(crate) const STOPPED: &str = "stopped by its settings";
 
-/// The longest name of a printer: IPP has no room for more.
+/// Maximum length of a printer's name, which is IPP's maximum.
 pub const MAX_NAME: usize = 127;
 
-/// Whether a printer may be called so: it is part of URIs and of the names of files.
+/// Returns whether a printer may have this name, which becomes part of URIs and file names.
 pub fn is_printer_name(name: &str) -> bool {
     let is_fine = |one: char| !one.is_control() && !one.is_whitespace() && !"/?#\\".contains(one);
     (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_fine) && !name.starts_with('.')
 }
 
-/// The rights of files with print data: whose they are reads and writes them, and nobody
-/// else.
+/// Default permissions of files with print data: read and write for the owner, nothing for others.
 const USUAL_MODE: u32 = 0o600;
 
-/// What printers take where nothing else is said: what drivers and driverless
-/// clients send. All goes on as it came.
+/// Media types that printers accept by default: those that drivers and driverless clients send.
+/// Documents are passed on unchanged.
 pub const FORMATS: [&str; 9] = [
     "application/octet-stream",
     "application/pdf",
@@ -265,11 +263,10 @@ pub const FORMATS: [&str; 9] = [
     "text/plain",
 ];
 
-/// What happens where a job cannot be delivered: the words of CUPS's
-/// `printer-error-policy`.
+/// Policy for a job that cannot be delivered, in the words of CUPS's `printer-error-policy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnError {
-    /// The job is tried again, later and later.
+    /// The job is tried again, after longer and longer waits.
     #[default]
     Retry,
     /// The job is given up.
@@ -279,7 +276,7 @@ pub enum OnError {
 }
 
 impl OnError {
-    /// The keyword.
+    /// Returns the keyword.
     pub const fn keyword(self) -> &'static str {
         match self {
             Self::Retry => "retry-job",
@@ -288,25 +285,25 @@ impl OnError {
         }
     }
 
-    /// That of a keyword.
+    /// Returns the policy of a keyword.
     pub fn new(keyword: &str) -> Option<Self> {
         [Self::Retry, Self::Abort, Self::Stop].into_iter().find(|one| one.keyword() == keyword)
     }
 }
 
-/// What happens to a job that its device refuses for good: that is no failure of the
-/// device, which may take the next one.
+/// Policy for a job that its device refuses permanently. The refusal is no failure of the device,
+/// which may accept the next job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnRefusal {
-    /// It is given up.
+    /// The job is given up.
     #[default]
     Abort,
-    /// It is held, so that somebody can see to it.
+    /// The job is held, so that somebody can look into it.
     Hold,
 }
 
 impl OnRefusal {
-    /// The keyword.
+    /// Returns the keyword.
     pub const fn keyword(self) -> &'static str {
         match self {
             Self::Abort => "abort-job",
@@ -314,21 +311,21 @@ impl OnRefusal {
         }
     }
 
-    /// That of a keyword.
+    /// Returns the policy of a keyword.
     pub fn new(keyword: &str) -> Option<Self> {
         [Self::Abort, Self::Hold].into_iter().find(|one| one.keyword() == keyword)
     }
 }
 
-/// The policy for a job of which its device may have printed a part: its connection broke when
-/// data had been accepted.
+/// Policy for a job that its device may have printed in part: the connection broke after data had
+/// been accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnPartial {
-    /// It is sent again from its start.
+    /// The job is sent again from its start.
     Retry,
-    /// It is held, so that somebody can look at the paper.
+    /// The job is held, so that somebody can look at the paper.
     Hold,
-    /// It is given up.
+    /// The job is given up.
     Abort,
 }
 
@@ -342,83 +339,83 @@ impl OnPartial {
         }
     }
 
-    /// Returns that of a keyword.
+    /// Returns the policy of a keyword.
     pub fn new(keyword: &str) -> Option<Self> {
         [Self::Retry, Self::Hold, Self::Abort].into_iter().find(|one| one.keyword() == keyword)
     }
 }
 
-/// The attribute by which a device says what it can be asked for. The spool's own operations are
-/// others.
+/// Attribute with the operations that a device supports. The spool supports other operations than
+/// its devices.
 pub const OPERATIONS_SUPPORTED: &str = "operations-supported";
 
-/// The first wait after a failure. Each further one is twice as long.
+/// Wait after the first failure. The wait doubles with each further failure.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest one. CUPS waits 30 s each time.
+/// Maximum wait. CUPS waits 30 s each time.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// How long to wait after so many failures in a row.
+/// Returns the wait after this many consecutive failures.
 pub(crate) fn back_off(failures: u32) -> Duration {
     let doubled = FIRST_WAIT.saturating_mul(1 << failures.saturating_sub(1).min(16));
     doubled.min(LONGEST_WAIT)
 }
 
-/// A device that did not take a job.
+/// Failure state of a device that did not accept a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
-    /// How often in a row.
+    /// Consecutive failures.
     pub failures: u32,
-    /// When it failed last.
+    /// Time of the last failure.
     pub failed: Moment,
-    /// When it is tried again.
+    /// Time of the next attempt.
     pub again: Moment,
-    /// What was wrong.
+    /// Reason of the last failure.
     pub what: String,
 }
 
 impl Trouble {
-    /// Returns whether it is to be tried again later: not where the clock was set back since it
-    /// failed, or the wait would be as long as that.
+    /// Returns whether the next attempt is still to come. The clock may have been set back since
+    /// the failure: then the device is tried at once, because the wait could be very long.
     pub(crate) fn waits(&self, now: Moment) -> bool {
         (self.failed..self.again).contains(&now)
     }
 
     fn times(&self) -> String {
         match self.failures {
-            // One that is at work does not fail.
-            0 => "it had another job".to_owned(),
+            // A busy device does not count as failing.
+            0 => "it was busy with another job".to_owned(),
             1 => "it failed once".to_owned(),
             failures => format!("it failed {failures} times"),
         }
     }
 }
 
-/// How a printer is.
+/// State of a printer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// It has nothing to do.
+    /// The printer has nothing to do.
     Idle,
-    /// Its device has a job.
+    /// The device has a job.
     Processing,
-    /// It waits until it tries its device again.
+    /// The printer waits until the next attempt at its device.
     Failing,
-    /// It is stopped, and has ended its job.
+    /// The printer is stopped, and its job has ended.
     Stopped,
 }
 
 impl Condition {
-    /// The same in IPP, which has no word for a device that fails.
+    /// Returns the IPP state. IPP has no state for a failing device.
     pub(crate) const fn in_ipp(self) -> PrinterState {
         match self {
-            // Between two tries no job is printed. CUPS calls it idle, too.
+            // Between two attempts no job prints. CUPS reports idle, too.
             Self::Idle | Self::Failing => PrinterState::Idle,
             Self::Processing => PrinterState::Processing,
             Self::Stopped => PrinterState::Stopped,
         }
     }
 
-    /// The same in words.
+    /// Returns the state in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Failing => "waiting for its device",
@@ -427,70 +424,70 @@ impl Condition {
     }
 }
 
-/// A printer.
+/// Printer of the spool, with its queue.
 #[derive(Clone, Debug)]
 pub struct Printer {
-    /// What it is told to be.
+    /// Settings of the printer.
     pub settings: PrinterSettings,
-    /// Why it is stopped, where it is.
+    /// Reason if the printer is stopped.
     pub stopped: Option<String>,
-    /// Whether it takes jobs.
+    /// True if the printer accepts jobs.
     pub is_accepting: bool,
-    /// Why it takes none, where somebody said that.
+    /// Reason why the printer rejects jobs, if somebody gave one.
     pub rejecting: Option<String>,
-    /// That its device fails, where it does.
+    /// Failure state of the device, if it fails.
     pub trouble: Option<Trouble>,
-    /// The job that it has.
+    /// Job that the printer has.
     pub current: Option<JobId>,
-    /// Jobs that are not over, by number.
+    /// Unfinished jobs by number.
     pub live: BTreeSet<JobId>,
-    /// Jobs that are over and known still, by number.
+    /// Finished jobs that are still known, by number.
     pub over: BTreeSet<JobId>,
-    /// The places of the classes that it is a member of; of the members, where it is one.
+    /// Indexes of the printer's classes; for a class, indexes of its members.
     pub(crate) linked: Vec<usize>,
-    /// Where it is a class: which of its members had a turn last.
+    /// Position of the member that had the last turn, for a class.
     pub(crate) last: usize,
-    /// Those that wait for it: the most urgent first, then the oldest.
+    /// Waiting jobs: the most urgent first, then the oldest.
     pub(crate) waiting: BTreeSet<(u8, JobId)>,
-    /// Jobs that are on their way in.
+    /// Number of jobs that are being received.
     pub(crate) incoming: usize,
-    /// When something about it changed last.
+    /// Time of the last change of the printer.
     pub changed: Moment,
-    /// Whether it is removed. Its jobs may be there still.
+    /// True if the printer is removed. Its jobs may still be there.
     pub is_removed: bool,
-    /// Whether it is as it was told to be at run time, and not as the settings say.
+    /// True if the printer was last set at run time, and not by the settings file.
     pub is_run_time: bool,
-    /// A number for what the settings say of it; none where they do not.
+    /// Hash of the printer's entry in the settings; `None` if they have no entry.
     pub said: Option<u64>,
-    /// What its device says that it can do ([`crate::respond::LEARNED`]); none where it
-    /// was not asked, or gave no answer.
+    /// Capabilities that the device reports ([`crate::respond::LEARNED`]); empty if it was not
+    /// queried or gave no answer.
     pub learned: Vec<Attribute>,
-    /// True if its device says that it has Create-Job and Send-Document: then it tells how a job
-    /// is whose document broke off.
+    /// True if the device supports Create-Job and Send-Document: then it can report on a job whose
+    /// document broke off.
     pub creates_jobs: Option<bool>,
-    /// The reasons that its device gives for its state while it has a job: `printer-state-reasons`.
+    /// Reasons that the device gives for its state while it has a job: `printer-state-reasons`.
     pub device_reasons: Vec<String>,
-    /// Counts how often its settings were changed.
+    /// Number of changes of the settings.
     pub revision: u32,
-    /// Counts how often it was given another device.
+    /// Number of changes of the device.
     pub(crate) device_revision: u32,
-    /// What that was when it got the job that it has.
+    /// Value of `device_revision` when the printer got its current job.
     pub(crate) began_at: u32,
-    /// The progress of the job at its device.
-    pub standing: Standing,
-    /// True if it was told that its device stalls.
+    /// Progress of the current job at the device.
+    pub standing: DeviceProgress,
+    /// True if the stall of the device was reported.
     pub(crate) is_stall_told: bool,
-    /// Whether that is about to be over, and is neither canceled nor moved any more.
+    /// True if the current job is about to end: from now on it can be neither canceled nor moved.
     pub(crate) is_ending: bool,
-    /// What it did.
+    /// Counters of jobs, bytes and pages.
     pub counts: Counts,
-    /// Where the time of its attempts went.
+    /// Totals of the delivery attempts.
     pub attempts: AttemptTotals,
-    /// How long that took.
+    /// Latencies of the jobs.
     pub latencies: Latencies,
 }
 
-/// What a printer did since the server started.
+/// Counters of a printer since the server started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Jobs that were accepted.
@@ -503,15 +500,15 @@ pub struct Counts {
     pub canceled: u64,
     /// Jobs that were given up.
     pub aborted: u64,
-    /// Tries that failed.
+    /// Failed attempts.
     pub failures: u64,
     /// Bytes of documents that were accepted.
     pub bytes_in: u64,
     /// Bytes of documents that were delivered.
     pub bytes_out: u64,
-    /// Pages of jobs that were delivered, with copies, as far as they are known.
+    /// Pages of delivered jobs with copies, as far as they are known.
     pub pages: u64,
-    /// Jobs that were delivered whose pages are not known.
+    /// Delivered jobs whose number of pages is unknown.
     pub pages_unknown: u64,
 }
 
@@ -541,7 +538,7 @@ impl Printer {
             revision: 0,
             device_revision: 0,
             began_at: 0,
-            standing: Standing::Connecting,
+            standing: DeviceProgress::Connecting,
             is_stall_told: false,
             is_ending: false,
             counts: Counts::default(),
@@ -550,7 +547,7 @@ impl Printer {
         }
     }
 
-    /// Gives it other settings.
+    /// Replaces the settings.
     pub(crate) fn set(&mut self, settings: PrinterSettings, now: Moment) {
         if self.settings.device != settings.device {
             self.learned.clear();
@@ -563,7 +560,8 @@ impl Printer {
         self.changed = now;
     }
 
-    /// Whether it prints in colour: as it is told, or else as its device says.
+    /// Returns whether the printer prints in colour: by its settings, or else by its device's
+    /// report.
     pub fn has_colour(&self) -> bool {
         self.settings.colour.unwrap_or_else(|| {
             let said = self.learned.iter().find(|one| one.name == "color-supported");
@@ -571,7 +569,8 @@ impl Printer {
         })
     }
 
-    /// Whether it prints on both sides, in the same way.
+    /// Returns whether the printer prints on both sides: by its settings, or else by its device's
+    /// report.
     pub fn has_duplex(&self) -> bool {
         self.settings.duplex.unwrap_or_else(|| {
             let said = self.learned.iter().find(|one| one.name == "sides-supported");
@@ -581,55 +580,56 @@ impl Printer {
         })
     }
 
-    /// Whether it is a class of printers.
+    /// Returns whether this is a class of printers.
     pub const fn is_class(&self) -> bool {
         self.settings.members.is_some()
     }
 
-    /// Returns what there is to say of how it is now.
+    /// Returns the message about the current state.
     pub fn message(&self, now: Moment) -> String {
-        if let (Some(job), Standing::Stalled(stall)) = (self.current, self.standing) {
+        if let (Some(job), DeviceProgress::Stalled(stall)) = (self.current, self.standing) {
             return match &self.device_reasons[..] {
                 [] => stall.words(job, now),
-                reasons => format!("{}; it says: {}", stall.words(job, now), reasons.join(", ")),
+                reasons => format!("{}; it reports: {}", stall.words(job, now), reasons.join(", ")),
             };
         }
         match (&self.stopped, self.current, self.standing, &self.trouble) {
             (Some(why), ..) => why.clone(),
-            (None, Some(job), Standing::Connecting, Some(trouble)) => {
-                format!("its device is tried again now, with job {job}: {}", trouble.times())
+            (None, Some(job), DeviceProgress::Connecting, Some(trouble)) => {
+                format!("the device is retried now with job {job}: {}", trouble.times())
             }
             (None, Some(job), ..) if !self.device_reasons.is_empty() => {
-                format!("its device has job {job}, and says: {}", self.device_reasons.join(", "))
+                format!("the device has job {job} and reports: {}", self.device_reasons.join(", "))
             }
             (None, Some(_), ..) => String::new(),
             (None, None, _, None) => {
                 let said = self.rejecting.as_ref();
-                said.map_or_else(String::new, |why| format!("it takes no jobs: {why}"))
+                said.map_or_else(String::new, |why| format!("the printer rejects jobs: {why}"))
             }
             (None, None, _, Some(trouble)) => {
                 // To the next second: "in 0 s" would be now.
                 let seconds = now.until(trouble.again).as_millis().div_ceil(1_000);
-                format!("its device fails: {}; it is tried again in {seconds} s", trouble.what)
+                format!("the device fails: {}; retry in {seconds} s", trouble.what)
             }
         }
     }
 
-    /// Returns whether its device fails, as far as is known now: one that takes a job does not.
+    /// Returns whether the device fails, as far as is known now. A device that accepts data does
+    /// not.
     pub const fn is_failing(&self) -> bool {
-        let takes = matches!(self.standing, Standing::Moving | Standing::Stalled(_));
+        let takes = matches!(self.standing, DeviceProgress::Moving | DeviceProgress::Stalled(_));
         self.trouble.is_some() && !(self.current.is_some() && takes)
     }
 
-    /// Returns how nothing moves at its device, where that is so.
+    /// Returns the stall of the device, if there is one.
     pub const fn stall(&self) -> Option<&DeviceStall> {
         match &self.standing {
-            Standing::Stalled(stall) if self.current.is_some() => Some(stall),
+            DeviceProgress::Stalled(stall) if self.current.is_some() => Some(stall),
             _ => None,
         }
     }
 
-    /// How it is.
+    /// Returns the state.
     pub const fn state(&self) -> Condition {
         match (&self.stopped, self.current, &self.trouble) {
             (Some(_), None, _) => Condition::Stopped,

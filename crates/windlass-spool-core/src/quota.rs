@@ -1,5 +1,5 @@
-//! How much users may print in a time: CUPS's `job-quota-period`, `job-page-limit` and
-//! `job-k-limit`, and jobs as well.
+//! Quotas of users per period: CUPS's `job-quota-period`, `job-page-limit` and `job-k-limit`, and a
+//! limit of jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,39 +10,39 @@ use windlass_wire::pages::Pages;
 
 use crate::moment::Moment;
 
-/// How many parts of a period are told apart, at the least: what was printed is forgotten
-/// a part at a time.
+/// Minimum number of parts of a period. Usage expires one part at a time.
 const PARTS: u64 = 24;
 
-/// The most parts that are kept of the longest period.
+/// Maximum number of parts of the longest period.
 const MAX_PARTS: u64 = 400;
 
-/// What each user may print in a time.
+/// Quota of a user per period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
-    /// On this printer; on all together where none is named.
+    /// Printer that the quota limits; `None` for all printers together.
     pub printer: Option<String>,
-    /// Of this user; of each where none is named.
+    /// User that the quota limits; `None` for each user.
     pub user: Option<String>,
-    /// In so long a time.
+    /// Period of the quota.
     pub period: Duration,
-    /// The most pages (sides).
+    /// Maximum number of pages (sides).
     pub pages: Option<u64>,
-    /// The most bytes of documents.
+    /// Maximum number of bytes of documents.
     pub bytes: Option<u64>,
-    /// The most jobs.
+    /// Maximum number of jobs.
     pub jobs: Option<u64>,
 }
 
 impl Quota {
-    /// Whether it is about what this user prints there.
+    /// Returns whether the quota limits this user on this printer.
     pub fn is_of(&self, printer: &str, user: &str) -> bool {
         self.printer.as_ref().is_none_or(|one| one == printer)
             && self.user.as_ref().is_none_or(|one| one == user)
     }
 
-    /// Returns what of this much is too much, in words. So many bytes come beside it.
-    pub(crate) fn exceeded(&self, used: &Used, coming: u64) -> Option<String> {
+    /// Returns the limit that this usage exceeds, in words. A job with `coming` bytes is about to
+    /// be added.
+    pub(crate) fn exceeded(&self, used: &UsageAmount, coming: u64) -> Option<String> {
         let limits = [
             (self.pages, used.pages, "pages"),
             (self.bytes, used.bytes, "bytes"),
@@ -71,14 +71,14 @@ fn period(period: Duration) -> String {
     }
 }
 
-/// The policy for a job whose pages cannot be counted, as those of an encrypted document, where a
-/// quota limits its user's pages.
+/// Policy for a job whose pages cannot be counted, such as an encrypted document, if a quota limits
+/// the user's pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Uncounted {
-    /// Its bytes tell: [`BYTES_OF_A_PAGE`] count as a page.
+pub enum UncountedPolicy {
+    /// The pages are estimated: [`BYTES_OF_A_PAGE`] count as one page.
     #[default]
     CountBytes,
-    /// It is not printed.
+    /// The job is not printed.
     Refuse,
 }
 
@@ -86,17 +86,16 @@ pub enum Uncounted {
 /// when it is packed, and one of pictures more.
 pub const BYTES_OF_A_PAGE: u64 = 5_000;
 
-/// Returns the sides that count against a quota, of documents that were looked through and are
-/// printed so often; 0 where they were not.
+/// Returns the sides that documents count against a quota, with copies; 0 if they were not scanned.
 pub(crate) fn charged_sides(pages: Option<Pages>, bytes: u64, copies: u32) -> u64 {
     let of_one =
         pages.map_or(0, |pages| pages.known().unwrap_or_else(|| bytes.div_ceil(BYTES_OF_A_PAGE)));
     of_one.saturating_mul(u64::from(copies))
 }
 
-/// What was printed.
+/// Amount that was printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Used {
+pub struct UsageAmount {
     /// Pages, as far as they are known.
     pub pages: u64,
     /// Bytes of documents.
@@ -105,8 +104,8 @@ pub struct Used {
     pub jobs: u64,
 }
 
-impl Used {
-    /// Both together.
+impl UsageAmount {
+    /// Adds another amount.
     pub(crate) const fn add(&mut self, other: Self) {
         self.pages = self.pages.saturating_add(other.pages);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -114,30 +113,30 @@ impl Used {
     }
 }
 
-/// Whose use it is: a user's, on a printer, or on all of them.
+/// Owner of a usage record: a user on one printer, or on all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Whose {
-    /// Empty for all.
+pub(crate) struct UsageOwner {
+    /// Name of the printer; empty for all printers.
     pub(crate) printer: Arc<str>,
     pub(crate) user: Arc<str>,
 }
 
-/// What somebody printed, by parts of the time. The journal has it.
+/// Usage of a user, by parts of the period. The journal stores it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Usage {
-    /// The last ending of a job that is counted.
+    /// Sequence number of the last job ending that is counted.
     pub(crate) through: u64,
-    /// From when on, and what: the oldest first.
-    pub(crate) parts: Vec<(Moment, Used)>,
+    /// Start of each part and the amount printed in it, oldest first.
+    pub(crate) parts: Vec<(Moment, UsageAmount)>,
 }
 
 impl Usage {
-    /// Counts a job that is over, once, by which ending it is. Parts begin where the last
-    /// is as old as that.
+    /// Counts a finished job once, by the sequence number of its ending. A new part begins when the
+    /// last one is a part's length old.
     pub(crate) fn count(
         &mut self,
         (ending, now): (u64, Moment),
-        job: Used,
+        job: UsageAmount,
         (part, longest): (Duration, Duration),
     ) {
         if ending <= self.through {
@@ -146,16 +145,16 @@ impl Usage {
         self.through = ending;
         self.forget(now, longest);
         if self.parts.last().is_none_or(|(since, _)| since.until(now) >= part) {
-            self.parts.push((now, Used::default()));
+            self.parts.push((now, UsageAmount::default()));
         }
         if let Some((_, used)) = self.parts.last_mut() {
             used.add(job);
         }
     }
 
-    /// What was printed in a time up to now.
-    pub(crate) fn within(&self, period: Duration, now: Moment) -> Used {
-        let mut used = Used::default();
+    /// Returns the amount printed within a period up to now.
+    pub(crate) fn within(&self, period: Duration, now: Moment) -> UsageAmount {
+        let mut used = UsageAmount::default();
         for (since, part) in &self.parts {
             if since.until(now) < period {
                 used.add(*part);
@@ -164,14 +163,14 @@ impl Usage {
         used
     }
 
-    /// Forgets what is older.
+    /// Forgets parts that are older than the longest period.
     pub(crate) fn forget(&mut self, now: Moment, longest: Duration) {
         self.parts.retain(|(since, _)| since.until(now) < longest);
     }
 }
 
-/// How long a part is, so that the shortest period has several and the longest not too
-/// many; and the longest period.
+/// Returns the length of a part, and the longest period. The shortest period has several parts, and
+/// the longest not too many.
 pub(crate) fn parts(quotas: &[Quota]) -> (Duration, Duration) {
     let longest = quotas.iter().map(|one| one.period).max().unwrap_or_default();
     let shortest = quotas.iter().map(|one| one.period).min().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What the journal has of jobs and printers.
+//! Records of the journal.
 
 use std::borrow::Cow;
 
@@ -6,47 +6,47 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::JobId;
 use crate::printer::PrinterSettings;
-use crate::quota::{Usage, Whose};
-use crate::written::Written;
+use crate::quota::{Usage, UsageOwner};
+use crate::written::LogPosition;
 
-/// What the journal has of a job, or of a printer.
+/// Record of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "one is written or read at a time")]
 pub(crate) enum Record<'a, J> {
-    /// A job, behind the name of its printer: places may change.
+    /// A job, after the name of its printer. Indexes of printers may change between starts.
     Job(&'a str, J),
-    /// The first number that no job had yet.
+    /// The first job number that is still unused.
     Numbers(JobId),
-    /// Of a printer, where it is not as the settings have it.
+    /// The state of a printer that differs from the settings.
     Printer {
-        /// Its name.
+        /// Name of the printer.
         name: &'a str,
-        /// Whether it is stopped, and why.
+        /// Reason if the printer is stopped.
         stopped: Option<&'a str>,
-        /// Whether it takes jobs.
+        /// True if the printer accepts jobs.
         is_accepting: bool,
-        /// Why it takes none, where somebody said that.
+        /// Reason why the printer rejects jobs, if somebody gave one.
         rejecting: Option<&'a str>,
-        /// What the settings said of it then ([`crate::Printer::said`]).
+        /// Hash of the printer's entry in the settings at that time ([`crate::Printer::said`]).
         said: Option<u64>,
-        /// What was changed of it at run time.
+        /// Change at run time.
         #[serde(borrow)]
         change: Option<RunTime<'a>>,
     },
-    /// The printer of who names none.
+    /// The default printer.
     Default(&'a str),
-    /// What is accounted for: the last ending that is logged, and how far the logs are.
-    Accounts(u64, Vec<Written>),
-    /// What a user printed.
-    Usage(Whose, Usage),
+    /// The accounts: the last ending that is logged, and the positions of the page logs.
+    Accounts(u64, Vec<LogPosition>),
+    /// The usage of a user.
+    Usage(UsageOwner, Usage),
 }
 
-/// What was changed of a printer at run time, as the journal has it.
+/// Change of a printer at run time, as the journal stores it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(clippy::large_enum_variant, reason = "one is written or read at a time")]
 pub(crate) enum RunTime<'a> {
-    /// It is to be this.
+    /// The printer has these settings.
     Set(Cow<'a, PrinterSettings>),
-    /// It is removed.
+    /// The printer is removed.
     Removed,
 }

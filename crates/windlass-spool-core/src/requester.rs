@@ -1,52 +1,52 @@
-//! Who asks, and what he may.
+//! Requesters and their rights.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Whose name it is where nobody is known, and none is believed.
+/// User name of a request that is neither authenticated nor believed.
 pub const ANONYMOUS: &str = "anonymous";
 
-/// What somebody may do.
+/// Rights of a requester.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Print.
     pub print: bool,
     /// See the jobs of others.
     pub see: bool,
-    /// Cancel, hold, release and change his own jobs.
+    /// Cancel, hold, release and change one's own jobs.
     pub own: bool,
-    /// All of that with any job, and stop, start and change printers.
+    /// Do all of that with any job, and stop, start and change printers.
     pub administer: bool,
-    /// Whether the name that a request says is believed without proof.
+    /// True if the user name in a request is believed without authentication.
     pub believed: bool,
 }
 
-/// One of them.
+/// A single right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// To print.
     Print,
     /// To see the jobs of others.
     See,
-    /// To do something with his own jobs.
+    /// To act on one's own jobs.
     Own,
     /// To administer.
     Administer,
 }
 
 impl Rights {
-    /// None.
+    /// No rights.
     pub const NONE: Self =
         Self { print: false, see: false, own: false, administer: false, believed: false };
 
-    /// Those of who prints.
+    /// Rights of a user who prints.
     pub const USER: Self = Self { print: true, see: true, own: true, ..Self::NONE };
 
-    /// Those of who administers.
+    /// Rights of an administrator.
     pub const ALL: Self = Self { administer: true, ..Self::USER };
 
-    /// Whether a right is among them.
+    /// Returns whether these rights include a right.
     pub const fn has(self, right: Right) -> bool {
         self.administer
             || match right {
@@ -69,26 +69,26 @@ impl fmt::Display for Right {
     }
 }
 
-/// The other end of a connection.
+/// Peer of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// An address.
+    /// A network address.
     Network(SocketAddr),
-    /// A user of this host over the Unix socket, as the kernel says.
+    /// A user of this host on the Unix socket, as the kernel reports.
     Local {
-        /// The name.
+        /// User name.
         user: Arc<str>,
-        /// The number.
+        /// User ID.
         uid: u32,
     },
 }
 
 impl Peer {
-    /// The host, as jobs tell it.
+    /// Returns the host name that jobs show.
     pub fn host(&self) -> String {
         match self {
             Self::Network(address) => address.ip().to_canonical().to_string(),
-            // CUPS's word for it, too.
+            // CUPS uses this word, too.
             Self::Local { .. } => "localhost".to_owned(),
         }
     }
@@ -109,53 +109,53 @@ impl From<SocketAddr> for Peer {
     }
 }
 
-/// Who asks.
+/// Requester of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Requester {
-    /// From where.
+    /// Peer that sent the request.
     pub peer: Peer,
-    /// The user's name, where the kernel or a password says it.
+    /// Name of the user, if the kernel or a password authenticates it.
     pub user: Option<Arc<str>>,
-    /// What he may.
+    /// Rights of the requester.
     pub rights: Rights,
-    /// Whether he could say by a password who he is.
+    /// True if the requester could still authenticate with a password.
     pub can_log_in: bool,
 }
 
 impl Requester {
-    /// Of whom nothing is known but where he is.
+    /// Returns an unauthenticated requester.
     pub fn unknown(peer: impl Into<Peer>, rights: Rights) -> Self {
         Self { peer: peer.into(), user: None, rights, can_log_in: false }
     }
 
-    /// The name by which a request counts that says this one: where names are believed what
-    /// it says, else who is known.
+    /// Returns the user name that counts: the name in the request if names are believed, otherwise
+    /// the authenticated one.
     pub fn name(&self, said: Option<String>) -> String {
-        // Blanks around it make no other user.
+        // Surrounding blanks do not make another user.
         let said = said.map(|name| name.trim().to_owned());
         let said = said.filter(|name| self.may_name_others() && !name.is_empty());
         let known = || self.user.as_deref().unwrap_or(ANONYMOUS).to_owned();
         said.unwrap_or_else(known)
     }
 
-    /// Returns whether what a request says of its user counts: where names are believed, and of
-    /// administrators whom the kernel knows.
+    /// Returns whether the user name in a request counts: if names are believed, and for
+    /// administrators whom the kernel authenticates.
     fn may_name_others(&self) -> bool {
         self.rights.believed || (self.rights.administer && matches!(self.peer, Peer::Local { .. }))
     }
 
-    /// Returns the user whom the kernel knows to ask, where the request is said to be another's
-    /// and he may not act for others. Of who has said a password his own name counts, whatever
-    /// the request says: clients write there who uses their host.
+    /// Returns the user whom the kernel authenticates, if the request names another user and this
+    /// one may not act for others. After password authentication the authenticated name counts,
+    /// whatever the request says: clients put the local user of their host there.
     pub fn acts_for_another(&self, said: Option<&str>) -> Option<&str> {
         let said = said.filter(|said| !said.is_empty())?;
         let Peer::Local { user, uid } = &self.peer else { return None };
-        // One whom the host has no name for cannot say the right one.
+        // A user without a name on this host cannot give the right name.
         let is_other = !user.eq_ignore_ascii_case(said) && **user != *format!("#{uid}");
         (is_other && !self.may_name_others()).then_some(user)
     }
 
-    /// Whether a name that counts says who somebody is: then its jobs are his own.
+    /// Returns whether the requester has a name that counts, so that jobs can be their own.
     pub const fn is_somebody(&self) -> bool {
         self.user.is_some() || self.rights.believed
     }

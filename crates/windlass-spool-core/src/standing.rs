@@ -1,4 +1,4 @@
-//! The progress of a job at its device, and the part that may be printed of one that broke off.
+//! Progress of a job at its device, and the printed part of a job that broke off.
 
 use std::fmt;
 
@@ -7,41 +7,41 @@ use windlass_base::Bytes;
 use crate::job::JobId;
 use crate::moment::Moment;
 
-/// The progress of a job at its device.
+/// Progress of a job at its device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Standing {
-    /// It has not taken the connection yet, or nothing is known of it.
+pub enum DeviceProgress {
+    /// The device has not accepted the connection yet, or nothing is known.
     #[default]
     Connecting,
-    /// It takes the job.
+    /// The device accepts data of the job.
     Moving,
-    /// Nothing moves.
+    /// The device makes no progress.
     Stalled(DeviceStall),
 }
 
-/// That nothing moves at a device whose connection is open.
+/// Lack of progress at a device whose connection is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeviceStall {
-    /// Since when.
+    /// Start of the stall.
     pub since: Moment,
-    /// Bytes of the document that the device's TCP has acknowledged.
+    /// Bytes of the document that the device's TCP acknowledged.
     pub acknowledged: u64,
-    /// Bytes that the document has.
+    /// Length of the document in bytes.
     pub of: u64,
-    /// The sign of it.
+    /// Symptom of the stall.
     pub sign: StallSign,
 }
 
-/// The sign that nothing moves.
+/// Symptom of a stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StallSign {
     /// The device's TCP keeps its window closed, and answers probes.
     ClosedWindow,
     /// The device's TCP acknowledges neither data nor probes.
     NoAck,
-    /// The device has all that was sent, and has not answered.
+    /// The device has all data, and has not answered.
     NoAnswer,
-    /// The device has the job, and cannot be asked after it.
+    /// The device has the job, and does not answer queries about it.
     Unreachable,
 }
 
@@ -59,57 +59,57 @@ impl StallSign {
     const fn meaning(self) -> &'static str {
         match self {
             Self::ClosedWindow => {
-                "its TCP window is closed and it answers probes, as a printer does that is paused, \
-                 out of paper or open"
+                "it keeps its TCP window closed and answers probes, like a printer that is paused, \
+                 open or out of paper"
             }
             Self::NoAck => {
-                "its TCP acknowledges neither data nor probes: it is off, or the network is \
+                "it acknowledges neither data nor probes: it is off, or the network is \
                  interrupted"
             }
             Self::NoAnswer => {
-                "its connection is open and it has all that was sent, so it is waited for"
+                "the connection is open and the device has all data, so the spool waits"
             }
-            Self::Unreachable => "it is asked again, as it may be printing it",
+            Self::Unreachable => "the spool keeps asking, as the device may print the job",
         }
     }
 }
 
 impl DeviceStall {
-    /// Returns a sentence about it.
+    /// Returns a sentence about the stall.
     pub fn words(&self, job: JobId, now: Moment) -> String {
         let (time, done) = (self.since.until(now).as_secs(), Bytes::new(self.acknowledged));
         let (of, meaning) = (Bytes::new(self.of), self.sign.meaning());
         match self.sign {
             StallSign::NoAnswer => format!(
-                "its device has {done} of {of} of job {job} and has not answered for {time} s: \
+                "the device has {done} of {of} of job {job} and has not answered for {time} s: \
                  {meaning}"
             ),
-            StallSign::Unreachable => format!(
-                "its device has job {job} and cannot be asked after it for {time} s: {meaning}"
-            ),
+            StallSign::Unreachable => {
+                format!("the device has job {job} and has been unreachable for {time} s: {meaning}")
+            }
             StallSign::ClosedWindow | StallSign::NoAck => format!(
-                "its device has taken nothing of job {job} for {time} s, after {done} of {of}: \
+                "the device has taken no data of job {job} for {time} s, after {done} of {of}: \
                  {meaning}"
             ),
         }
     }
 }
 
-/// The part that a device may have printed of a job that it did not take to its end.
+/// Part of an incomplete job that a device may have printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartialPrint {
-    /// The most bytes of the document that it may have.
+    /// Maximum number of bytes that the device may have.
     pub bytes: u64,
-    /// Bytes that the document has.
+    /// Length of the document in bytes.
     pub of: u64,
-    /// True if the device says what it printed, and says that it does not print the rest.
+    /// True if the device itself reports the printed part, and that it drops the rest.
     pub is_reported: bool,
 }
 
 impl fmt::Display for PartialPrint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (bytes, of) = (Bytes::new(self.bytes), Bytes::new(self.of));
-        write!(f, "its device may have printed up to {bytes} of its {of}")
+        write!(f, "the device may have printed up to {bytes} of {of}")
     }
 }
 
@@ -127,15 +127,15 @@ mod tests {
         };
         assert_eq!(
             stall.words(7, Moment(76_500)),
-            "its device has taken nothing of job 7 for 75 s, after 204,800 B of 3,000,000 B: its \
-             TCP window is closed and it answers probes, as a printer does that is paused, out of \
-             paper or open"
+            "the device has taken no data of job 7 for 75 s, after 204,800 B of 3,000,000 B: it \
+             keeps its TCP window closed and answers probes, like a printer that is paused, open or \
+             out of paper"
         );
         stall.sign = StallSign::NoAnswer;
         assert_eq!(
             stall.words(7, Moment(71_000)),
-            "its device has 204,800 B of 3,000,000 B of job 7 and has not answered for 70 s: its \
-             connection is open and it has all that was sent, so it is waited for"
+            "the device has 204,800 B of 3,000,000 B of job 7 and has not answered for 70 s: the \
+             connection is open and the device has all data, so the spool waits"
         );
     }
 }

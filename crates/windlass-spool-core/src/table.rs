@@ -1,7 +1,7 @@
-//! The job table of the spool: its printers, its jobs, and what becomes of them.
+//! Job table of the spool: its printers, its jobs, and their state.
 //!
-//! It knows no clock, no disk and no network. Each call says what happened and
-//! when, and [`JobTable::orders`] gives what is to be done about it.
+//! The table has no clock, no disk and no network. Each call reports an event and its time, and
+//! [`JobTable::orders`] returns what to do about it.
 
 mod accounts;
 mod change;
@@ -27,64 +27,64 @@ use self::accounts::Accounts;
 use self::waits::Waits;
 
 use crate::formats::Conversions;
-use crate::job::{Job, JobId, Stored, Ticket};
+use crate::job::{Job, JobId, StoredDocument, Ticket};
 use crate::moment::Moment;
 use crate::printer::{Printer, PrinterSettings};
 
 pub use accounts::{ByteAllowance, MAX_UNLOGGED};
 pub use change::{Entry, MAX_RECORD, Orders};
 pub use incoming::MAX_OPEN;
-pub use printers::{Changed, Leftover, PrinterChange};
+pub use printers::{ChangeKind, Leftover, PrinterChange};
 pub use refusal::{MAX_DOCUMENTS, Refusal};
-pub use restore::{Kept, Orphan};
+pub use restore::{Orphan, StoredRecord};
 pub use rules::{History, Rules};
-pub use told::{Told, ToldJob, held_back, is_job, told};
-pub use turns::{Next, Outcome};
+pub use told::{JobSummary, RecordSummary, held_back, is_job, told};
+pub use turns::{NextStep, Outcome};
 
-/// The most different users, hosts and formats that are kept once. More are kept
-/// with each job.
+/// Maximum number of distinct users, hosts and formats that are stored once. More are stored with
+/// each job.
 const MAX_WORDS: usize = 4_096;
 
-/// The most that is kept of why something failed: what a device says may be long
-/// (a text of IPP has as many octets at the most: RFC 8011, section 5.1.2).
+/// Maximum length of a stored failure reason: a device's message may be long. It is the maximum of
+/// an IPP text (RFC 8011, section 5.1.2).
 const MAX_WHY: usize = 1_023;
 
-/// Printers and jobs.
+/// Printers and jobs of the spool.
 #[derive(Debug)]
 pub struct JobTable<D> {
     rules: Rules,
     printers: Vec<Printer>,
     by_name: HashMap<String, usize>,
-    /// The places of printers that are not removed, in their order.
+    /// Indexes of printers that are not removed, in order.
     order: Vec<usize>,
-    /// The printer of who names none, where one was chosen.
+    /// Name of the default printer, if one was set.
     default: Option<String>,
     jobs: BTreeMap<JobId, Job<D>>,
-    /// The next number.
+    /// Next job number.
     next: JobId,
-    /// The first number that is not set aside.
+    /// First job number that is not reserved yet.
     reserved: JobId,
-    /// Jobs that are over, in the order in which they ended.
+    /// Finished jobs in the order of their endings.
     over: VecDeque<JobId>,
-    /// Jobs that are not, those on their way in among them.
+    /// Number of unfinished jobs, incoming ones included.
     active: usize,
-    /// Jobs that wait for a moment.
+    /// Jobs that wait for a point in time.
     waits: Waits,
-    /// Where the printers stand: what `evening` means is said by the clocks there.
+    /// Time zone of the printers, which determines when `evening` is.
     zone: TimeZone,
-    /// Numbers of jobs that are in the spool and not in the table.
+    /// Numbers of jobs that are in the spool but not in the table.
     orphans: BTreeSet<JobId>,
     words: HashSet<Arc<str>>,
     accounts: Accounts,
     /// Conversions by filters of this host.
     conversions: Conversions,
-    /// What tells this server from others: its host's name.
+    /// Identity of this server: the name of its host.
     identity: String,
     orders: Orders,
 }
 
-impl<D: Stored> JobTable<D> {
-    /// With printers and without jobs.
+impl<D: StoredDocument> JobTable<D> {
+    /// Creates a table with printers and without jobs.
     pub fn new(printers: Vec<PrinterSettings>, rules: Rules, now: Moment) -> Self {
         let by_name = printers.iter().enumerate();
         let by_name = by_name.map(|(place, one)| (one.name.clone(), place)).collect();
@@ -117,59 +117,59 @@ impl<D: Stored> JobTable<D> {
         table
     }
 
-    /// The printers by their places: those, too, that are removed ([`Printer::is_removed`]).
-    /// [`Self::listed`] has those that there are.
+    /// Returns the printers by index, including removed ones ([`Printer::is_removed`]).
+    /// [`Self::listed`] returns the others.
     pub fn printers(&self) -> &[Printer] {
         &self.printers
     }
 
-    /// Returns the printer of a job, and the one whose device it goes to: of a class that is a
-    /// member.
+    /// Returns the printer of a job, and the printer whose device gets the job. For a class the
+    /// latter is a member.
     pub fn printers_of(&self, job: &Job<D>) -> (&Printer, &Printer) {
         (&self.printers[job.printer], &self.printers[job.at.unwrap_or(job.printer)])
     }
 
-    /// The place of a printer.
+    /// Returns the index of a printer.
     ///
     /// # Errors
-    /// Where there is none of that name.
+    /// Returns an error if no printer has this name.
     pub fn place(&self, name: &str) -> Result<usize, Refusal> {
         self.by_name.get(name).copied().ok_or_else(|| Refusal::NoPrinter(name.to_owned()))
     }
 
-    /// What is kept to.
+    /// Returns the rules of the table.
     pub const fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// A job.
+    /// Returns a job.
     pub fn job(&self, id: JobId) -> Option<&Job<D>> {
         self.jobs.get(&id)
     }
 
-    /// The printer of who names none: the one that was chosen, or else the first.
+    /// Returns the index of the default printer: the one that was set, otherwise the first.
     ///
     /// # Errors
-    /// Where there is none at all.
+    /// Returns an error if there are no printers.
     pub fn default_place(&self) -> Result<usize, Refusal> {
         let chosen = self.default.as_ref().and_then(|name| self.place(name).ok());
         let place = chosen.or_else(|| self.order.first().copied());
         place.ok_or_else(|| Refusal::NoPrinter(String::new()))
     }
 
-    /// Takes other rules. What they know no more of is forgotten.
+    /// Replaces the rules. Finished jobs beyond the new history are forgotten.
     pub fn set_rules(&mut self, rules: Rules) {
         self.rules = rules;
         self.trim();
     }
 
-    /// Jobs that are known, of a printer or of all, from a number on.
+    /// Returns known jobs of one printer or of all, from a number on.
     pub fn known(&self, place: Option<usize>, first: JobId) -> impl Iterator<Item = &Job<D>> {
         let is_there = move |job: &&Job<D>| place.is_none_or(|place| job.printer == place);
         self.jobs.range(first..).map(|(_, job)| job).filter(is_there)
     }
 
-    /// Those that are not over, the oldest first.
+    /// Returns unfinished jobs, oldest first.
     pub fn live(
         &self,
         place: Option<usize>,
@@ -184,7 +184,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Those that are over, the newest number first.
+    /// Returns finished jobs, highest number first.
     pub fn over(
         &self,
         place: Option<usize>,
@@ -202,28 +202,28 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Jobs that are not over.
+    /// Returns the number of unfinished jobs.
     pub const fn active(&self) -> usize {
         self.active
     }
 
-    /// Takes what is to be done about what happened.
+    /// Takes the orders: what to do about the events so far.
     pub fn orders(&mut self) -> Orders {
         let looks_again = std::mem::take(&mut self.waits.is_new);
         Orders { looks_again, ..std::mem::take(&mut self.orders) }
     }
 
-    /// Has filters for documents that devices do not take.
+    /// Sets the filters for documents that devices do not accept.
     pub fn set_conversions(&mut self, conversions: Conversions) {
         self.conversions = conversions;
     }
 
-    /// Returns what filters of this host convert.
+    /// Returns the conversions by filters of this host.
     pub const fn conversions(&self) -> &Conversions {
         &self.conversions
     }
 
-    /// Returns the formats that a printer takes; a class those that all its members take.
+    /// Returns the formats that a printer accepts; for a class, those that all its members accept.
     pub fn formats<'a>(&self, printer: &'a Printer) -> Cow<'a, [String]> {
         let mut formats = printer.formats(&self.conversions);
         for member in self.members(printer) {
@@ -235,27 +235,27 @@ impl<D: Stored> JobTable<D> {
         formats
     }
 
-    /// What tells this server from others.
+    /// Sets the identity of this server.
     pub fn set_identity(&mut self, identity: String) {
         self.identity = identity;
     }
 
-    /// What tells this server from others.
+    /// Returns the identity of this server.
     pub fn identity(&self) -> &str {
         &self.identity
     }
 
-    /// Where the printers stand. Without this it is UTC.
+    /// Sets the time zone of the printers. The default is UTC.
     pub fn set_zone(&mut self, zone: TimeZone) {
         self.zone = zone;
     }
 
-    /// Where the printers stand.
+    /// Returns the time zone of the printers.
     pub const fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// Keeps words once that many tickets have.
+    /// Shares the memory of words that many tickets have.
     fn share(&mut self, ticket: &mut Ticket) {
         for word in [&mut ticket.user, &mut ticket.host, &mut ticket.format] {
             *word = self.word(Arc::clone(word));
@@ -276,7 +276,7 @@ impl<D: Stored> JobTable<D> {
     }
 }
 
-/// The most urgent first, then the oldest.
+/// Returns a sort key: the most urgent first, then the oldest.
 const fn urgency(priority: u8, id: JobId) -> (u8, JobId) {
     (u8::MAX - priority, id)
 }

@@ -12,7 +12,7 @@ use crate::device::Device;
 use crate::hold::Hold;
 use crate::job::{Ending, Phase, Ticket};
 use crate::printer::{OnError, OnRefusal, back_off};
-use crate::written::Written;
+use crate::written::LogPosition;
 
 #[path = "table_tests/accounts.rs"]
 mod accounts;
@@ -35,7 +35,7 @@ const START: Moment = Moment(1_000_000);
 // Of documents a size is enough.
 type JobTable = super::JobTable<u64>;
 type Job = super::Job<u64>;
-type Filed = crate::job::Filed<u64>;
+type FiledDocument = crate::job::FiledDocument<u64>;
 
 /// A job table, a clock that a test moves, and the journal.
 struct Fixture {
@@ -65,8 +65,8 @@ impl Fixture {
         Self::new(vec![printer("a"), printer("b")], Rules::default())
     }
 
-    fn document(&self, bytes: u64) -> Filed {
-        Filed { document: bytes, name: format!("{bytes} bytes").into() }
+    fn document(&self, bytes: u64) -> FiledDocument {
+        FiledDocument { document: bytes, name: format!("{bytes} bytes").into() }
     }
 
     fn filed(&mut self, place: usize, ticket: Ticket) -> JobId {
@@ -100,8 +100,8 @@ impl Fixture {
     /// The job that a printer gets.
     fn next(&mut self, place: usize) -> Option<JobId> {
         match self.table.next(place, self.now) {
-            Next::Job(work) => Some(work.id),
-            Next::At(_) | Next::Nothing => None,
+            NextStep::Job(work) => Some(work.id),
+            NextStep::At(_) | NextStep::Nothing => None,
         }
     }
 
@@ -135,8 +135,8 @@ impl Fixture {
         }
     }
 
-    fn kept(&self) -> Vec<Kept<u64>> {
-        let kept = |(id, (record, documents)): (&u32, &(Vec<u8>, Vec<u64>))| Kept {
+    fn kept(&self) -> Vec<StoredRecord<u64>> {
+        let kept = |(id, (record, documents)): (&u32, &(Vec<u8>, Vec<u64>))| StoredRecord {
             id: *id,
             record: record.clone(),
             documents: documents.clone(),
@@ -374,20 +374,20 @@ fn a_device_that_fails_is_tried_later_and_later() {
     for _ in 0..9 {
         assert_eq!(fixture.next(0), Some(id));
         fixture.fails(0);
-        let Next::At(then) = fixture.table.next(0, fixture.now) else { panic!("it waits") };
+        let NextStep::At(then) = fixture.table.next(0, fixture.now) else { panic!("it waits") };
         waits.push(fixture.now.until(then).as_secs());
         fixture.now = then;
     }
     assert_eq!(waits, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
     assert_eq!(fixture.table.job(id).unwrap().failure.as_deref(), Some("no paper"));
     assert_eq!(back_off(u32::MAX), Duration::from_secs(60));
-    // What is delivered ends the trouble, so the next failure waits shortly again.
+    // A delivery ends the failure state, so the wait after the next failure is short again.
     assert_eq!(fixture.delivers(0), Some(id));
     assert_eq!(fixture.table.printers()[0].trouble, None);
     let next = fixture.job(0);
     assert_eq!(fixture.next(0), Some(next), "it does not wait");
     fixture.fails(0);
-    assert_eq!(fixture.table.ready(0, fixture.now), Next::At(fixture.now.after(SECOND)));
+    assert_eq!(fixture.table.ready(0, fixture.now), NextStep::At(fixture.now.after(SECOND)));
     // To start the printer is to try at once.
     fixture.table.start(0, fixture.now);
     assert!(fixture.next(0).is_some());
@@ -408,7 +408,7 @@ fn a_clock_that_is_set_back_keeps_no_device_waiting() {
     assert_eq!(fixture.next(0), Some(id));
     // From here on by the clock as it is.
     fixture.fails(0);
-    assert_eq!(fixture.table.ready(0, fixture.now), Next::At(fixture.now.after(SECOND * 32)));
+    assert_eq!(fixture.table.ready(0, fixture.now), NextStep::At(fixture.now.after(SECOND * 32)));
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn a_device_that_is_busy_is_asked_again_and_does_not_fail() {
     for _ in 0..5 {
         assert_eq!(fixture.next(0), Some(id));
         fixture.finish(0, Outcome::Busy("another job".to_owned()));
-        assert_eq!(fixture.table.ready(0, fixture.now), Next::At(fixture.now.after(SECOND)));
+        assert_eq!(fixture.table.ready(0, fixture.now), NextStep::At(fixture.now.after(SECOND)));
         fixture.wait(1);
     }
     assert_eq!(fixture.delivers(0), Some(id));
@@ -497,7 +497,7 @@ fn what_a_device_has_of_a_job_outlives_a_failure_and_a_crash() {
     fixture.restarted(vec![printer("a")]);
     assert_eq!(delivered(&fixture), 3);
     assert_eq!(fixture.delivers(0), Some(id));
-    // What the device got is all copies; a job that is printed again is printed whole.
+    // The device got all copies; a job that is printed again is printed whole.
     assert_eq!(fixture.table.printers()[0].counts.bytes_out, 5_000);
     let rules = Rules { keeps_documents: true, ..Rules::default() };
     let mut fixture = Fixture::new(vec![printer("a")], rules);
@@ -552,10 +552,10 @@ fn too_many_jobs_are_refused_those_on_their_way_in_among_them() {
     fixture.job(0);
     fixture.table.admit(0).unwrap();
     let no = fixture.table.admit(0).unwrap_err();
-    assert_eq!(no.to_string(), "too many jobs: \"a\" keeps 2 at a time");
+    assert_eq!(no.to_string(), "too many jobs: the limit of \"a\" is 2");
     fixture.job(1);
     let no = fixture.table.admit(1).unwrap_err();
-    assert_eq!(no.to_string(), "too many jobs: the spool keeps 3 at a time");
+    assert_eq!(no.to_string(), "too many jobs: the limit of the spool is 3");
     assert_eq!(no.status(), Status::TOO_MANY_JOBS);
     // One that does not come makes room, and so does one that is over.
     fixture.table.give_up(0);

@@ -2,7 +2,7 @@
 
 use windlass_wire::ipp::{Attribute, Decoder, Group, GroupTag, Limits, Message, Version};
 
-/// The octets of job template attributes, as a job keeps them.
+/// Encodes job template attributes as a job stores them; `None` if they are too long.
 pub(crate) fn packed(attributes: Vec<Attribute>) -> Option<Box<[u8]>> {
     if attributes.is_empty() {
         return Some(Box::default());
@@ -12,7 +12,7 @@ pub(crate) fn packed(attributes: Vec<Attribute>) -> Option<Box<[u8]>> {
     message.encode().ok().map(Vec::into_boxed_slice)
 }
 
-/// The attributes of such octets.
+/// Decodes the attributes of a template.
 pub fn template(octets: &[u8]) -> Vec<Attribute> {
     if octets.is_empty() {
         return Vec::new();

@@ -1,29 +1,29 @@
-//! Who may print on a printer: CUPS's `requesting-user-name-allowed` and `-denied`.
+//! Users of a printer: CUPS's `requesting-user-name-allowed` and `-denied`.
 
 use serde::{Deserialize, Serialize};
 
-/// The users of a printer.
+/// Users who may print on a printer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Users {
     /// Everybody.
     #[default]
     All,
-    /// These alone.
+    /// These users alone.
     Only(Vec<String>),
-    /// All but these.
+    /// Everybody but these users.
     Except(Vec<String>),
 }
 
-/// An error of words that are no users.
+/// Error of a word that is not a user name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no user: a printer knows users by their names, and no groups")]
+#[error("{0:?} is not a user: list users by name, not groups")]
 pub struct UsersError(String);
 
 impl Users {
-    /// Those alone that are named; everybody by the word `all` (lpadmin(8)).
+    /// Allows the named users alone, or everybody by the word `all` (lpadmin(8)).
     ///
     /// # Errors
-    /// Where a word is no name.
+    /// Returns an error if a word is not a user name.
     pub fn allowed(words: Vec<String>) -> Result<Self, UsersError> {
         Ok(match names(words)? {
             names if names.iter().any(|name| name == "all") => Self::All,
@@ -32,10 +32,10 @@ impl Users {
         })
     }
 
-    /// All but those that are named; everybody by the word `none`.
+    /// Denies the named users, or nobody by the word `none`.
     ///
     /// # Errors
-    /// Where a word is no name.
+    /// Returns an error if a word is not a user name.
     pub fn denied(words: Vec<String>) -> Result<Self, UsersError> {
         Ok(match names(words)? {
             names if names.is_empty() || names.iter().any(|name| name == "none") => Self::All,
@@ -44,7 +44,7 @@ impl Users {
         })
     }
 
-    /// Returns whether a user is among them. Names have no case, as for IPP.
+    /// Returns whether a user may print. User names ignore case, as in IPP.
     pub fn have(&self, user: &str) -> bool {
         let is_named = |names: &[String]| names.iter().any(|name| name.eq_ignore_ascii_case(user));
         match self {
@@ -85,9 +85,6 @@ mod tests {
         assert_eq!(have(Users::denied(words(&["none"]))), [true; 3]);
         assert_eq!(have(Users::denied(words(&["all"]))), [false; 3]);
         let no = Users::allowed(words(&["ann", "@staff"])).unwrap_err();
-        assert_eq!(
-            no.to_string(),
-            "\"@staff\" is no user: a printer knows users by their names, and no groups"
-        );
+        assert_eq!(no.to_string(), "\"@staff\" is not a user: list users by name, not groups");
     }
 }

@@ -1,12 +1,12 @@
-//! How far a page log is.
+//! Positions of page logs.
 
 use serde::{Deserialize, Serialize};
 
-/// How far a page log was written when the journal heard of it last.
+/// Position of a page log when the journal last heard of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
-    /// Its path.
+pub struct LogPosition {
+    /// Path of the log.
     pub path: String,
-    /// Its bytes up to the last job that the journal has as logged.
+    /// Bytes up to the last job that the journal has as logged.
     pub bytes: u64,
 }

@@ -1,9 +1,9 @@
-//! How fast the spool's store is, in a folder of your choice:
+//! Speed of the spool's store, in a folder of your choice:
 //!
 //!     cargo run --release -p windlass-spool --example store -- /var/tmp/speed
 //!
-//! A word behind the folder (hot, small, threads, large, start) does one part. It
-//! makes a spool of its own in there, and takes it away again.
+//! A word after the folder (hot, small, threads, large, start) selects one part. The example
+//! creates a spool in the folder, and removes it again.
 
 use std::error::Error;
 use std::fs;
@@ -14,14 +14,14 @@ use std::time::Instant;
 
 use windlass_spool::store::{Durability, Settings, Store};
 
-type Part = fn(&Path) -> Done;
-type Done = Result<(), Box<dyn Error + Send + Sync>>;
+type Measurement = fn(&Path) -> ExampleResult;
+type ExampleResult = Result<(), Box<dyn Error + Send + Sync>>;
 
 const MEGABYTE: usize = 1_011_712;
 const SMALL: usize = 10_240;
 const RECORD: [u8; 300] = [b'r'; 300];
 
-fn main() -> Done {
+fn main() -> ExampleResult {
     let folder = std::env::args_os().nth(1).ok_or("say which folder to use")?;
     let folder = Path::new(&folder).join("windlass-speed");
     let part = std::env::args().nth(2);
@@ -30,8 +30,8 @@ fn main() -> Done {
     result
 }
 
-fn parts(folder: &Path, only: Option<&str>) -> Done {
-    let parts: [(&str, Part); 5] =
+fn parts(folder: &Path, only: Option<&str>) -> ExampleResult {
+    let parts: [(&str, Measurement); 5] =
         [("hot", hot), ("small", small), ("threads", threads), ("large", large), ("start", start)];
     let wanted = parts.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
     wanted.map(|(_, part)| part).try_for_each(|part| part(folder))
@@ -39,8 +39,8 @@ fn parts(folder: &Path, only: Option<&str>) -> Done {
 
 const ALL: [Durability; 3] = [Durability::Memory, Durability::Cache, Durability::Fsync];
 
-/// Jobs of 1 MB that go as soon as they are there.
-fn hot(folder: &Path) -> Done {
+/// Measures jobs of 1 MB that are removed as soon as they are stored.
+fn hot(folder: &Path) -> ExampleResult {
     for durability in ALL {
         for piece in [16 << 10, 64 << 10] {
             let store = open(folder, durability)?;
@@ -61,8 +61,8 @@ fn hot(folder: &Path) -> Done {
     Ok(())
 }
 
-/// Jobs of 10 KB, one after the other.
-fn small(folder: &Path) -> Done {
+/// Measures jobs of 10 KB, one after the other.
+fn small(folder: &Path) -> ExampleResult {
     for durability in ALL {
         let store = open(folder, durability)?;
         let count = if durability == Durability::Fsync { 500 } else { 20_000 };
@@ -83,8 +83,8 @@ fn small(folder: &Path) -> Done {
     Ok(())
 }
 
-/// Several at once.
-fn threads(folder: &Path) -> Done {
+/// Measures several threads at once.
+fn threads(folder: &Path) -> ExampleResult {
     for durability in [Durability::Cache, Durability::Fsync] {
         for (size, threads) in [(SMALL, 1), (SMALL, 8), (SMALL, 64), (MEGABYTE, 1), (MEGABYTE, 8)] {
             let store = open(folder, durability)?;
@@ -106,8 +106,8 @@ fn threads(folder: &Path) -> Done {
     Ok(())
 }
 
-/// Jobs of 1 MB that stay.
-fn large(folder: &Path) -> Done {
+/// Measures jobs of 1 MB that stay.
+fn large(folder: &Path) -> ExampleResult {
     let store = open(folder, Durability::Cache)?;
     let count = 2_000;
     timed("Cache: 1 MB, put and kept", count, || {
@@ -120,8 +120,8 @@ fn large(folder: &Path) -> Done {
     Ok(())
 }
 
-/// A start with many jobs.
-fn start(folder: &Path) -> Done {
+/// Measures a start with many jobs.
+fn start(folder: &Path) -> ExampleResult {
     let store = open(folder, Durability::Cache)?;
     let count = 140_000;
     timed("Cache: jobs of 1 KB, put and kept", count, || {
@@ -136,8 +136,8 @@ fn start(folder: &Path) -> Done {
     })
 }
 
-/// Receives a job, and waits until it is safe.
-fn keep(store: &Store, id: u32, length: usize, piece: usize) -> Done {
+/// Stores a job, and waits until it is safe.
+fn keep(store: &Store, id: u32, length: usize, piece: usize) -> ExampleResult {
     static BYTES: [u8; 64 << 10] = [b'd'; 64 << 10];
     let mut draft = store.draft();
     let mut left = length;
@@ -150,20 +150,20 @@ fn keep(store: &Store, id: u32, length: usize, piece: usize) -> Done {
     Ok(())
 }
 
-/// An empty spool.
+/// Opens an empty spool.
 fn open(folder: &Path, durability: Durability) -> Result<Store, Box<dyn Error + Send + Sync>> {
     let _ = fs::remove_dir_all(folder);
     Ok(Store::open(folder, Settings { durability, most: None })?.0)
 }
 
-fn at_once(threads: u32, work: impl Fn() -> Done + Sync) -> Done {
+fn at_once(threads: u32, work: impl Fn() -> ExampleResult + Sync) -> ExampleResult {
     thread::scope(|scope| {
         let handles: Vec<_> = (0..threads).map(|_| scope.spawn(&work)).collect();
         handles.into_iter().try_for_each(|handle| handle.join().map_err(|_| "a thread panicked")?)
     })
 }
 
-fn timed(what: &str, count: u32, work: impl FnOnce() -> Done) -> Done {
+fn timed(what: &str, count: u32, work: impl FnOnce() -> ExampleResult) -> ExampleResult {
     let start = Instant::now();
     work()?;
     let time = start.elapsed();

@@ -1,5 +1,5 @@
-//! Printers that are found by themselves: announced by DNS-SD (RFC 6763) over multicast
-//! DNS, as the Bonjour Printing Specification 1.2.1 has it.
+//! DNS-SD announcements of printers (RFC 6763) over multicast DNS, by the Bonjour Printing
+//! Specification 1.2.1.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,42 +10,42 @@ use std::time::Duration;
 
 use mdns_sd::{Error, ServiceDaemon, ServiceInfo};
 use windlass_spool_core::respond;
-use windlass_spool_core::{JobTable, Printer, Stored};
+use windlass_spool_core::{JobTable, Printer, StoredDocument};
 use windlass_wire::escape;
 
 use crate::host::host;
-use crate::serve::Listen;
+use crate::serve::ListenAddresses;
 use crate::spooler::Spooler;
 
-/// What clients ask for: each for IPP's printers, and iOS and IPP Everywhere for those of
-/// them that need no driver. The library gives a service one subtype, so each has a
-/// responder of its own; what they say is the same.
+/// Subtypes that clients query: `_print` for IPP printers; `_universal` is the one of iOS and IPP
+/// Everywhere, for printers that need no driver. The library gives a service one subtype, so each
+/// subtype has its own responder, with the same answers.
 const SUBTYPES: [&str; 2] = ["_universal", "_print"];
 
-/// How often it is looked for printers that have come, gone or changed.
+/// Interval between checks for printers that were added, removed or changed.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether that ends.
+/// Interval between checks whether the announcer is to end.
 const STEP: Duration = Duration::from_millis(100);
 
-/// The longest value of a TXT record: its string has 255 bytes with the key.
+/// Maximum length of a TXT record's value: its string has 255 bytes including the key.
 const MAX_VALUE: usize = 200;
 
-/// Why printers are not announced.
+/// Errors of announcing printers.
 #[derive(Debug, thiserror::Error)]
 pub enum AnnounceError {
-    /// Nobody else could come.
-    #[error("nothing listens for IPP where another host could come: {0} is of this host alone")]
+    /// Other hosts cannot reach the server.
+    #[error("other hosts cannot reach IPP here: {0} is an address of this host only")]
     Local(SocketAddr),
-    /// The system says no.
-    #[error("announce printers: {0}")]
+    /// Error of mDNS.
+    #[error("DNS-SD: {0}")]
     Failed(#[from] Error),
-    /// There is no thread to be had.
-    #[error("announce printers: {0}")]
+    /// A thread could not be started.
+    #[error("DNS-SD: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// Announces the printers of a spool as long as it lives.
+/// Announcer of a spool's printers, until it is ended.
 #[derive(Debug)]
 pub struct Announcer {
     ends: Arc<AtomicBool>,
@@ -53,14 +53,14 @@ pub struct Announcer {
 }
 
 impl Announcer {
-    /// Announces the printers of a spool that is served there. With a certificate, what takes
-    /// IPP takes it by TLS, too.
+    /// Announces the printers of a spool that is served at these addresses. With a certificate, the
+    /// IPP addresses are announced with TLS, too.
     ///
     /// # Errors
-    /// Where no other host can come there, or the system has no socket for it.
+    /// No other host can reach the addresses, or the system has no socket for DNS-SD.
     pub fn start(
         spooler: &Arc<Spooler>,
-        listen: &Listen,
+        listen: &ListenAddresses,
         has_certificate: bool,
     ) -> Result<Self, AnnounceError> {
         let open = |all: &[SocketAddr]| {
@@ -72,7 +72,7 @@ impl Announcer {
             let usual = SocketAddr::from(([127, 0, 0, 1], 0));
             return Err(AnnounceError::Local(listen.ipp.first().copied().unwrap_or(usual)));
         };
-        let place = Place { host: host(), page, has_tls: ipps.is_some() };
+        let place = AnnouncedHost { host: host(), page, has_tls: ipps.is_some() };
         let kinds = [("_ipp", ipp), ("_ipps", ipps)];
         let kinds = kinds.into_iter().filter_map(|(kind, at)| Some((kind, at?)));
         let responders = kinds.flat_map(|(kind, at)| {
@@ -89,34 +89,35 @@ impl Announcer {
         Ok(Self { ends, thread })
     }
 
-    /// Takes the announcements back.
+    /// Withdraws the announcements.
     pub fn end(self) {
         self.ends.store(true, Ordering::Relaxed);
-        // One that panicked announces nothing either.
+        // A thread that panicked announces nothing either.
         let _ = self.thread.join();
     }
 }
 
-/// Where printers are.
+/// Host and web page of the announced printers.
 #[derive(Debug)]
-struct Place {
+struct AnnouncedHost {
     host: String,
-    /// Where their page is.
+    /// Address of the web page.
     page: SocketAddr,
     has_tls: bool,
 }
 
-/// One that answers for a type of services.
+/// Responder for one type of service.
 struct Responder {
     kind: String,
-    /// Where these are served.
+    /// Address of the services.
     at: SocketAddr,
-    /// Whether it asks if another has the name: the others are the same service.
+    /// True if the responder probes whether another host has the name. The other responders
+    /// announce the same service.
     asks: bool,
     daemon: ServiceDaemon,
 }
 
-/// What is announced of a printer.
+/// Service name and TXT record of a printer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Service {
     name: String,
@@ -124,7 +125,11 @@ struct Service {
 }
 
 impl Service {
-    fn of<D: Stored>(table: &JobTable<D>, printer: &Printer, place: &Place) -> Self {
+    fn of<D: StoredDocument>(
+        table: &JobTable<D>,
+        printer: &Printer,
+        place: &AnnouncedHost,
+    ) -> Self {
         let settings = &printer.settings;
         let what = if settings.info.is_empty() { &settings.name } else { &settings.info };
         // A label has 63 bytes (RFC 1035, section 2.3.4), and the name must be one's own.
@@ -155,7 +160,8 @@ impl Service {
             ("UUID", uuid),
             ("kind", "document".to_owned()),
             ("priority", "50".to_owned()),
-            // All goes to the device as it came, so what it makes of it is not known here.
+            // Documents reach the device unchanged, so the server does not know what the device
+            // makes of them.
             ("Color", "U".to_owned()),
             ("Duplex", "U".to_owned()),
             ("Copies", "T".to_owned()),
@@ -169,8 +175,8 @@ impl Service {
         Self { name, txt }
     }
 
-    /// As one of the library's.
-    fn info(&self, place: &Place, responder: &Responder) -> Result<ServiceInfo, Error> {
+    /// Returns the service in the library's form.
+    fn info(&self, place: &AnnouncedHost, responder: &Responder) -> Result<ServiceInfo, Error> {
         let Responder { kind, at, asks, .. } = responder;
         let host = format!("{}.local.", place.host);
         let txt: Vec<(String, String)> =
@@ -192,7 +198,12 @@ fn cut(text: &str, most: usize) -> &str {
     &text[..end]
 }
 
-fn announce(spooler: &Arc<Spooler>, place: &Place, responders: &[Responder], ends: &AtomicBool) {
+fn announce(
+    spooler: &Arc<Spooler>,
+    place: &AnnouncedHost,
+    responders: &[Responder],
+    ends: &AtomicBool,
+) {
     let mut known: HashMap<String, Service> = HashMap::new();
     while !ends.load(Ordering::Relaxed) {
         let wanted: Vec<Service> = spooler
@@ -212,7 +223,7 @@ fn announce(spooler: &Arc<Spooler>, place: &Place, responders: &[Responder], end
                 let info = service.info(place, responder);
                 info.is_ok_and(|info| told(|| responder.daemon.register(info.clone())))
             });
-            // What the library has no room for now comes the next time.
+            // The library's queue is full: the next round tries again.
             if done {
                 known.insert(service.name.clone(), service);
             }
@@ -233,8 +244,8 @@ fn announce(spooler: &Arc<Spooler>, place: &Place, responders: &[Responder], end
     }
 }
 
-/// Says that a printer is there no more.
-fn take_back(service: &Service, place: &Place, responders: &[Responder]) {
+/// Withdraws the announcement of a printer.
+fn take_back(service: &Service, place: &AnnouncedHost, responders: &[Responder]) {
     for responder in responders {
         if let Ok(info) = service.info(place, responder) {
             told(|| responder.daemon.unregister(info.get_fullname()).map(drop));
@@ -242,7 +253,7 @@ fn take_back(service: &Service, place: &Place, responders: &[Responder]) {
     }
 }
 
-/// Tells the library something, which may have too much to do for a moment.
+/// Calls the library, and tries again while its queue is full.
 fn told(mut say: impl FnMut() -> Result<(), Error>) -> bool {
     for _ in 0..50 {
         match say() {

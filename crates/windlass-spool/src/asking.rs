@@ -1,11 +1,12 @@
-//! What a device of IPP says of itself.
+//! Queries to IPP devices about themselves.
 
 use std::time::Duration;
 
 use windlass_print::{Access, Asker, Error, Monitor, Target, dial_within};
 use windlass_wire::ipp::{Group, GroupTag, Operation};
 
-/// Asks a device for attributes of its printer; nothing where it has none. It may take so long.
+/// Asks a device for attributes of its printer, within the time given. Returns `None` if the device
+/// has none.
 pub(crate) fn attributes(
     target: &Target,
     (user, wanted): (&str, &[&str]),

@@ -1,4 +1,4 @@
-//! What the commands of `exec:` devices may, and whom they run as.
+//! Limits and users of the commands of `exec:` devices.
 
 use std::time::Duration;
 
@@ -9,17 +9,16 @@ use windlass_sys::privileges::{Identity, may_become_others};
 
 use crate::filters::Filters;
 
-/// What the commands of `exec:` devices may.
+/// Limits and the user of the commands of `exec:` devices.
 #[derive(Clone, Debug)]
 pub struct CommandSettings {
-    /// Whom they run as, where their printers do not say; this server's own user where
-    /// nobody is named.
+    /// User of the commands whose printers name none. `None`: the server's own user.
     pub user: Option<String>,
-    /// How long one may take for a job.
+    /// Maximum time of a command for one job.
     pub time: Duration,
-    /// The most bytes of memory of its own that each of its processes may have.
+    /// Maximum private memory of each process of a command, in bytes.
     pub memory: u64,
-    /// The most bytes of each file that it writes.
+    /// Maximum size of each file that a command writes, in bytes.
     pub output: u64,
 }
 
@@ -29,26 +28,26 @@ impl Default for CommandSettings {
     }
 }
 
-/// Whom the commands of a server's printers run as.
+/// Users that the commands of a server's printers run as.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunAs {
-    /// Their names.
+    /// Names of the users, separated by commas.
     pub users: String,
-    /// Whether any of them is another than the server's own user.
+    /// True if any of the users differs from the server's own user.
     pub has_others: bool,
 }
 
-/// Whom commands run as where nobody is named and this server may become others: the user
-/// of CUPS's filters, or the one of who owns nothing.
+/// Default users of commands, if none is named and the server may switch users: the user of CUPS's
+/// filters, or the owner of nothing.
 const USUAL: [&str; 2] = ["lp", "nobody"];
 
 impl CommandSettings {
-    /// Names whom commands run as where nobody is named, and looks whether there are all
-    /// whom these printers name. Tells who they are; nothing where no printer has a command, and
-    /// filters convert nothing either. The server becomes `server` before it runs any.
+    /// Chooses the user of commands if none is named, and checks that every user named by these
+    /// printers exists. Returns the users; `None` if no printer has a command and filters convert
+    /// nothing. The server becomes `server` before it runs any command.
     ///
     /// # Errors
-    /// Where a user is not there, or this server may not become that one.
+    /// A user does not exist, or this process may not become that user.
     pub fn settle(
         &mut self,
         printers: &[PrinterSettings],
@@ -85,7 +84,7 @@ impl CommandSettings {
                 }
                 Some(name) => name,
                 None if is_root => {
-                    return Err(format!("there is no user {} here", USUAL.join(" or ")));
+                    return Err(format!("there is no user {} on this host", USUAL.join(" or ")));
                 }
                 None => "this user",
             };
@@ -97,21 +96,21 @@ impl CommandSettings {
     }
 }
 
-/// Whom a command runs as, where that is another user than this server's.
+/// Returns the user that a command runs as, if that is not the server's own user.
 pub(crate) fn another_user(name: Option<&str>) -> Result<Option<Account>, String> {
     let wanted = name.map(user).transpose()?;
     let wanted = wanted.filter(|account| account.identity.user != Identity::own().user);
     match &wanted {
         Some(account) if !may_become_others() => Err(format!(
-            "this server has no right any more to run commands as {}: it keeps that where a \
-             printer has a command when it starts",
+            "the server has given up the right to run commands as {}: it keeps the right only if \
+             a printer has a command at the start",
             account.name
         )),
         _ => Ok(wanted),
     }
 }
 
-/// A user of this host.
+/// Returns the account of a user of this host.
 pub(crate) fn user(name: &str) -> Result<Account, String> {
     Account::named(name).ok_or_else(|| format!("there is no user {name:?}"))
 }

@@ -1,5 +1,5 @@
-//! A document that the disk gives back otherwise than it came: its job is given up,
-//! and no device has anything of it.
+//! Tests of documents that the disk returns damaged: the job is aborted, and no device gets any of
+//! its data.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,11 +21,11 @@ use super::device_logins::DeviceLogins;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
 use super::store::tests::opened as opened_on;
-use super::store::tests::simulated::{Chance, End, Simulated};
+use super::store::tests::simulated::{Chance, ServerEnd, SimulatedDisk};
 use super::store::{Durability, Settings};
 use super::table::now;
 
-/// What would wait for ever fails after this.
+/// Time after which a test that hangs fails.
 const STUCK: Duration = Duration::from_secs(60);
 
 const JOBS: usize = 12;
@@ -74,7 +74,7 @@ fn filed(spooler: &Arc<Spooler>, job: usize) -> JobId {
     spooler.file(spooler.admit(0).unwrap(), ticket, documents).unwrap()
 }
 
-/// Where in a folder's only segment some bytes are.
+/// Returns the position of some bytes in a folder's only segment.
 fn place(folder: &Path, bytes: &[u8]) -> u64 {
     let mut all = Vec::new();
     fs::File::open(folder.join("data.00000")).unwrap().read_to_end(&mut all).unwrap();
@@ -90,7 +90,7 @@ fn what_is_damaged_is_given_up_and_no_device_has_anything_of_it() {
     let ids: Vec<JobId> = (0..JOBS).map(|job| filed(&spooler, job)).collect();
     drop(spooler);
     let segment = fs::OpenOptions::new().write(true).open(spool.join("data.00000")).unwrap();
-    // A bit of one, and a page of zeros in the second document of another.
+    // Damages one bit of a job, and a page in the second document of another.
     let bytes = data(3);
     let at = place(&spool, &bytes[..4_500]) + 4_000;
     segment.write_all_at(&[bytes[4_000] ^ 0x10], at).unwrap();
@@ -118,7 +118,7 @@ fn what_is_damaged_is_given_up_and_no_device_has_anything_of_it() {
         let file = out.join(format!("a-{id:08}"));
         if job == 3 || job == 7 {
             assert_eq!(how, Ending::Aborted);
-            let which = if job == 3 { "document 1 of its 2" } else { "document 2 of its 2" };
+            let which = if job == 3 { "document 1 of 2" } else { "document 2 of 2" };
             assert!(why.unwrap().contains(which));
             assert!(!file.exists());
         } else {
@@ -129,23 +129,23 @@ fn what_is_damaged_is_given_up_and_no_device_has_anything_of_it() {
     let said: Vec<String> = said.iter().map(ToString::to_string).collect();
     assert_eq!(
         said[0],
-        "printer a: job 4: document 1 of its 2 is damaged in the spool: its bytes are not those \
-         that came (the checksum does not match), so nothing of it was printed: given up"
+        "printer a: job 4: document 1 of 2 is damaged in the spool (its checksum does not match); \
+         nothing was printed: aborted"
     );
-    assert!(said[1].starts_with("printer a: job 8: document 2 of its 2 is damaged"), "{}", said[1]);
-    // The printer is not at fault.
+    assert!(said[1].starts_with("printer a: job 8: document 2 of 2 is damaged"), "{}", said[1]);
+    // The failure is not counted against the printer.
     assert_eq!(spooler.look(|table| table.printers()[0].counts.failures), 0);
     spooler.end();
 }
 
 #[test]
 fn a_start_after_a_loss_of_power_tells_what_is_damaged() {
-    let disk = Simulated::new(1 << 30);
+    let disk = SimulatedDisk::new(1 << 30);
     let settings = || settings(Device::Drop);
     let spooler = Spooler::over(opened_on(&disk), settings(), |_| {}).unwrap();
     let ids: Vec<JobId> = (0..JOBS).map(|job| filed(&spooler, job)).collect();
-    // The machine ends; a page of one document has not come to the disk.
-    let next = disk.restart(End::Process, &mut Chance(1));
+    // The machine stops; a page of one document has not reached the disk.
+    let next = disk.restart(ServerEnd::Process, &mut Chance(1));
     next.restart_machine();
     let bytes = data(5);
     let segment = next.content("data.00000");
@@ -163,7 +163,7 @@ fn a_start_after_a_loss_of_power_tells_what_is_damaged() {
         let phase = spooler.look(|table| table.job(*id).unwrap().phase);
         match phase {
             Phase::Over { how, .. } => assert_eq!((job, how), (5, Ending::Aborted)),
-            // What is whole is held all the same: it may have been printed.
+            // An intact job is held as well: it may have been printed.
             other => assert!(job != 5 && other == Phase::Held, "job {job}: {other:?}"),
         }
     }

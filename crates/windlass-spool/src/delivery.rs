@@ -1,4 +1,4 @@
-//! A job on its way to a device.
+//! Delivery of a job to a device.
 
 mod command;
 mod convert;
@@ -10,68 +10,69 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use windlass_print::{
-    Access, Answer, Asker, Compression, Dial, Document, Follow, Ipp, IppAnswer, Limit, Lpr,
-    Monitor, OnBreak, Protocol, Raw, Sending, Target, dial_within, send,
+    Access, Answer, Asker, Compression, Dial, Document, FollowMode, Ipp, IppAnswer, JobProtocol,
+    Limit, Lpr, Monitor, OnBreak, Protocol, Raw, Target, dial_within, send,
 };
 use windlass_spool_core::{
     Conversions, Device, DeviceOffer, MAX_COPIES, Outcome, PartialPrint, Passage, Passes,
     PrinterSettings, left_by_filters, respond,
 };
 use windlass_wire::ipp::{Attribute, Group, JobState, Operation, Status, Value, Version};
-use windlass_wire::pages::{Format, HEAD};
+use windlass_wire::pages::{DocumentFormat, HEAD};
 
 use self::convert::Source;
-use self::rest::Rest;
+use self::rest::RemainingPasses;
 use crate::asking;
 use crate::commands::CommandSettings;
 use crate::filters::Filters;
-use crate::store::Document as Stored;
-use crate::table::{Filed, Job};
+use crate::store::Document as SpoolDocument;
+use crate::table::{FiledDocument, Job};
 
-/// How much is read of a document at a time.
+/// Bytes of a document that are read at a time.
 const PIECE: usize = 256 << 10;
 
-/// The time for which a raw device that has all may leave its connection open. CUPS's `socket`
+/// Time for which a raw device that has all data may keep its connection open. CUPS's `socket`
 /// backend waits as long.
 const RAW_CLOSE: Duration = Duration::from_secs(90);
 
-/// The longest that it may take to cancel a job that its device has.
+/// Maximum time of canceling a job at its device.
 const CANCELING: Duration = Duration::from_secs(5);
 
-/// A job and where it stands.
+/// A job, its device, and the progress of its delivery.
 pub(crate) struct Delivery<'a> {
     pub(crate) printer: &'a PrinterSettings,
     pub(crate) work: &'a Job,
     pub(crate) monitor: &'a Monitor,
-    /// How long the device may do nothing.
+    /// Maximum time without progress of the device.
     pub(crate) patience: Limit,
-    /// Is told the bytes of each document whose data begins.
+    /// Size in bytes of the document whose data began last.
     pub(crate) document_size: &'a AtomicU64,
-    /// What commands may.
+    /// Limits and the user of commands.
     pub(crate) commands: &'a CommandSettings,
     /// Filters for documents that the device does not take.
     pub(crate) filters: Option<&'a Filters>,
-    /// The device's word on what it takes.
+    /// Formats that the device says it takes.
     pub(crate) offer: &'a DeviceOffer,
-    /// Which devices of TLS are trusted.
+    /// TLS trust and login for devices.
     pub(crate) access: &'a Access,
-    /// Whether a file is to be on the disk before the job counts as delivered.
+    /// True if a file must be synced to the disk before the job counts as delivered.
     pub(crate) is_synced: bool,
-    /// Told of each part that the device has for good: how many passes it has by then.
+    /// Called after each part that the device has for good, with the number of passes that it has
+    /// so far.
     pub(crate) progressed: &'a (dyn Fn(u32) + Sync),
-    /// True if the device takes a job of IPP before its document: then it tells what became of one
-    /// that broke off.
+    /// True if the device creates an IPP job before it takes the document. Such a device can report
+    /// on a transfer that broke off.
     pub(crate) creates_jobs: bool,
-    /// Told how many sides the device says it has printed of a document.
+    /// Called with the number of sides that the device says it has printed of a document.
     pub(crate) printed: &'a (dyn Fn(u64) + Sync),
-    /// Tells whether the job is to be printed by this device still.
+    /// Returns whether the job is still to be printed by this device.
     pub(crate) is_wanted: &'a (dyn Fn() -> bool + Sync),
-    /// Asked before what is the last of it and cannot be taken back.
+    /// Asks permission for the last step, which cannot be undone.
     pub(crate) may_end: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Delivery<'_> {
-    /// Gives it to the device.
+    /// Delivers the job to the device.
     pub(crate) fn deliver(&self, buffer: &mut Vec<u8>) -> Outcome {
         let device = &self.printer.device;
         if *device != Device::Drop
@@ -91,21 +92,21 @@ impl Delivery<'_> {
         done.err().unwrap_or(Outcome::Delivered)
     }
 
-    /// Looks whether the documents are what came, before a device has anything of
-    /// them: what is on paper cannot be taken back.
+    /// Verifies the checksums of all documents before the device gets any data: paper cannot be
+    /// taken back.
     fn check(&self, buffer: &mut Vec<u8>) -> Result<(), Outcome> {
         let documents = &self.work.documents;
         for (at, filed) in documents.iter().enumerate() {
-            let failed = |error| Outcome::Failed(format!("read its document: {error}"));
+            let failed = |error| Outcome::Failed(format!("cannot read its document: {error}"));
             if !filed.document.is_whole(buffer).map_err(failed)? {
                 let which = if documents.len() == 1 {
                     "its document".to_owned()
                 } else {
-                    format!("document {} of its {}", at + 1, documents.len())
+                    format!("document {} of {}", at + 1, documents.len())
                 };
                 return Err(Outcome::Damaged(format!(
-                    "{which} is damaged in the spool: its bytes are not those that came \
-                     (the checksum does not match), so nothing of it was printed"
+                    "{which} is damaged in the spool (its checksum does not match); nothing was \
+                     printed"
                 )));
             }
         }
@@ -116,12 +117,12 @@ impl Delivery<'_> {
         if self.monitor.is_stopped() { Err(broken_off()) } else { Ok(()) }
     }
 
-    /// All that is still to be printed.
-    fn rest(&self) -> Rest {
-        Rest::of(self.work)
+    /// Returns the passes that are still to be printed.
+    fn rest(&self) -> RemainingPasses {
+        RemainingPasses::of(self.work)
     }
 
-    /// Copies all that is to be printed, as long as it is not broken off.
+    /// Copies all passes that are left, unless the delivery is stopped.
     fn copy(&self, to: &mut dyn Write, buffer: &mut Vec<u8>) -> io::Result<()> {
         buffer.resize(PIECE, 0);
         let mut from = self.rest();
@@ -142,7 +143,8 @@ impl Delivery<'_> {
             let form = Form { format: String::new(), template: Vec::new(), copies: 1 };
             return self.send(target, document, &self.work.ticket.name, &form);
         }
-        // Each document is a job of its own there. What it has is not sent again.
+        // Each document is a job of its own at the device. A document that the device has is not
+        // sent again.
         let passes = Passes::of(self.work);
         let mut pass = self.work.delivered;
         let most = self.most_copies(target, passes, pass)?;
@@ -156,13 +158,14 @@ impl Delivery<'_> {
         {
             self.sheet(target, first, to)?;
         }
-        while let Some(Filed { document, name }) = self.work.documents.get(passes.document(pass))
+        while let Some(FiledDocument { document, name }) =
+            self.work.documents.get(passes.document(pass))
             && pass < passes.count()
         {
             self.goes_on().map_err(|error| Outcome::Failed(error.to_string()))?;
             let copies = passes.same_from(pass).min(most);
             let (data, form) = self.formed(target, document, copies)?;
-            // What the journal had no room for is called as its job is.
+            // A document whose name did not fit in the journal has the name of its job.
             let name = if name.is_empty() { &self.work.ticket.name } else { name };
             self.send(target, data, name, &form)?;
             pass += copies;
@@ -176,15 +179,15 @@ impl Delivery<'_> {
         Ok(())
     }
 
-    /// How many copies of a document the device makes of one; it is asked only where it
-    /// matters.
+    /// Returns the number of copies of a document that the device can make. Asks the device only if
+    /// the job has several copies.
     fn most_copies(&self, target: &Target, passes: Passes, from: u32) -> Result<u32, Outcome> {
         let has_several = (from..passes.count()).any(|pass| passes.same_from(pass) > 1);
         if self.printer.repeats_copies || !has_several {
             return Ok(1);
         }
         match target.protocol {
-            // It is not told by devices, and many servers do it.
+            // LPR devices do not report it, and many servers make copies.
             Protocol::Lpr => Ok(u32::from(MAX_COPIES)),
             Protocol::Raw => Ok(1),
             Protocol::Ipp => {
@@ -192,7 +195,7 @@ impl Delivery<'_> {
                 let by = (self.access, self.printer.contact);
                 match asking::attributes(target, asked, self.monitor, by) {
                     Ok(said) => Ok(copies_supported(said.as_ref())),
-                    // One that does not know the question has no word for copies either.
+                    // A device that cannot answer the query has no `copies` attribute either.
                     Err(error) if error.status().is_some() => Ok(1),
                     Err(error) => Err(self.outcome(&error, 0)),
                 }
@@ -200,11 +203,11 @@ impl Delivery<'_> {
         }
     }
 
-    /// Returns a document as the device takes it, which makes so many copies.
+    /// Returns a document in a form that the device takes, for this number of copies.
     fn formed(
         &self,
         target: &Target,
-        document: &Stored,
+        document: &SpoolDocument,
         copies: u32,
     ) -> Result<(Document, Form), Outcome> {
         let ticket = &self.work.ticket;
@@ -221,9 +224,10 @@ impl Delivery<'_> {
         let conversions = self.filters.map_or(&none, |filters| &filters.conversions);
         let mut head = Vec::new();
         let read = document.reader().take(SEEN).read_to_end(&mut head);
-        read.map_err(|error| Outcome::Failed(format!("read its document: {error}")))?;
+        read.map_err(|error| Outcome::Failed(format!("cannot read its document: {error}")))?;
         let first = &head[..head.len().min(HEAD)];
-        let found = Format::media_type(first).or_else(|| is_text(&head).then_some("text/plain"));
+        let found =
+            DocumentFormat::media_type(first).or_else(|| is_text(&head).then_some("text/plain"));
         match conversions.passage((&ticket.format, found), self.offer, &attributes) {
             Passage::AsItCame(format) => Ok((as_it_came(), form(format, attributes))),
             Passage::Refused(why) => Err(Outcome::Refused(why)),
@@ -234,7 +238,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Returns what filters make of something for the device.
+    /// Returns the filters' output for the device.
     fn converted(
         &self,
         target: &Target,
@@ -243,13 +247,14 @@ impl Delivery<'_> {
     ) -> Result<Document, Outcome> {
         let Some(filters) = self.filters else { unreachable!("without filters nothing is") };
         let mut made = convert::converted(self, filters, source, to, target)?;
-        let failed = |error| Outcome::Failed(format!("read what was made of it: {error}"));
+        let failed =
+            |error| Outcome::Failed(format!("cannot read its converted document: {error}"));
         let size = made.seek(SeekFrom::End(0)).map_err(failed)?;
         made.rewind().map_err(failed)?;
         Ok(Document::new(Box::new(made), Some(size)))
     }
 
-    /// Prints a sheet before the job or behind it.
+    /// Prints a sheet before or after the job.
     fn sheet(&self, target: &Target, name: &str, to: &str) -> Result<(), Outcome> {
         let data = self.converted(target, &Source::Sheet(name), to)?;
         let template = left_by_filters(respond::template(&self.work.ticket.template));
@@ -266,21 +271,21 @@ impl Delivery<'_> {
     ) -> Result<(), Outcome> {
         let ticket = &self.work.ticket;
         let way = match target.protocol {
-            Protocol::Raw => Sending::Raw(Raw { pjl: false, close: Some(RAW_CLOSE) }),
-            Protocol::Lpr => Sending::Lpr(Lpr {
+            Protocol::Raw => JobProtocol::Raw(Raw { pjl: false, close: Some(RAW_CLOSE) }),
+            Protocol::Lpr => JobProtocol::Lpr(Lpr {
                 data_first: false,
                 stream: None,
                 host: ticket.host.to_string(),
                 number: u16::try_from(self.work.id % 1_000).unwrap_or(0),
                 copies: u16::try_from(form.copies).unwrap_or(1),
             }),
-            Protocol::Ipp => Sending::Ipp(Ipp {
+            Protocol::Ipp => JobProtocol::Ipp(Ipp {
                 version: Version(2, 0),
                 create_job: self.creates_jobs,
                 compression: Compression::None,
                 format: form.format.clone(),
                 template: form.template.clone(),
-                follow: Follow::ToItsEnd,
+                follow: FollowMode::ToItsEnd,
             }),
         };
         let job = windlass_print::Job {
@@ -303,7 +308,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Judges the end of a job that the device took.
+    /// Judges the end of a job that the device accepted.
     fn followed(
         &self,
         job: &windlass_print::Job,
@@ -313,10 +318,10 @@ impl Delivery<'_> {
     ) -> Result<(), Outcome> {
         let Some(end) = &answer.end else {
             let Some(id) = answer.job_id.filter(|_| !(self.is_wanted)()) else { return Ok(()) };
-            // The device has all of it: nobody wants it any more.
+            // The device has all of the job, and nobody wants the job any more.
             let why = match cancel(job, id, dial) {
-                Ok(()) => "the device was told to cancel it".to_owned(),
-                Err(error) => format!("the device does not cancel it: {}", described(&error)),
+                Ok(()) => "the device was asked to cancel the job".to_owned(),
+                Err(error) => format!("the device did not cancel the job: {}", described(&error)),
             };
             let partial = PartialPrint { bytes: size, of: size, is_reported: false };
             return Err(Outcome::Partial(why, partial));
@@ -335,12 +340,12 @@ impl Delivery<'_> {
             Some(JobState::Canceled) => {
                 Err(Outcome::Canceled(format!("the job was canceled at the device{reasons}")))
             }
-            // One that the device has forgotten it had accepted.
+            // A job that the device has forgotten was accepted.
             _ => Ok(()),
         }
     }
 
-    /// Returns what an error comes to, whose document has so many bytes.
+    /// Returns the outcome for an error, with a document of `size` bytes.
     fn outcome(&self, error: &windlass_print::Error, size: u64) -> Outcome {
         let why = described(error);
         let taken = self.monitor.taken().filter(|taken| taken.acknowledged > 0);
@@ -358,13 +363,13 @@ impl Delivery<'_> {
     }
 }
 
-/// Cancels a job that its device has.
+/// Cancels a job at its device.
 fn cancel(
     job: &windlass_print::Job,
     id: i32,
     dial: &Dial<'_>,
 ) -> Result<(), windlass_print::Error> {
-    // The job's own is stopped.
+    // The monitor of the job is stopped already.
     let monitor = Monitor::default();
     let mut asker = Asker::new(&job.target, &job.user, &monitor, dial, CANCELING);
     let request = asker.request_of_number(Operation::CANCEL_JOB, &job.target.uri(), id);
@@ -372,10 +377,10 @@ fn cancel(
 }
 
 fn broken_off() -> io::Error {
-    io::Error::other("it was broken off")
+    io::Error::other("the transfer was interrupted")
 }
 
-/// So many bytes tell whether a document is text: cupsd looks at as many.
+/// Number of first bytes that decide whether a document is text; cupsd checks as many.
 const SEEN: u64 = 1_024;
 
 /// Returns whether bytes at the beginning of a document are text, by CUPS's mime.types.
@@ -385,15 +390,15 @@ fn is_text(head: &[u8]) -> bool {
     !head.is_empty() && head.iter().all(is_printable)
 }
 
-/// The form in which a device gets a document.
+/// Form in which a device gets a document.
 struct Form {
     format: String,
-    /// The attributes that its device is to carry out.
+    /// Attributes that the device is to carry out.
     template: Vec<Attribute>,
     copies: u32,
 }
 
-/// What a job asks of its device, which makes so many copies.
+/// Adds the number of copies to the attributes that the device carries out.
 fn with_copies(mut template: Vec<Attribute>, copies: u32) -> Vec<Attribute> {
     if copies > 1 {
         let copies = Value::Integer(i32::try_from(copies).unwrap_or(1));
@@ -402,7 +407,7 @@ fn with_copies(mut template: Vec<Attribute>, copies: u32) -> Vec<Attribute> {
     template
 }
 
-/// How many copies a printer says that it makes of a job.
+/// Returns the maximum number of copies that a printer supports.
 fn copies_supported(said: Option<&Group>) -> u32 {
     let attribute = said.and_then(|group| group.attribute("copies-supported"));
     let most = match attribute.and_then(|attribute| attribute.values.first()) {
@@ -412,7 +417,7 @@ fn copies_supported(said: Option<&Group>) -> u32 {
     u32::try_from(most).unwrap_or(1).max(1)
 }
 
-/// An error with what caused it.
+/// Returns the text of an error and of its causes.
 fn described(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,50 +1,50 @@
-//! How many files a server needs open at a time, and how many it may have.
+//! Open files: the number that a server needs, and its limit.
 
 use windlass_spool_core::{Device, PrinterSettings};
 use windlass_sys::limits;
 
-use crate::serve::{Limits, Listen};
+use crate::serve::{Limits, ListenAddresses};
 
-/// What a server has open in any case: its journal, its lock, what it prints to, and
-/// what it keeps for the store; with some to spare.
+/// Files of any server: its journal, lock, output and store, with some to spare.
 const BASE: u64 = 64;
 
-/// Bytes of a segment of the store, which is a file.
+/// Size in bytes of a segment of the store, which is a file.
 const SEGMENT: u64 = 64 << 20;
 
-/// Segments for which files are kept where nobody says how much the spool may hold.
+/// Number of segments that are planned for if the spool has no size limit.
 const SEGMENTS: u64 = 256;
 
-/// Connections that are served however few files there are.
+/// Minimum number of connections, however low the limit of open files is.
 const LEAST: usize = 8;
 
-/// The files that a server may need at a time.
+/// Files that a server may need at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptors {
-    /// For ports that it listens at.
+    /// Files for listening ports.
     pub listeners: u64,
-    /// For connections of clients.
+    /// Files for connections of clients.
     pub connections: u64,
-    /// For printers that are at work.
+    /// Files for busy printers.
     pub printers: u64,
-    /// For documents on the disk.
+    /// Files for documents on the disk.
     pub store: u64,
-    /// The most that it may have.
+    /// Limit of open files.
     pub limit: u64,
 }
 
 impl Descriptors {
-    /// Reckons them. With a `max_spool` it is known how many files the store has.
+    /// Calculates the numbers. `max_spool`, the size limit of the spool in bytes, limits the files
+    /// of the store.
     pub fn new(
-        listen: &Listen,
+        listen: &ListenAddresses,
         limits: &Limits,
         printers: &[PrinterSettings],
         max_spool: Option<u64>,
         limit: u64,
     ) -> Self {
         let count = |of: usize| u64::try_from(of).unwrap_or(u64::MAX);
-        // A command has three pipes; what is forwarded has a connection and a document, and a
-        // socket where an SNMP agent is asked.
+        // A command needs three pipes. Forwarding needs a connection and a document, and a socket
+        // if an SNMP agent is queried.
         let of_printer = |one: &PrinterSettings| match one.device {
             Device::Drop => 0,
             Device::Command(_) => 4,
@@ -66,7 +66,7 @@ impl Descriptors {
         }
     }
 
-    /// All of them.
+    /// Returns the sum of all files.
     pub const fn needed(&self) -> u64 {
         BASE.saturating_add(self.listeners)
             .saturating_add(self.connections)
@@ -74,14 +74,14 @@ impl Descriptors {
             .saturating_add(self.store)
     }
 
-    /// So many connections leave the rest what it needs.
+    /// Returns the number of connections that leaves enough files for everything else.
     pub fn connections(&self) -> usize {
         let rest = self.needed() - self.connections;
         let most = usize::try_from(self.limit.saturating_sub(rest)).unwrap_or(usize::MAX);
         most.max(LEAST).min(usize::try_from(self.connections).unwrap_or(usize::MAX))
     }
 
-    /// What is to be said of them, where they will not do.
+    /// Returns a warning if the limit is too low.
     pub fn warning(&self) -> Option<String> {
         if self.needed() <= self.limit {
             return None;
@@ -89,7 +89,7 @@ impl Descriptors {
         let Self { listeners, connections, printers, store, limit } = self;
         Some(format!(
             "{} open files may be needed ({connections} for connections, {listeners} for ports, \
-             {printers} for printers at work, {store} for documents), and {limit} are allowed: {} \
+             {printers} for busy printers, {store} for documents), but {limit} are allowed: {} \
              connections are served at a time. Raise the limit (LimitNOFILE= of a unit, ulimit -n \
              of a shell)",
             self.needed(),
@@ -98,10 +98,10 @@ impl Descriptors {
     }
 }
 
-/// Raises the limit as far as the system allows, and lowers the number of connections to
-/// what it will do for. What is to be said of it, where it will not.
+/// Raises the limit of open files as far as the system allows, and lowers the number of connections
+/// to fit. Returns a warning if the limit is too low.
 pub fn fit(
-    listen: &Listen,
+    listen: &ListenAddresses,
     limits: &mut Limits,
     printers: &[PrinterSettings],
     max_spool: Option<u64>,
@@ -118,11 +118,11 @@ mod tests {
 
     fn reckoned(limit: u64, max_spool: Option<u64>) -> Descriptors {
         let at = "127.0.0.1:0".parse().expect("an address");
-        let listen = Listen {
+        let listen = ListenAddresses {
             ipp: vec![at],
             lpr: vec![at],
             raw: (0..280).map(|place| (at, format!("a{place}"))).collect(),
-            ..Listen::default()
+            ..ListenAddresses::default()
         };
         let device = |text: &str| text.parse::<Device>().expect("a device");
         let printers: Vec<_> = ["drop", "file:/tmp/", "socket://192.0.2.9", "exec:lpr"]
@@ -147,7 +147,7 @@ mod tests {
         assert!(
             warning.starts_with(
                 "1372 open files may be needed (1000 for connections, 282 for ports, 8 for \
-                 printers at work, 18 for documents), and 1024 are allowed: 652 connections"
+                 busy printers, 18 for documents), but 1024 are allowed: 652 connections"
             ),
             "{warning}"
         );

@@ -1,4 +1,4 @@
-//! Names and passwords for devices that ask for them: a file with a line for each.
+//! User names and passwords for devices that require them, from a file with one login per line.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,34 +9,34 @@ use std::path::{Path, PathBuf};
 
 use windlass_print::Target;
 
-/// The largest file of them.
+/// Maximum size of the file, in bytes.
 const MAX_FILE: u64 = 1 << 20;
 
-/// A reason why a file of names and passwords for devices does not do.
+/// Errors of reading a file of logins.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceLoginsError {
-    /// The system says no.
-    #[error("read {}: {source}", path.display())]
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Others than its owner may read it.
-    #[error("{} may be read by others than its owner: chmod 600 mends that", .0.display())]
+    /// Users other than the owner may read the file.
+    #[error("{} is readable by others than its owner: run chmod 600 on it", .0.display())]
     Open(PathBuf),
-    /// A line of it is none.
+    /// A line has the wrong form.
     #[error("{}, line {line}: a line is HOST USER PASSWORD, or HOST:PORT USER PASSWORD", path.display())]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which line.
+        /// Number of the line.
         line: usize,
     },
 }
 
-/// Names and passwords by the host of a device, or by its host and port.
+/// User names and passwords, by a device's host or by its host and port.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct DeviceLogins {
     by_host: HashMap<String, (String, String)>,
@@ -49,10 +49,10 @@ impl fmt::Debug for DeviceLogins {
 }
 
 impl DeviceLogins {
-    /// Reads them from a file that its owner alone may read.
+    /// Reads the logins from a file that only its owner may read.
     ///
     /// # Errors
-    /// Where it cannot be read, or a line is none.
+    /// The file cannot be read, others may read it, or a line has the wrong form.
     pub fn open(path: &Path) -> Result<Self, DeviceLoginsError> {
         let no = |source| DeviceLoginsError::File { path: path.to_owned(), source };
         let file = File::open(path).map_err(no)?;
@@ -64,7 +64,7 @@ impl DeviceLogins {
         Self::parsed(&text).map_err(|line| DeviceLoginsError::Line { path: path.to_owned(), line })
     }
 
-    /// Reads lines; the number of the first that is none.
+    /// Parses the lines of the file. The error is the number of the first wrong line.
     fn parsed(text: &str) -> Result<Self, usize> {
         let mut by_host = HashMap::new();
         for (place, line) in text.lines().enumerate() {
@@ -129,7 +129,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("logins");
         let opened = || DeviceLogins::open(&path).unwrap_err().to_string();
-        assert!(opened().starts_with("read /"), "{}", opened());
+        assert!(opened().starts_with("cannot read /"), "{}", opened());
         fs::write(&path, "h ann\n").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(opened().contains("chmod 600"), "{}", opened());

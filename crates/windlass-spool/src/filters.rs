@@ -10,10 +10,10 @@ use tempfile::TempDir;
 use windlass_spool_core::Conversions;
 use windlass_sys::privileges::Identity;
 
-/// The folders in which programs are looked for.
+/// Folders that are searched for the programs.
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"];
 
-/// Formats that clients send, and filters may read.
+/// Formats that clients send and filters may read.
 const SENT: [&str; 9] = [
     "application/pdf",
     "application/postscript",
@@ -26,25 +26,26 @@ const SENT: [&str; 9] = [
     "text/plain",
 ];
 
-/// The format to which all of them go first: pages that filters can lay out.
+/// Format that all documents are converted to first: pages that filters can lay out.
 pub(crate) const LAID_OUT: &str = "application/vnd.cups-pdf";
 
-/// The programs that convert documents, where this host has them.
+/// Programs that convert documents, if this host has them.
 #[derive(Clone, Debug)]
 pub(crate) struct Filters {
     pub(crate) cupsfilter: PathBuf,
     pub(crate) driverless: PathBuf,
-    /// Conversions that they do.
+    /// Conversions that the programs do.
     pub(crate) conversions: Conversions,
 }
 
 impl Filters {
-    /// Returns whether this host has them.
+    /// Returns whether this host has the programs.
     pub(crate) fn are_here() -> bool {
         program("cupsfilter").is_some() && program("driverless").is_some()
     }
 
-    /// Looks for them; none where this host has none. Folders of servers that were killed go.
+    /// Finds the programs; `None` if this host has none. Removes temporary folders of servers that
+    /// were killed.
     pub(crate) fn find() -> Option<Self> {
         clear(&std::env::temp_dir());
         let cupsfilter = program("cupsfilter")?;
@@ -56,17 +57,16 @@ impl Filters {
     }
 }
 
-/// The beginning of the name of a folder for temporary files of filters, before the number of the
-/// server's process.
+/// Prefix of the names of temporary folders, before the server's process id.
 const FOLDER: &str = "windlass-filters-";
 
-/// Makes a folder for temporary files of filters. It goes when this is dropped.
+/// Creates a folder for temporary files of filters. Dropping it removes the folder.
 pub(crate) fn folder() -> io::Result<TempDir> {
     let prefix = format!("{FOLDER}{}-", std::process::id());
     tempfile::Builder::new().prefix(&prefix).tempdir()
 }
 
-/// Removes such folders whose server is gone.
+/// Removes temporary folders whose server is gone.
 fn clear(folders: &Path) {
     for entry in std::fs::read_dir(folders).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -74,7 +74,7 @@ fn clear(folders: &Path) {
         let Some(process) = process.filter(|number| number.parse::<u32>().is_ok()) else {
             continue;
         };
-        // Not through a link, which anybody may make there.
+        // Does not follow links, which anybody may create there.
         let is_own = entry
             .metadata()
             .is_ok_and(|found| found.is_dir() && found.uid() == Identity::own().user);
@@ -84,10 +84,10 @@ fn clear(folders: &Path) {
     }
 }
 
-/// The folder of the sheets that filters print before and behind a job.
+/// Folder of the sheets that filters print before and after a job.
 pub(crate) const SHEETS: &str = "/usr/share/cups/banners";
 
-/// The names of sheets that there are, as far as IPP has words for such.
+/// Returns the names of the sheets that are valid IPP keywords.
 fn sheets() -> Vec<String> {
     let entries = std::fs::read_dir(SHEETS).into_iter().flatten();
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -104,7 +104,8 @@ fn program(name: &str) -> Option<PathBuf> {
     FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file())
 }
 
-/// Returns whether there are filters that read a format: it names them, and runs none.
+/// Returns whether there are filters that read a format. The program lists the filters, and runs
+/// none.
 fn can_read(cupsfilter: &Path, from: &str) -> bool {
     let mut command = Command::new(cupsfilter);
     command.args(["--list-filters", "-i", from, "-m", LAID_OUT, "/dev/null"]).env_clear();

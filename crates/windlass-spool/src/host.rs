@@ -1,8 +1,8 @@
-//! What this host is called.
+//! Name of this host.
 
 use std::fs;
 
-/// The name of this host, without its domain.
+/// Returns the name of this host, without its domain.
 pub(crate) fn host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = name.trim().split('.').next().unwrap_or_default();

@@ -37,19 +37,20 @@ pub use device_logins::{DeviceLogins, DeviceLoginsError};
 pub use log::{Log, LogSettings};
 pub use observer::{Observation, Observer};
 pub use rights::give_up_rights;
-pub use salvage::{Salvaged, SalvagedJob, salvage};
-pub use self_signed::{MAX_DAYS, SelfSigned, SelfSignedError};
+pub use salvage::{SalvagedJob, SalvagedSpool, salvage};
+pub use self_signed::{MAX_DAYS, SelfSignedCertificate, SelfSignedError};
 pub use serve::{
-    Bound, Certificate, CertificateError, Handed, Limits, Listen, ListenError, Names, Network,
-    Passwords, PasswordsError, PrinterPorts, Server, set_password,
+    BoundSockets, Certificate, CertificateError, HandedSockets, Limits, ListenAddresses,
+    ListenError, Names, Network, Passwords, PasswordsError, PrinterPorts, Server, set_password,
 };
 #[doc(hidden)]
-pub use serve::{Speaks, Stream, serve_over};
+pub use serve::{PortProtocol, Stream, serve_over};
 pub use spooler::{Spooler, SpoolerSettings};
 pub use windlass_spool_core::{
-    Access, Attempt, Changed, Device, DeviceError, Event, FORMATS, FormatError, History, JobTable,
-    Local, MAX_NAME, NetError, OnError, OnPartial, OnRefusal, PageLogFormat, Peer, Place, Plain,
-    Policy, Printer, PrinterChange, PrinterSettings, Quota, Refusal, Rights, Rules, ToldJob,
-    TransferLimit, Uncounted, Users, Who, is_printer_name, net,
+    Access, Attempt, ChangeKind, Device, DeviceError, Event, FORMATS, FormatError, History,
+    JobSummary, JobTable, LocalRights, MAX_NAME, NetError, OnError, OnPartial, OnRefusal, Origin,
+    PageLogFormat, Peer, Policy, Principal, Printer, PrinterChange, PrinterSettings, Quota,
+    Refusal, Rights, Rules, SimpleAccess, TransferLimit, UncountedPolicy, Users, is_printer_name,
+    net,
 };
 pub use windlass_wire::filter::IpNet;

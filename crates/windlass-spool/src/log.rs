@@ -1,6 +1,6 @@
-//! Lines that a server says. They go out by a thread of its own, from a bounded queue: a pipe that
-//! nobody reads, a reader that goes and a full disk hold up no job and no end. What could
-//! not be written is counted, and said where writing works again.
+//! Log lines of a server, written by a thread of its own from a bounded queue. An unread pipe, a
+//! vanished reader or a full disk delays neither jobs nor the shutdown. Lines that could not be
+//! written are counted, and reported once writing works again.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,25 +13,24 @@ use std::time::Duration;
 
 use crate::rotation::{self, has_name, set_aside};
 
-/// The most lines that wait to be written.
+/// Maximum number of lines in the queue.
 const MAX_LINES: usize = 10_000;
 
-/// How long the end waits for lines to be written: who does not read them by then has to
-/// do without.
+/// Maximum wait at shutdown for lines to be written: a reader that is slower loses the rest.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Where lines go.
+/// Destination of log lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSettings {
-    /// A file; standard output where there is none.
+    /// Path of the file; `None`: standard output.
     pub file: Option<PathBuf>,
-    /// At this size the file gets another name, and a new one is begun.
+    /// Size in bytes at which the file is rotated.
     pub size: u64,
-    /// How many of those are kept.
+    /// Number of rotated files to keep.
     pub files: u32,
 }
 
-/// Lines on their way out. They end where they were written.
+/// Queue of log lines, and the thread that writes them.
 #[derive(Debug)]
 pub struct Log {
     shared: Arc<Shared>,
@@ -46,11 +45,11 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     lines: VecDeque<Vec<u8>>,
-    /// Lines that nobody will see, since that was said last.
+    /// Number of lines lost since the last report of lost lines.
     lost: u64,
-    /// No more lines come.
+    /// True once no more lines come.
     ends: bool,
-    /// All are written.
+    /// True once all lines are written.
     is_done: bool,
 }
 
@@ -61,15 +60,15 @@ impl Shared {
 }
 
 impl Log {
-    /// Begins to write. `missing` makes a line of how many were not written.
+    /// Starts the writer. `missing` formats the report of how many lines were lost.
     ///
     /// # Errors
-    /// Where the file cannot be had, or no thread.
+    /// The file cannot be opened, or the thread cannot be started.
     pub fn begin(
         settings: &LogSettings,
         missing: impl Fn(u64) -> Vec<u8> + Send + 'static,
     ) -> io::Result<Self> {
-        let place = Place::open(settings)?;
+        let place = LogTarget::open(settings)?;
         let shared = Arc::new(Shared::default());
         let writer = Arc::clone(&shared);
         let thread = thread::Builder::new().name("log".to_owned());
@@ -77,7 +76,7 @@ impl Log {
         Ok(Self { shared })
     }
 
-    /// Says a line. It waits for nothing.
+    /// Queues a line, without waiting.
     pub fn say(&self, line: Vec<u8>) {
         let mut state = self.shared.lock();
         if state.lines.len() < MAX_LINES {
@@ -89,10 +88,10 @@ impl Log {
         self.shared.changed.notify_all();
     }
 
-    /// Says the last line, and waits a while for all to be written.
+    /// Queues the last line, and waits up to two seconds for all lines to be written.
     pub fn end(self, last: Vec<u8>) {
         let mut state = self.shared.lock();
-        // It is worth more than any other.
+        // The last line is worth more than any other.
         state.lines.truncate(MAX_LINES - 1);
         state.lines.push_back(last);
         state.ends = true;
@@ -102,7 +101,7 @@ impl Log {
     }
 }
 
-fn work(shared: &Shared, mut place: Place, missing: impl Fn(u64) -> Vec<u8>) {
+fn work(shared: &Shared, mut place: LogTarget, missing: impl Fn(u64) -> Vec<u8>) {
     loop {
         let mut state = shared.lock();
         while state.lines.is_empty() && !state.ends {
@@ -130,25 +129,25 @@ fn work(shared: &Shared, mut place: Place, missing: impl Fn(u64) -> Vec<u8>) {
     }
 }
 
-/// What lines are written to.
-enum Place {
+/// Open destination of log lines.
+enum LogTarget {
     Standard { file: File, is_torn: bool, is_gone: bool },
     File(LogFile),
 }
 
-impl Place {
+impl LogTarget {
     fn open(settings: &LogSettings) -> io::Result<Self> {
         Ok(match &settings.file {
             Some(path) => Self::File(LogFile::open(path.clone(), settings.size, settings.files)?),
             None => {
-                // By the descriptor: what was not taken is known to the byte.
+                // Writes by the file descriptor: a partial write is then known to the byte.
                 let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
                 Self::Standard { file, is_torn: false, is_gone: false }
             }
         })
     }
 
-    /// Sees to it that the file is the one of its name: somebody may have moved it.
+    /// Reopens the file if another program has moved it.
     fn prepare(&mut self) {
         if let Self::File(log) = self
             && !has_name(&log.file, &log.path).unwrap_or(false)
@@ -159,7 +158,7 @@ impl Place {
 
     fn write(&mut self, line: &[u8]) -> io::Result<()> {
         match self {
-            // Nobody will ever read it: that is no line lost.
+            // The reader is gone for good: this line does not count as lost.
             Self::Standard { is_gone: true, .. } => Ok(()),
             Self::Standard { file, is_torn, is_gone } => {
                 let done = write_all(file, line, is_torn);
@@ -172,7 +171,7 @@ impl Place {
     }
 }
 
-/// Writes a line, and remembers whether a part of one is there.
+/// Writes a line, and sets `is_torn` if only a part of it was written.
 fn write_all(file: &mut File, bytes: &[u8], is_torn: &mut bool) -> io::Result<()> {
     let end_of_torn: &[u8] = if *is_torn { b"\n" } else { b"" };
     let bytes = [end_of_torn, bytes].concat();
@@ -191,7 +190,7 @@ fn write_all(file: &mut File, bytes: &[u8], is_torn: &mut bool) -> io::Result<()
     Ok(())
 }
 
-/// A file that gets another name when it is large.
+/// A log file that is rotated when it is large.
 struct LogFile {
     path: PathBuf,
     file: File,
@@ -208,8 +207,7 @@ impl LogFile {
         Ok(Self { path, file, size, is_torn: false, limit, files })
     }
 
-    /// Goes on with the file that has the name now. Where it cannot be had, the old one
-    /// has to do.
+    /// Reopens the file under its name. If that fails, the old file stays in use.
     fn reopen(&mut self) {
         if let Ok(new) = Self::open(self.path.clone(), self.limit, self.files) {
             *self = new;
@@ -226,10 +224,10 @@ impl LogFile {
         Ok(())
     }
 
-    /// Gives all files the next number, and begins a new one.
+    /// Rotates the files, and starts a new one.
     fn rotate(&mut self) {
         let moved = set_aside(&self.path, self.files);
-        // Where it cannot be, it grows on, and that is tried again as much later.
+        // If the rotation fails, the file grows, and the next attempt is one file size later.
         self.size = 0;
         if moved.is_ok() {
             self.reopen();

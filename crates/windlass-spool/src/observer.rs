@@ -1,7 +1,7 @@
-//! Who looks on while devices get jobs, and tells what held them back.
+//! Observers of deliveries, which find what limited a transfer.
 //!
-//! The spool knows when things happened; what the kernel's account of a connection says is the
-//! observer's to find, whom the caller brings.
+//! The spool knows the times of each step. The observer, which the caller provides, interprets the
+//! kernel's TCP statistics of the connection.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,36 +13,37 @@ use windlass_spool_core::{Attempt, Moment, TransferLimit};
 
 use crate::table::now;
 
-/// Where nobody looks on, and when the next job may come.
+/// Pause between two rounds when no delivery is observed.
 const IDLE: Duration = Duration::from_millis(50);
 
-/// The thread that looks on ends when there was nothing to see for so many looks.
+/// Number of idle rounds after which the observing thread ends.
 const IDLE_LOOKS: u32 = 200;
 
-/// Looks on while jobs are sent.
+/// An observer of deliveries.
 pub trait Observer: Send + Sync + fmt::Debug {
-    /// Begins with a job, in the thread that sends it.
+    /// Starts the observation of a job, in the thread that sends it.
     fn begin(&self) -> Arc<dyn Observation>;
 }
 
-/// One job that is looked at.
+/// The observation of one job.
 pub trait Observation: Send + Sync {
-    /// What the job is to be sent with.
+    /// Monitor for the sending of the job.
     fn monitor(&self) -> Monitor;
 
-    /// Looks at its connection. Another thread than the one that sends calls this.
+    /// Samples the connection. Called by another thread than the one that sends.
     fn tick(&self);
 
-    /// When to look next.
+    /// Returns the time until the next sample.
     fn pause(&self) -> Duration;
 
-    /// What held it back, in the thread that sent it. Nothing where no data was acknowledged.
+    /// Returns the limit of the transfer, in the thread that sent it. `None` if no data was
+    /// acknowledged.
     fn limit(&self, monitor: &Monitor) -> Option<TransferLimit>;
 }
 
-/// Attempts that are looked at, and the thread that does.
+/// Observed attempts, and the thread that samples them.
 #[derive(Clone, Default)]
-pub(crate) struct Watched {
+pub(crate) struct AttemptWatcher {
     observer: Option<Arc<dyn Observer>>,
     shared: Arc<Mutex<Shared>>,
 }
@@ -53,22 +54,27 @@ struct Shared {
     has_thread: bool,
 }
 
-impl Watched {
-    /// By this observer; without one only when things happened is known.
+impl AttemptWatcher {
+    /// Creates the watcher of an observer. Without one, only the times of the steps are known.
     pub(crate) fn new(observer: Option<Arc<dyn Observer>>) -> Self {
         Self { observer, shared: Arc::default() }
     }
 
-    /// Begins to look at an attempt, in the thread that makes it; where no connection carries it
-    /// there is nothing to see.
-    pub(crate) fn begin(&self, has_connection: bool) -> Trying {
+    /// Starts the observation of an attempt, in the thread that makes it. An attempt without a
+    /// connection is not observed.
+    pub(crate) fn begin(&self, has_connection: bool) -> ObservedAttempt {
         let observer = self.observer.as_ref().filter(|_| has_connection);
         let observation = observer.map(|observer| observer.begin());
         if let Some(observation) = &observation {
             self.look_at(Arc::downgrade(observation));
         }
         let monitor = observation.as_ref().map_or_else(Monitor::default, |one| one.monitor());
-        Trying { monitor: Arc::new(monitor), observation, began: now(), from: Instant::now() }
+        ObservedAttempt {
+            monitor: Arc::new(monitor),
+            observation,
+            began: now(),
+            from: Instant::now(),
+        }
     }
 
     fn look_at(&self, one: Weak<dyn Observation>) {
@@ -77,7 +83,7 @@ impl Watched {
         if !shared.has_thread {
             let all = Arc::clone(&self.shared);
             let thread = thread::Builder::new().name("observer".to_owned());
-            // Where no thread is to be had now, the next attempt tries again.
+            // If the thread cannot start now, the next attempt tries again.
             shared.has_thread = thread.spawn(move || look(&all)).is_ok();
         }
     }
@@ -87,7 +93,7 @@ fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at all that there are, again and again.
+/// Samples all observations, round after round.
 fn look(all: &Mutex<Shared>) {
     let mut idle = 0;
     loop {
@@ -111,17 +117,17 @@ fn look(all: &Mutex<Shared>) {
     }
 }
 
-/// An attempt that is being made.
-pub(crate) struct Trying {
-    /// What the job is to be sent with.
+/// An attempt in progress.
+pub(crate) struct ObservedAttempt {
+    /// Monitor for the sending of the job.
     pub(crate) monitor: Arc<Monitor>,
     observation: Option<Arc<dyn Observation>>,
     began: Moment,
     from: Instant,
 }
 
-impl Trying {
-    /// It is over: where its time went.
+impl ObservedAttempt {
+    /// Ends the attempt, and returns where its time went.
     pub(crate) fn over(self) -> Attempt {
         let (times, end) = (self.monitor.times(), Instant::now());
         let since = |from: Instant, to: Instant| to.saturating_duration_since(from);

@@ -1,20 +1,20 @@
-//! Logs that are set aside under a number when they are large, by this server or another program.
+//! Rotation of logs: large logs get a number, by this server or another program.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Who may read logs: what is printed by whom is nobody else's business. CUPS's are as open
-/// by default (`LogFilePerm`, cups-files.conf(5)).
+/// File mode of logs: who prints what is private. CUPS's logs have the same default (`LogFilePerm`,
+/// cups-files.conf(5)).
 const MODE: u32 = 0o640;
 
-/// Opens a log at its end, or makes it.
+/// Opens a log for appending, or creates it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(MODE).open(path)
 }
 
-/// Whether a path leads to this very file still: somebody may have set it aside.
+/// Returns whether a path still leads to this very file: another program may have rotated it.
 pub(crate) fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     let own = file.metadata()?;
     match fs::metadata(path) {
@@ -24,14 +24,14 @@ pub(crate) fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Gives `FILE` the name `FILE.1`, that before it `FILE.2` and so on; so many are kept.
+/// Renames `FILE` to `FILE.1`, an earlier `FILE.1` to `FILE.2` and so on; keeps `keep` of them.
 pub(crate) fn set_aside(path: &Path, keep: u32) -> io::Result<()> {
     let aside = |number: u32| {
         let mut name = path.to_path_buf().into_os_string();
         name.push(format!(".{number}"));
         PathBuf::from(name)
     };
-    // Up to a number that is free.
+    // Renames up to the first free number.
     let is_free = |number: &u32| fs::symlink_metadata(aside(*number)).is_err();
     let last = (1..keep).find(is_free).unwrap_or(keep);
     for number in (1..last).rev() {

@@ -1,4 +1,4 @@
-//! A certificate that vouches for itself, for a server of TLS that nobody else vouches for.
+//! Self-signed certificates, for a TLS server without a certificate authority.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -13,48 +13,50 @@ use rcgen::{
 };
 use windlass_print::Fingerprint;
 
-/// How much earlier it holds than it is made: clocks differ.
+/// Time by which the validity begins before the creation: clocks differ.
 const EARLIER: Duration = Duration::from_secs(24 * 3_600);
 
-/// The longest that it may hold: what has no end is never looked at again.
+/// Maximum validity in days: a certificate without an end is never checked again.
 pub const MAX_DAYS: u32 = 36_500;
 
-/// A certificate and its key, in PEM.
+/// A self-signed certificate and its key, in PEM.
 #[derive(Clone)]
-pub struct SelfSigned {
-    /// The certificate.
+pub struct SelfSignedCertificate {
+    /// Certificate in PEM.
     pub certificate: String,
-    /// The key.
+    /// Key in PEM.
     key: String,
-    /// That of the certificate.
+    /// Fingerprint of the certificate.
     pub fingerprint: Fingerprint,
-    /// The day up to which it holds, as 2035-11-26.
+    /// Last day of the validity, as 2035-11-26.
     pub until: String,
 }
 
-impl std::fmt::Debug for SelfSigned {
+impl std::fmt::Debug for SelfSignedCertificate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SelfSigned").field("fingerprint", &self.fingerprint).finish_non_exhaustive()
+        f.debug_struct("SelfSignedCertificate")
+            .field("fingerprint", &self.fingerprint)
+            .finish_non_exhaustive()
     }
 }
 
-/// Why there is none.
+/// Errors of creating a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum SelfSignedError {
-    /// It cannot be made, mostly for a name that none can have.
+    /// The certificate cannot be created, mostly because of an invalid name.
     #[error("{0}")]
     Made(String),
-    /// It cannot be written.
+    /// A file cannot be written.
     #[error("{}: {source}", path.display())]
     Written {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// The year, the month and the day in UTC.
+/// Returns the year, month, day and date in UTC.
 fn day(at: SystemTime) -> Option<(i32, u8, u8, String)> {
     let seconds = at.duration_since(UNIX_EPOCH).ok()?.as_secs();
     let at = Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
@@ -63,16 +65,16 @@ fn day(at: SystemTime) -> Option<(i32, u8, u8, String)> {
     Some((i32::from(date.year()), part(date.month())?, part(date.day())?, date.to_string()))
 }
 
-impl SelfSigned {
-    /// One for these names and addresses, which holds for so many days from now on.
+impl SelfSignedCertificate {
+    /// Creates a certificate for these names and addresses, valid for `days` days from now on.
     ///
     /// # Errors
-    /// Where a name is none, or there are none.
+    /// A name is invalid, or there are no names.
     pub fn new(names: &[String], days: u32, now: SystemTime) -> Result<Self, SelfSignedError> {
         let no = |error: rcgen::Error| SelfSignedError::Made(error.to_string());
         let none = || SelfSignedError::Made("the clock is wrong".to_owned());
         let Some(first) = names.first() else {
-            return Err(SelfSignedError::Made("there is no name".to_owned()));
+            return Err(SelfSignedError::Made("no name is given".to_owned()));
         };
         let mut params = CertificateParams::new(names.to_vec()).map_err(no)?;
         params.distinguished_name.push(DnType::CommonName, first.as_str());
@@ -94,11 +96,11 @@ impl SelfSigned {
         })
     }
 
-    /// Writes both. Only its owner may read the key. What is there is kept, unless it is to
-    /// be replaced.
+    /// Writes the certificate and its key, which only its owner may read. Existing files stay,
+    /// unless they are to be replaced.
     ///
     /// # Errors
-    /// Where a file is there already, or the system says no.
+    /// A file exists already, or the system reports an error.
     pub fn write(
         &self,
         certificate: &Path,
@@ -111,7 +113,7 @@ impl SelfSigned {
             move |source| SelfSignedError::Written { path, source }
         };
         if !replace {
-            // Both or none.
+            // Writes both files or none.
             for (path, ..) in files {
                 if fs::symlink_metadata(path).is_ok() {
                     return Err(no(path)(io::ErrorKind::AlreadyExists.into()));
@@ -122,8 +124,8 @@ impl SelfSigned {
             if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
                 fs::create_dir_all(folder).map_err(no(folder))?;
             }
-            // By a name that nobody knows, so that nobody holds it open; and it has its own
-            // when it is whole.
+            // Creates the file under a temporary name, so that nobody holds it open. The file gets
+            // its final name when it is whole.
             let mut name = path.as_os_str().to_owned();
             name.push(format!(".{}", std::process::id()));
             let part = PathBuf::from(name);
@@ -157,17 +159,17 @@ mod tests {
         let names = ["print.example.org", "192.0.2.1", "2001:db8::1", "localhost"];
         let names = names.map(str::to_owned);
         let now = UNIX_EPOCH + Duration::from_secs(1_795_651_200);
-        let made = SelfSigned::new(&names, 10, now).unwrap();
+        let made = SelfSignedCertificate::new(&names, 10, now).unwrap();
         assert_eq!(made.until, "2026-12-06");
         made.write(&certificate, &key, false).unwrap();
         assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
         let read = Certificate::read(&certificate, &key).unwrap();
         assert_eq!(read.fingerprint, made.fingerprint);
         assert!(!read.is_key_open);
-        // What is there is kept.
+        // Existing files stay.
         let error = made.write(&certificate, &key, false).unwrap_err().to_string();
         assert!(error.contains("key.pem"), "{error}");
-        let other = SelfSigned::new(&names, 10, now).unwrap();
+        let other = SelfSignedCertificate::new(&names, 10, now).unwrap();
         assert_ne!(other.fingerprint, made.fingerprint);
         other.write(&certificate, &key, true).unwrap();
         assert_eq!(Certificate::read(&certificate, &key).unwrap().fingerprint, other.fingerprint);
@@ -180,7 +182,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         for (name, ours) in [("a", "a.example"), ("b", "b.example")] {
-            let made = SelfSigned::new(&[ours.to_owned()], 1, SystemTime::now()).unwrap();
+            let made =
+                SelfSignedCertificate::new(&[ours.to_owned()], 1, SystemTime::now()).unwrap();
             made.write(&at(&format!("{name}.pem")), &at(&format!("{name}.key")), false).unwrap();
         }
         fs::write(at("empty"), "").unwrap();
@@ -188,10 +191,10 @@ mod tests {
             Certificate::read(&at(certificate), &at(key)).unwrap_err().to_string()
         };
         assert!(error("none", "a.key").contains("a certificate in"));
-        assert!(error("empty", "a.key").contains("there is none in PEM"));
+        assert!(error("empty", "a.key").contains("the file has no PEM certificate"));
         assert!(error("a.pem", "empty").contains("a key in"));
         assert!(error("a.pem", "b.key").contains("and its key"), "{}", error("a.pem", "b.key"));
-        assert!(SelfSigned::new(&[], 1, SystemTime::now()).is_err());
-        assert!(SelfSigned::new(&["é".to_owned()], 1, SystemTime::now()).is_err());
+        assert!(SelfSignedCertificate::new(&[], 1, SystemTime::now()).is_err());
+        assert!(SelfSignedCertificate::new(&["é".to_owned()], 1, SystemTime::now()).is_err());
     }
 }

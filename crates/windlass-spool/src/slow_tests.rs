@@ -1,5 +1,5 @@
-//! A disk that stands still for a while: who does not need it does not wait, and
-//! nobody is told that a job is safe before it is.
+//! Tests with a disk that stalls. Threads that do not need the disk do not wait. No client is told
+//! that a job is safe before it is.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,14 +16,14 @@ use super::commands::CommandSettings;
 use super::device_logins::DeviceLogins;
 use super::spooler::intake::Intake;
 use super::spooler::{Spooler, SpoolerSettings};
-use super::store::tests::slow::{Still, Valve, opened};
+use super::store::tests::slow::{StallKind, Valve, opened};
 use super::store::{Durability, Settings};
-use super::table::{Filed, JobTable};
+use super::table::{FiledDocument, JobTable};
 
-/// What would wait for ever fails after this.
+/// Time after which a test that hangs fails.
 const STUCK: Duration = Duration::from_secs(60);
 
-/// A spool with a printer that is stopped.
+/// Opens a spool with a stopped printer.
 fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let store = Settings { durability, most: None };
@@ -45,7 +45,7 @@ fn spool(durability: Durability) -> (Arc<Spooler>, Arc<Valve>, tempfile::TempDir
     (Spooler::over(kept, settings, |_| {}).unwrap(), valve, folder)
 }
 
-fn received(spooler: &Arc<Spooler>, data: &[u8]) -> Result<Filed, Refusal> {
+fn received(spooler: &Arc<Spooler>, data: &[u8]) -> Result<FiledDocument, Refusal> {
     let mut intake = Intake::new(spooler, Some(data.len() as u64));
     intake.append(data)?;
     intake.finish("document")
@@ -57,7 +57,7 @@ fn filed(spooler: &Arc<Spooler>, data: &[u8]) -> Result<JobId, Refusal> {
     spooler.file(spooler.admit(0)?, ticket, vec![document])
 }
 
-/// Lets another thread do it.
+/// Runs `work` in another thread.
 fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (sender, receiver) = channel();
     thread::spawn(move || sender.send(work()));
@@ -76,14 +76,14 @@ fn a_document_that_the_disk_takes_slowly_holds_up_nobody_else() {
     for durability in [Durability::Cache, Durability::Fsync] {
         let (spooler, valve, _folder) = spool(durability);
         let first = filed(&spooler, b"before").unwrap();
-        valve.turn(Still::Documents);
+        valve.turn(StallKind::Documents);
         let large = vec![7; 1 << 20];
         let coming = {
             let (spooler, large) = (Arc::clone(&spooler), large.clone());
             elsewhere(move || filed(&spooler, &large))
         };
         valve.until_waiting(1);
-        // Jobs are listed, read, held and let go meanwhile, and others come in.
+        // Meanwhile, jobs are listed, read, held and released, and others arrive.
         let others = {
             let spooler = Arc::clone(&spooler);
             elsewhere(move || {
@@ -94,7 +94,7 @@ fn a_document_that_the_disk_takes_slowly_holds_up_nobody_else() {
         };
         assert_eq!(others.recv_timeout(STUCK), Ok((1, b"before".to_vec())));
         assert!(coming.try_recv().is_err(), "its data is nowhere yet");
-        valve.turn(Still::Nothing);
+        valve.turn(StallKind::Nothing);
         let id = coming.recv_timeout(STUCK).unwrap().unwrap();
         assert!(content(&spooler, id) == large);
     }
@@ -103,14 +103,14 @@ fn a_document_that_the_disk_takes_slowly_holds_up_nobody_else() {
 #[test]
 fn nobody_is_told_that_a_job_is_safe_before_the_disk_has_it() {
     let (spooler, valve, _folder) = spool(Durability::Fsync);
-    valve.turn(Still::Syncs);
+    valve.turn(StallKind::Syncs);
     let (sender, told) = channel();
     for number in 0..8_u8 {
         let (spooler, sender) = (Arc::clone(&spooler), sender.clone());
         thread::spawn(move || sender.send((number, filed(&spooler, &[number; 10_000]))));
     }
     valve.until_waiting(1);
-    // Who looks does not wait. All jobs are there as soon as their threads have run.
+    // Readers of the job table do not wait. All jobs are there as soon as their threads have run.
     let looked = {
         let spooler = Arc::clone(&spooler);
         elsewhere(move || {
@@ -121,7 +121,7 @@ fn nobody_is_told_that_a_job_is_safe_before_the_disk_has_it() {
     };
     assert_eq!(looked.recv_timeout(STUCK), Ok(()));
     assert_eq!(told.recv_timeout(Duration::from_millis(20)), Err(RecvTimeoutError::Timeout));
-    valve.turn(Still::Nothing);
+    valve.turn(StallKind::Nothing);
     for _ in 0..8 {
         let (number, id) = told.recv_timeout(STUCK).unwrap();
         assert!(content(&spooler, id.unwrap()) == [number; 10_000]);

@@ -1,4 +1,4 @@
-//! The steps that carry a recommendation out: on which host, by which option or sysctl.
+//! Steps of a recommendation: the host, and the option or sysctl to set.
 
 use serde::Serialize;
 use windlass_base::tuning::{Host, Instructions, Tuning};
@@ -7,30 +7,31 @@ use windlass_base::{Bytes, Sentence, sentence};
 
 use crate::plan::{Direction, Setting};
 
-/// Linux counts its own records of packets into a receive buffer, so that a window takes twice its
-/// size of it (`tcp_adv_win_scale` 1, tcp(7)). The kernel doubles `SO_RCVBUF` by itself.
+/// Ratio of the receive buffer to the window. Linux charges its own packet records to a receive
+/// buffer, so a window takes twice its size (`tcp_adv_win_scale` 1, tcp(7)). The kernel doubles
+/// `SO_RCVBUF` itself.
 const BUFFER_OF_WINDOW: u64 = 2;
 
-/// The port of iperf3, whose options are named too.
+/// Port of iperf3, whose options are named too.
 const IPERF3: u16 = 5201;
 
 /// A setting on one host.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// The side of the transfer; null for the programs at both.
+    /// Side of the transfer; null for the programs at both.
     pub side: Option<Side>,
-    /// The host, as people call it.
+    /// Host, as people call it.
     pub host: String,
-    /// The change.
+    /// Change to make.
     pub action: Sentence,
-    /// The option or sysctl that makes it on Linux, and by iperf3, with its value.
+    /// Option or sysctl on Linux, and iperf3's option, with the value.
     pub set_by: Sentence,
-    /// The settings that make it on all systems.
+    /// Settings on all systems.
     pub how: Instructions,
 }
 
 impl Step {
-    /// Returns the steps for a setting; none where there is nothing to set. `peer` is the host at the
+    /// Returns the steps for a setting; none if there is nothing to set. `peer` is the host at the
     /// other end; a simulated path has none.
     pub(crate) fn all(setting: &Setting, peer: Option<&str>) -> Vec<Self> {
         let mut steps = Vec::new();
@@ -61,7 +62,7 @@ impl Step {
             steps.push(Self {
                 side: None,
                 host: "the program that transfers".to_owned(),
-                action: sentence!("{count} connections at once"),
+                action: sentence!("{count} parallel connections"),
                 set_by: sentence!("iperf3: --parallel {count}"),
                 how: how(Tuning::Streams),
             });
@@ -74,8 +75,8 @@ fn window_by(window: Bytes) -> Sentence {
     let buffer = window.get().saturating_mul(BUFFER_OF_WINDOW).to_string();
     let window = window.get().to_string();
     sentence!(
-        "SO_RCVBUF={window} with net.core.rmem_max no lower, or {buffer} as the third value of \
-         net.ipv4.tcp_rmem; iperf3: --window {window}"
+        "SO_RCVBUF={window}, with net.core.rmem_max at least as high; or {buffer} as the third \
+         value of net.ipv4.tcp_rmem; iperf3: --window {window}"
     )
 }
 

@@ -143,7 +143,7 @@ fn a_sweep_sends_no_more_than_it_may() {
         let plan = Plan { bytes: Some(Bytes::new(bytes)), directions, repeat: 3, ..plan() };
         let mut sweep = Sweep::new(plan);
         while let Some(probe) = sweep.next() {
-            // What is under way comes on top: a tenth here.
+            // Data in flight is added: a tenth here.
             let most = sweep.limits(probe).bytes.unwrap().get();
             let sent = Bytes::new(most.min(10_000_000) + most.min(10_000_000) / 10);
             sweep

@@ -1,6 +1,6 @@
-//! What a sweep comes to: the path's own figures, and what to set.
+//! Findings of a sweep: figures of the path, and the recommendation.
 
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, laws};
+use windlass_base::{Bytes, Cause, Limit, LimitReason, Rate, Span, laws};
 
 use super::choose::{Choice, best_assured, is_as_good, noise_of};
 use super::machine::{Axis, Sweep};
@@ -8,73 +8,70 @@ use super::measurement::Point;
 use super::path::PathFindings;
 use super::plan::Direction;
 
-/// A delay that lies this share of the base round trip above the least is no
-/// longer: nobody feels a tenth of the path's own latency.
+/// Difference of delays that counts as none, as a share of the base RTT: users do not notice a
+/// tenth of the path's own latency.
 const SAME_DELAY: f64 = 0.1;
-/// From this share of the windows on what is in flight fills them: a window holds whole segments,
-/// and what its end acknowledges is under way.
+/// Share of the windows in flight from which they are full: a window holds whole segments, and ACKs
+/// are in flight, too.
 const FILLS: f64 = 0.85;
-/// Streams that together have this share of the capacity fill the path.
+/// Share of the capacity from which several streams together fill the path.
 const FULL: f64 = 0.95;
 
-/// What a sweep found of one direction.
+/// Findings of one direction.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The direction.
+    /// Direction of the data.
     pub direction: Direction,
-    /// The least round trip of all measurements, of both directions.
+    /// Smallest RTT of all measurements, in both directions.
     pub base_rtt: Option<Span>,
-    /// The highest rate of all points: the data that the path carries at best.
+    /// Highest rate of all points: the capacity of the path.
     pub capacity: Rate,
-    /// The window that keeps such a path full (`windlass law bdp`).
+    /// Window that fills such a path (`windlass law bdp`).
     pub product: Option<Bytes>,
-    /// What to set.
+    /// Recommended setting.
     pub choice: Option<Choice>,
-    /// The window for one stream; nothing where none does as well as the best that one stream
-    /// does.
+    /// Window for one stream; nothing if no window is as fast as the best setting of one stream.
     pub window: Option<WindowAdvice>,
-    /// The largest window whose packet-delivery delay is the least, but no larger
-    /// than the one to set.
+    /// Largest window with the smallest packet-delivery delay, up to the recommended window.
     pub low_delay: Option<Point>,
-    /// How many streams to use.
+    /// Number of streams to use.
     pub streams: Option<StreamsAdvice>,
-    /// What the path is.
+    /// Properties of the path.
     pub path: PathFindings,
 }
 
-/// A window, and what speaks for it.
+/// Recommended window, and its reasons.
 #[derive(Clone, Debug)]
 pub struct WindowAdvice {
-    /// The smallest window whose rate is that of the best, within the noise.
+    /// Smallest window whose rate equals the best, within the noise.
     pub point: Point,
-    /// The window with the best rate.
+    /// Window with the best rate.
     pub best: Point,
-    /// What counts as the same rate, as a share.
+    /// Tolerance within which rates are equal, as a share.
     pub noise: f64,
-    /// The next smaller window that was measured.
+    /// Next smaller measured window.
     pub below: Option<Point>,
-    /// Larger windows, which give the same.
+    /// Larger windows with the same rate.
     pub above: Vec<Point>,
 }
 
-/// How many streams to use, and what speaks for it.
+/// Number of streams to use, and its reasons.
 #[derive(Clone, Debug)]
 pub struct StreamsAdvice {
-    /// The fewest streams whose rate lies within the noise of the best.
+    /// Smallest number of streams whose rate lies within the noise of the best.
     pub point: Point,
-    /// The point with the best rate.
+    /// Point with the best rate.
     pub best: Point,
-    /// What counts as the same rate, as a share.
+    /// Tolerance within which rates are equal, as a share.
     pub noise: f64,
-    /// Whether more were measured.
+    /// True if larger numbers were measured.
     pub is_within: bool,
-    /// The windows of all streams together: the memory that each end may have to
-    /// hold.
+    /// Windows of all streams together: the memory that each end may need.
     pub memory: Bytes,
 }
 
 impl Sweep {
-    /// What was found of a direction so far.
+    /// Returns the findings of a direction so far.
     pub fn findings(&self, direction: Direction) -> Findings {
         let base_rtt = self.base_rtt();
         let points = self.points();
@@ -102,7 +99,7 @@ impl Sweep {
         }
     }
 
-    /// The smallest of the windows with which one stream does as well as one stream can, by the
+    /// Returns the smallest window with which one stream is as fast as one stream can be, by the
     /// lower ends of the intervals.
     fn window_advice(&self, way: Direction, along: &[Point]) -> Option<WindowAdvice> {
         let best = *best_assured(along)?;
@@ -120,15 +117,14 @@ impl Sweep {
 }
 
 impl Findings {
-    /// What held a point back. Several streams that together carry what the path
-    /// carries at best are held by the path, whatever holds each one. A window that was full all
-    /// the time, as the rate and the round trip tell (Little's law), holds what neither the path
-    /// nor loss does: a kernel's account of a short test is mostly of its start.
-    pub fn limit(&self, point: &Point) -> (Option<Limit>, Option<Because>) {
+    /// Returns the limit of a point. Several streams that together carry the path's capacity are
+    /// limited by the path, whatever limits each. A window that was full all the time, by the rate
+    /// and the RTT (Little's law), is the limit if neither path nor loss is. A kernel's figures of
+    /// a short test are mostly those of its start.
+    pub fn limit(&self, point: &Point) -> (Option<Limit>, Option<LimitReason>) {
         let full = self.capacity.bytes_per_second() * FULL;
         let fills = self.capacity > Rate::ZERO && point.rate.bytes_per_second() >= full;
-        // With less in flight than the path holds, nothing waits and nothing is
-        // full.
+        // With less in flight than the path holds, there is no queue, and the path is not full.
         let waits = self.base_rtt.zip(point.mean_rtt).is_some_and(|(base, mean)| mean > base);
         if point.setting.streams > 1 && fills && waits {
             return (Some(Limit::PathCapacity), None);
@@ -142,12 +138,12 @@ impl Findings {
     }
 }
 
-/// Whether a short test may be told as this by how it began.
+/// Returns whether the start of a short test may be reported as this limit.
 const fn is_told_by_start(limit: Limit) -> bool {
     matches!(limit, Limit::Unknown | Limit::CongestionWindow | Limit::Application)
 }
 
-/// Whether the windows of a point were full: what is in flight is the rate over a round trip.
+/// Returns whether the windows of a point were full: the data in flight is the rate times the RTT.
 fn has_full_window(point: &Point) -> bool {
     let Some((window, rtt)) = point.setting.window.and(point.offered).zip(point.mean_rtt) else {
         return false;

@@ -1,14 +1,12 @@
 #![doc = include_str!("../README.md")]
 //!
-//! A sweep: what makes a path fast, and what it costs.
+//! Sweep of a path: the settings that make the path fast, and their cost.
 //!
-//! A [`Sweep`] hands out [`Probe`]s and takes what was measured of each. From
-//! that it decides what to measure next, and in the end what to recommend
-//! ([`Findings`]). It opens nothing and has no clock: who asks it measures, over
-//! a real path or a simulated one, and [`Steady`] tells when a measurement is
-//! certain. The same measurements give the same probes, so a sweep goes on where
-//! it stopped by taking its old ones again ([`saved`]). `docs/sweep.md` has the
-//! rules and where they come from.
+//! A [`Sweep`] hands out [`Probe`]s and receives their measurements. From these it decides what to
+//! measure next, and at the end what to recommend ([`Findings`]). It opens nothing and has no
+//! clock: the caller measures a real or a simulated path, and [`SteadyRate`] decides when a
+//! measurement is certain. The same measurements give the same probes. A sweep therefore resumes by
+//! taking its old measurements again ([`saved`]). `docs/sweep.md` has the rules and their sources.
 
 mod card;
 mod choose;
@@ -28,11 +26,11 @@ mod steady;
 pub use card::Step;
 pub use choose::{Choice, Gain};
 pub use findings::{Findings, StreamsAdvice, WindowAdvice};
-pub use machine::{Sweep, Unasked};
+pub use machine::{Sweep, UnexpectedProbe};
 pub use measurement::Point;
 pub use path::{PathFindings, Queue};
 pub use plan::{Direction, Ladder, LadderPart, Limits, Plan, PlanError, Probe, Setting};
-pub use steady::{Counted, Steady, Stretch, Told};
+pub use steady::{CountedInterval, DataInterval, SenderSample, SteadyRate};
 
 #[cfg(test)]
 mod card_tests;

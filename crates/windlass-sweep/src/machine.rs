@@ -1,4 +1,4 @@
-//! The sweep: asks, takes, and decides what to ask next.
+//! The sweep: hands out probes, takes measurements, and decides on the next probe.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,63 +12,61 @@ use super::plan::{Direction, Ladder, Limits, Plan, Probe, Setting};
 use super::search::{self, Range, Rung};
 use super::steady::CERTAIN;
 
-/// Windows below this tell nothing of larger ones: with fewer than eleven full
-/// segments rules against silly windows and delayed ACKs decide, and their rate
-/// may stand still and then leap.
+/// Smallest window that predicts larger ones, in bytes. With fewer than eleven full segments, silly
+/// window avoidance and delayed ACKs dominate, and the rate may stay the same and then jump.
 const TELLING_WINDOW: u64 = 16 << 10;
-/// Large windows between two others are multiples of this, so that they read
-/// well.
+/// Unit of large windows between two others, in bytes, for round values.
 const WINDOW_GRAIN: u64 = 1 << 10;
-/// How many streams are tried first without a window of their own.
+/// First tested number of several streams without a window of their own.
 const SEVERAL: u64 = 4;
-/// What is another rate: a twentieth more. Nobody takes twice the streams for less.
+/// Ratio from which one rate is clearly higher: nobody doubles the streams for less.
 const CLEARLY: f64 = 1.05;
-/// What is the same rate where one measurement each is compared: a system's own congestion
-/// control is kept then.
+/// Ratio up to which two single measurements are equal: the system's own congestion control is then
+/// kept.
 const SAME: f64 = 1.03;
-/// A share of data that leaves again, from which on it is asked whether the path loses it.
+/// Share of retransmitted data from which the path is tested for loss of its own.
 const SUSPICIOUS: f64 = 0.0005;
-/// How far beyond the knee a curve goes on: two octaves.
+/// Factor beyond the knee up to which a curve is measured: two octaves.
 const BEYOND: f64 = 4.0;
-/// How long a sweep takes, unless it is told.
+/// Default duration of a sweep.
 const WITHIN: Span = Span::from_millis(90_000);
-/// Or so many round trips, where that is longer.
+/// Default duration in round trips, if this is longer.
 const ROUND_TRIPS: i64 = 200;
-/// One measurement takes this part of the time of its direction at most.
+/// Fraction of its direction's time that one measurement takes at most.
 const SHARE: i64 = 12;
-/// Or so many round trips, where that is longer: a slow start and what follows it.
+/// Duration of one measurement in round trips, if this is longer: a slow start and the time after
+/// it.
 const ROUND_TRIPS_OF_ONE: i64 = 40;
-/// But never more than this part of the time of its direction.
+/// Fraction of its direction's time that one measurement never exceeds.
 const MAX_SHARE: i64 = 5;
-/// One measurement sends this part of the data of its direction at most: a little less than the
-/// part that is kept for it, as copies and what is under way come on top.
+/// Fraction of its direction's data that one measurement sends at most. It is a little less than
+/// the reserved part, because retransmissions and data in flight add to it.
 const BYTES_SHARE: u64 = 15;
-/// What one measurement takes where all values were named, at least.
+/// Shortest measurement if all values were named.
 const NAMED: Span = Span::from_millis(2_000);
-/// What counts of a measurement lasts this long at least: with a window, whose rate stands still
-/// once it is full, and without, where the congestion control goes up and down.
+/// Shortest counted time: with a window, whose rate is steady once it is full, and without, where
+/// the congestion control oscillates.
 const LEAST: (Span, Span) = (Span::from_millis(200), Span::from_millis(1_000));
-/// A path whose rate did not become certain may change with time, as radios do: what counts of the
-/// others lasts this part of the time that the first one took at least. In a short time the rate of
-/// such a path stands still.
+/// Fraction of the first measurement's time that the counted time of the others lasts at least, if
+/// the rate did not become certain. Such a path may change with time, as radio links do, and its
+/// rate seems constant in a short time.
 const VARIES_SHARE: i64 = 4;
-/// What an end says of an interval takes about so many bytes of the path,
+/// Bytes of the path that the report of an interval takes,
 const SAYING: f64 = 300.0;
-/// and this share of what it carries at most.
+/// and the largest share of the path's capacity for reports.
 const SAYING_SHARE: f64 = 0.005;
-/// The shortest interval, the one that is taken while nothing is known, and the longest.
+/// Shortest interval, default interval and longest interval.
 const INTERVALS: [Span; 3] =
     [Span::from_millis(25), Span::from_millis(100), Span::from_millis(500)];
-/// What looks for what to set may take so much of the time; the rest is for measuring again what
-/// decides.
+/// Share of the time for finding the setting; the rest is for repeating the decisive measurements.
 const SEARCHING: f64 = 0.65;
 
-/// What is varied.
+/// Varied quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Axis {
-    /// The window, with one stream.
+    /// Window, with one stream.
     Windows,
-    /// The number of streams, with one window.
+    /// Number of streams, with one window.
     Streams,
 }
 
@@ -76,47 +74,46 @@ impl Axis {
     const ALL: [Self; 2] = [Self::Windows, Self::Streams];
 }
 
-/// Returns the data that a measurement sent, copies included.
+/// Returns the data that a measurement sent, retransmissions included.
 fn sent_in(one: &Measurement) -> Bytes {
     one.all_bytes.max(one.transmitted)
 }
 
-/// The probe was not the one that is asked for.
+/// The probe was not the expected one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("this was not asked for")]
-pub struct Unasked;
+pub struct UnexpectedProbe;
 
 /// A sweep.
 ///
-/// What it asks for next follows from its plan and from what was measured, and
-/// from nothing else.
+/// The next probe follows only from the plan and the measurements.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     plan: Plan,
     measured: BTreeMap<Setting, Vec<Measurement>>,
-    /// What a sender does not offer.
+    /// Congestion controls that a sender does not offer.
     refused: BTreeSet<(Direction, CongestionControl)>,
 }
 
 impl Sweep {
-    /// A sweep that has measured nothing.
+    /// Returns a sweep without measurements.
     pub const fn new(plan: Plan) -> Self {
         Self { plan, measured: BTreeMap::new(), refused: BTreeSet::new() }
     }
 
-    /// What it is to measure.
+    /// Returns the plan.
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// What to measure next; `None` where more would add nothing, or the time is over.
+    /// Returns the next probe; `None` if more would add nothing, or the time is over.
     pub fn next(&self) -> Option<Probe> {
         let setting = self.plan.directions.iter().find_map(|way| self.next_of(*way))?;
         let done = self.done(&setting);
         Some(Probe { setting, repeat: u16::try_from(done + 1).unwrap_or(u16::MAX) })
     }
 
-    /// How long the measurement of a probe may take.
+    /// Returns the limits of a probe's measurement.
     pub fn limits(&self, probe: Probe) -> Limits {
         let way = probe.setting.direction;
         let rtt = self.base_rtt().unwrap_or_default();
@@ -125,15 +122,15 @@ impl Sweep {
             None => enough.max(NAMED),
             Some(all) => {
                 let usual = (all / SHARE).max(enough.min(all / MAX_SHARE));
-                // The last one has what is left.
+                // The last measurement gets the remaining time.
                 usual.min((all - self.spent_on(way)).max(LEAST.1))
             }
         });
-        // What decides, and what was named, is measured as finely as it can be.
+        // Decisive and named points are measured as precisely as possible.
         let is_first = probe.repeat == 1 && self.within().is_some();
         let best = self.capacity(way).bytes_per_second();
         let least = match probe.setting.window {
-            // What is lost is rare: it takes time to count it.
+            // Losses are rare: counting them takes time.
             Some(_) if self.loss_probe(way) == Some(probe.setting) => longest,
             Some(_) => LEAST.0.max(self.varies_over(way) / VARIES_SHARE),
             None => LEAST.1,
@@ -153,8 +150,8 @@ impl Sweep {
         Limits { least: least.min(longest), longest, interval, best, bytes }
     }
 
-    /// How long what the kernel does by itself was measured without that its rate became certain;
-    /// zero where it did.
+    /// Returns the duration for which the kernel by itself was measured without a certain rate;
+    /// zero if the rate became certain.
     fn varies_over(&self, way: Direction) -> Span {
         let first = self.measured.get(&Setting::autotuned(way)).and_then(|all| all.first());
         let uncertain = |one: &&Measurement| {
@@ -163,56 +160,60 @@ impl Sweep {
         first.filter(uncertain).map_or(Span::ZERO, |one| one.time)
     }
 
-    /// Takes what was measured of the probe that [`Self::next`] asks for.
+    /// Takes the measurement of the probe that [`Self::next`] returned.
     ///
     /// # Errors
-    /// Where that is another one.
-    pub fn handle(&mut self, probe: Probe, measurement: Measurement) -> Result<(), Unasked> {
+    /// Fails if the probe is another one.
+    pub fn handle(
+        &mut self,
+        probe: Probe,
+        measurement: Measurement,
+    ) -> Result<(), UnexpectedProbe> {
         if self.next() != Some(probe) {
-            return Err(Unasked);
+            return Err(UnexpectedProbe);
         }
         self.measured.entry(probe.setting).or_default().push(measurement);
         Ok(())
     }
 
-    /// Takes that the sender does not offer the congestion control of the probe that
-    /// [`Self::next`] asks for: it is not asked for again.
+    /// Records that the sender does not offer the congestion control of the probe that
+    /// [`Self::next`] returned. The sweep does not ask for it again.
     ///
     /// # Errors
-    /// Where that is another one, or one without a congestion control of its own.
-    pub fn refuse(&mut self, probe: Probe) -> Result<(), Unasked> {
-        let congestion = probe.setting.congestion.ok_or(Unasked)?;
+    /// Fails if the probe is another one, or has no congestion control of its own.
+    pub fn refuse(&mut self, probe: Probe) -> Result<(), UnexpectedProbe> {
+        let congestion = probe.setting.congestion.ok_or(UnexpectedProbe)?;
         if self.next() != Some(probe) {
-            return Err(Unasked);
+            return Err(UnexpectedProbe);
         }
         self.refused.insert((probe.setting.direction, congestion));
         Ok(())
     }
 
-    /// The congestion controls that the sender of a direction does not offer.
+    /// Returns the congestion controls that the sender of a direction does not offer.
     pub fn refused(&self, way: Direction) -> Vec<CongestionControl> {
         let own = self.refused.iter().filter(|(refused, _)| *refused == way);
         own.map(|(_, congestion)| *congestion).collect()
     }
 
-    /// How many measurements were taken.
+    /// Returns the number of measurements taken.
     pub fn taken(&self) -> usize {
         self.measured.values().map(Vec::len).sum()
     }
 
-    /// The time that they took.
+    /// Returns the time that they took.
     pub fn spent(&self) -> Span {
         self.measured.values().flatten().map(|one| one.spent).sum()
     }
 
-    /// The most that all of it takes; nothing where what was named is measured, however long it
+    /// Returns the maximum duration; nothing if all named values are measured, however long this
     /// takes.
     pub fn budget(&self) -> Option<Span> {
         let ways = i64::try_from(self.plan.directions.len()).unwrap_or(1);
         self.within().map(|one| one * ways)
     }
 
-    /// The most that one direction takes.
+    /// Returns the maximum duration of one direction.
     fn within(&self) -> Option<Span> {
         let named = Axis::ALL.iter().any(|axis| !self.is_searched(*axis));
         let ways = i64::try_from(self.plan.directions.len()).unwrap_or(1).max(1);
@@ -224,50 +225,50 @@ impl Sweep {
         Some(all / ways)
     }
 
-    /// Returns the data that one direction may send; nothing without bound.
+    /// Returns the data that one direction may send; nothing if it is unlimited.
     fn bytes_of(&self, way: Direction) -> Option<Bytes> {
         let ways = &self.plan.directions;
         let all = self.plan.bytes?.get();
         let count = u64::try_from(ways.len()).unwrap_or(1).max(1);
-        // The first has what does not divide.
+        // The first direction gets the remainder.
         let rest = if ways.first() == Some(&way) { all % count } else { 0 };
         Some(Bytes::new(all / count + rest))
     }
 
-    /// Returns the data that a direction has sent, copies included.
+    /// Returns the data that a direction has sent, retransmissions included.
     fn sent_on(&self, way: Direction) -> Bytes {
         self.taken_of(way).map(sent_in).sum()
     }
 
-    /// Returns the data that was sent, copies included.
+    /// Returns the data that was sent, retransmissions included.
     pub fn sent(&self) -> Bytes {
         self.plan.directions.iter().map(|way| self.sent_on(*way)).sum()
     }
 
-    /// The points, in the order of direction, window, streams and congestion control; also those
-    /// that were not yet repeated as often as planned.
+    /// Returns the points, ordered by direction, window, streams and congestion control. They
+    /// include points that were not yet repeated as often as planned.
     pub fn points(&self) -> Vec<Point> {
         self.measured.iter().filter_map(|(setting, all)| Point::of(*setting, all)).collect()
     }
 
-    /// The least round trip of all measurements.
+    /// Returns the smallest RTT of all measurements.
     pub(super) fn base_rtt(&self) -> Option<Span> {
         let all = self.measured.values().flatten();
         all.filter_map(|one| one.least_rtt).filter(|rtt| *rtt > Span::ZERO).min()
     }
 
-    /// The highest rate of a direction.
+    /// Returns the highest rate of a direction.
     pub(super) fn capacity(&self, way: Direction) -> Rate {
         let faster = |one: Rate, other: Rate| if other > one { other } else { one };
         self.of(way).map(|point| point.rate).fold(Rate::ZERO, faster)
     }
 
-    /// Windows of the plan that were not measured.
+    /// Returns the windows of the plan that were not measured.
     pub fn windows_left_out(&self, way: Direction) -> Vec<Bytes> {
         self.left_out(way, Axis::Windows).into_iter().map(Bytes::new).collect()
     }
 
-    /// Numbers of streams of the plan that were not measured.
+    /// Returns the numbers of streams of the plan that were not measured.
     pub fn streams_left_out(&self, way: Direction) -> Vec<u64> {
         self.left_out(way, Axis::Streams)
     }
@@ -284,7 +285,7 @@ impl Sweep {
         }
     }
 
-    /// Whether the values along an axis are found rather than named.
+    /// Returns whether the values along an axis are searched rather than named.
     const fn is_searched(&self, axis: Axis) -> bool {
         self.ladder(axis).between && !self.plan.full
     }
@@ -303,7 +304,7 @@ impl Sweep {
         }
     }
 
-    /// The value of a setting that is varied along the axis.
+    /// Returns the value of a setting along the axis.
     fn value(&self, way: Direction, axis: Axis, setting: &Setting) -> Option<u64> {
         let value = match axis {
             Axis::Windows => setting.window?.get(),
@@ -325,7 +326,7 @@ impl Sweep {
         own.filter_map(|(setting, all)| Point::of(*setting, all))
     }
 
-    /// All that was measured along the axis, in order.
+    /// Returns all points along the axis, in order.
     pub(super) fn along(&self, way: Direction, axis: Axis) -> Vec<Point> {
         let mut along: Vec<(u64, Point)> = self
             .of(way)
@@ -344,8 +345,8 @@ impl Sweep {
         self.along(way, axis).iter().map(rung).collect()
     }
 
-    /// The congestion control with which windows are measured: the system's own, unless another
-    /// was clearly faster when each was measured first. Below the knee none of them matters.
+    /// Returns the congestion control with which windows are measured: the system's own, unless
+    /// another was clearly faster in the first comparison. Below the knee it does not matter.
     pub fn control(&self, way: Direction) -> Option<CongestionControl> {
         let own = Setting::autotuned(way);
         let first = |congestion| {
@@ -370,7 +371,7 @@ impl Sweep {
         self.of(way).filter(alone).collect()
     }
 
-    /// Returns the rate, in bytes per second, from which on one stream does as well as any that was
+    /// Returns the rate, in bytes per second, from which one stream is as fast as any that was
     /// measured.
     fn enough_alone(&self, way: Direction) -> Option<f64> {
         let rate = |point: &Point| point.rate.bytes_per_second();
@@ -379,19 +380,18 @@ impl Sweep {
         Some(rate(best) * (1.0 - search::noise(best.half_width)))
     }
 
-    /// What to measure next of a direction.
+    /// Returns the next setting to measure in a direction.
     fn next_of(&self, way: Direction) -> Option<Setting> {
         let own = Setting::autotuned(way);
         if self.done(&own) == 0 {
             return Some(own);
         }
-        // Where nothing moves, nothing is to be learned.
+        // If nothing moves, there is nothing to learn.
         if self.capacity(way) == Rate::ZERO || self.is_over(way, 1.0) {
             return None;
         }
         let search = || {
-            // Whether several streams are faster is asked before windows are looked for, which
-            // may take all the time that there is.
+            // The search for windows may take all the time, so several streams are tested before.
             let first_several =
                 || self.next_several(way).filter(|next| u64::from(next.streams) <= SEVERAL);
             self.next_control(way)
@@ -408,8 +408,7 @@ impl Sweep {
             .or_else(|| self.next_of_curve(way, Axis::Streams))
     }
 
-    /// Returns whether another measurement would take more than this share of the time, or of the
-    /// data.
+    /// Returns whether another measurement would exceed this share of the time, or of the data.
     fn is_over(&self, way: Direction, share: f64) -> bool {
         let taken = self.taken_of(way).count().max(1);
         let spent = self.spent_on(way);
@@ -429,12 +428,12 @@ impl Sweep {
         own.flat_map(|(_, all)| all)
     }
 
-    /// The time that a direction has taken.
+    /// Returns the time that a direction has taken.
     fn spent_on(&self, way: Direction) -> Span {
         self.taken_of(way).map(|one| one.spent).sum()
     }
 
-    /// The next of the congestion controls with which the kernel does the rest by itself.
+    /// Returns the next congestion control to test while the kernel sizes everything else.
     fn next_control(&self, way: Direction) -> Option<Setting> {
         let own = Setting::autotuned(way);
         let usual = self.point(&own).and_then(|point| point.congestion);
@@ -445,7 +444,7 @@ impl Sweep {
             .find(|setting| self.done(setting) == 0)
     }
 
-    /// Several streams that the kernel sizes, and twice as many as long as that is clearly
+    /// Returns several streams that the kernel sizes, and twice as many as long as this is clearly
     /// faster.
     fn next_several(&self, way: Direction) -> Option<Setting> {
         let most = self.plan.streams.rungs().last().copied().filter(|most| *most > 1)?;
@@ -471,7 +470,7 @@ impl Sweep {
         None
     }
 
-    /// The next value along an axis: of those that were named, or of the search for the least
+    /// Returns the next value along an axis: a named one, or one of the search for the smallest
     /// that is enough.
     fn next_along(&self, way: Direction, axis: Axis) -> Option<Setting> {
         let ladder = self.ladder(axis).rungs();
@@ -497,13 +496,13 @@ impl Sweep {
         };
         search::next(&rungs, range, enough)
             .map(|value| self.setting(way, axis, value))
-            // A value that was measured and does not help is not asked for again.
+            // A measured value that does not help is not tested again.
             .filter(|setting| self.done(setting) == 0)
     }
 
-    /// What tells whether the path itself loses data: so little in flight that no queue can be
-    /// full of it, paced where that is offered. Nothing where hardly anything was lost, or where
-    /// values are named.
+    /// Returns a probe for losses of the path itself: with so little in flight that no queue
+    /// overflows, and paced if possible. Returns nothing if hardly anything was lost, or values are
+    /// named.
     fn loss_probe(&self, way: Direction) -> Option<Setting> {
         if !Axis::ALL.into_iter().all(|axis| self.is_searched(axis)) {
             return None;
@@ -522,8 +521,8 @@ impl Sweep {
         self.of(way).any(lost).then_some(probe)
     }
 
-    /// What decides, as often as planned: what the kernel does by itself, what is recommended
-    /// and what is the fastest, by turns.
+    /// Returns the next repetition of the decisive points, in turn: the kernel by itself, the
+    /// recommended and the fastest setting.
     fn next_repeat(&self, way: Direction) -> Option<Setting> {
         let points: Vec<Point> = self.of(way).collect();
         let choice = Choice::of(&points, self.base_rtt())?;
@@ -532,8 +531,8 @@ impl Sweep {
         (self.done(&least) < usize::from(self.plan.repeat.max(1))).then_some(least)
     }
 
-    /// What shows how the rate bends, where values are found: the rungs of the ladder, those near
-    /// the knee first, and none far beyond it.
+    /// Returns the next point of the rate's curve, if values are searched: rungs of the ladder,
+    /// those near the knee first, and none far beyond it.
     fn next_of_curve(&self, way: Direction, axis: Axis) -> Option<Setting> {
         if !self.is_searched(axis) {
             return None;

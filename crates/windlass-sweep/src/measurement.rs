@@ -1,4 +1,4 @@
-//! What several measurements come to.
+//! Summary of several measurements.
 
 use windlass_base::{Bytes, Cause, CongestionControl, Measurement, Rate, Span};
 
@@ -8,60 +8,60 @@ use super::{metrics, statistics};
 /// A point of a sweep: all measurements of one setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// What was set.
+    /// The setting.
     pub setting: Setting,
-    /// How many measurements there are.
+    /// Number of measurements.
     pub repeats: u16,
-    /// Their median rate.
+    /// Median rate.
     pub rate: Rate,
-    /// The least rate.
+    /// Lowest rate.
     pub least_rate: Rate,
-    /// The highest rate.
+    /// Highest rate.
     pub most_rate: Rate,
-    /// Half of the 95 % confidence interval of the rate, as a share of it: by how the
-    /// measurements differ, or by each itself where there is one.
+    /// Half of the rate's 95 % confidence interval, as a share of the rate. It comes from the
+    /// differences of several measurements, or from a single one itself.
     pub half_width: Option<f64>,
-    /// The least round trip of all.
+    /// Smallest RTT of all measurements.
     pub least_rtt: Option<Span>,
-    /// The median of the mean round trips under load.
+    /// Median of the mean RTTs under load.
     pub mean_rtt: Option<Span>,
-    /// The most that a round trip was.
+    /// Largest RTT.
     pub max_rtt: Option<Span>,
-    /// The highest rate at which data was delivered over a round trip.
+    /// Highest rate at which data was delivered over a round trip.
     pub fastest: Option<Rate>,
-    /// The median round trip of small messages beside it.
+    /// Median RTT of small messages beside the data.
     pub small_rtt: Option<Span>,
-    /// The 99th percentile of the same.
+    /// 99th percentile of the RTT of small messages.
     pub small_rtt_p99: Option<Span>,
-    /// Data that arrived in all of them, in the time that counts.
+    /// Data that arrived in the counted time of all measurements.
     pub bytes: Bytes,
-    /// Data that left in all of them, copies included.
+    /// Data sent in all measurements, retransmissions included.
     pub transmitted: Bytes,
-    /// Of that, the copies.
+    /// Retransmitted data.
     pub retransmitted: Bytes,
-    /// Segments that left again, the median.
+    /// Median number of retransmitted segments.
     pub retransmissions: u64,
-    /// Of the data in the time that counts, the share that left again.
+    /// Retransmitted share of the data in the counted time.
     pub steady_loss: Option<f64>,
-    /// The window that was offered: the largest of the averages.
+    /// Advertised window: the largest of the averages.
     pub offered: Option<Bytes>,
-    /// Processor time for 10⁹ bytes, over all of them.
+    /// Processor time for 10⁹ bytes, over all measurements.
     pub cpu_per_gigabyte: Option<Span>,
-    /// What held most of them back; the first of several that are as common.
+    /// Most frequent limit; the first of equally frequent ones.
     pub cause: Option<Cause>,
-    /// The congestion control that the sender had.
+    /// Sender's congestion control.
     pub congestion: Option<CongestionControl>,
-    /// The time that they took, with what opened and ended them.
+    /// Duration of all measurements, with their beginnings and ends.
     pub spent: Span,
 }
 
 const SECOND: Span = Span::from_millis(1_000);
 
-/// A full segment on Ethernet with timestamps: where copies are counted as segments.
+/// Full segment on Ethernet with timestamps, to count retransmitted bytes in segments.
 const SEGMENT: f64 = 1_448.0;
 
 impl Point {
-    /// What these come to; `None` of none.
+    /// Returns the summary; `None` without measurements.
     pub fn of(setting: Setting, all: &[Measurement]) -> Option<Self> {
         let rates = sorted(all.iter().map(|one| one.rate().bytes_per_second()));
         let (least, most) = (*rates.first()?, *rates.last()?);
@@ -97,28 +97,27 @@ impl Point {
         })
     }
 
-    /// Returns the lower end of the confidence interval of the rate, in bytes per second. A rate
-    /// without an interval may be any: half of it counts.
+    /// Returns the lower end of the rate's confidence interval, in bytes per second. For a rate
+    /// without an interval, half of it counts.
     pub fn assured_rate(&self) -> f64 {
         const UNKNOWN: f64 = 0.5;
         let width = self.half_width.unwrap_or(UNKNOWN).clamp(0.0, 1.0);
         self.rate.bytes_per_second() * (1.0 - width)
     }
 
-    /// How long packets wait in a queue: the mean round trip under load less that of the idle
-    /// path.
+    /// Returns the queueing delay of packets: the mean RTT under load minus that of the idle path.
     pub fn queueing_delay(&self, base_rtt: Span) -> Option<Span> {
         self.mean_rtt.map(|mean| (mean - base_rtt).or_zero())
     }
 
-    /// The packet-delivery delay ([`metrics::delivery_delay`]), with the window
-    /// that was offered; nothing where nobody knows it.
+    /// Returns the packet-delivery delay ([`metrics::delivery_delay`]) with the advertised window;
+    /// nothing if the window is unknown.
     pub fn delivery_delay(&self, base_rtt: Span) -> Option<Span> {
         let window = self.offered.or(self.setting.window)?;
         metrics::delivery_delay(window, self.setting.streams, self.rate, base_rtt)
     }
 
-    /// Whether the receiver offered clearly less than the window that was asked for.
+    /// Returns whether the receiver advertised clearly less than the requested window.
     pub fn is_clamped(&self) -> bool {
         const CLEARLY: f64 = 0.8;
         let both = self.offered.zip(self.setting.window);
@@ -126,9 +125,9 @@ impl Point {
     }
 }
 
-/// The interval of the rate: of several measurements by how they differ, but no less than what
-/// each knows of itself; one alone has nothing else, and two have half of what lies between them,
-/// as their deviation is known too badly for an interval that says anything.
+/// Returns the confidence interval of the rate. Several measurements give it by their differences,
+/// but not below their own intervals. A single one has its own. Two have half of their difference,
+/// because their deviation is too uncertain.
 fn half_width(all: &[Measurement], rates: &[f64]) -> Option<f64> {
     let own: Vec<f64> =
         all.iter().filter_map(|one| one.half_width_ppm).map(|ppm| f64::from(ppm) / 1e6).collect();
@@ -140,7 +139,7 @@ fn half_width(all: &[Measurement], rates: &[f64]) -> Option<f64> {
     own.into_iter().chain(between).reduce(f64::max)
 }
 
-/// The share of data that left again in the time that counts.
+/// Returns the retransmitted share of the data in the counted time.
 fn steady_loss(all: &[Measurement]) -> Option<f64> {
     let again: Option<Vec<u64>> = all.iter().map(|one| one.steady_retransmissions).collect();
     let again = again?.iter().map(|segments| *segments as f64).sum::<f64>() * SEGMENT;
@@ -161,7 +160,7 @@ fn sorted(values: impl Iterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// The middle one, or the mean of the middle two.
+/// Returns the middle value, or the mean of the two middle ones.
 fn median(sorted: &[f64]) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     Some(f64::midpoint(*sorted.get(last / 2)?, *sorted.get(last.div_ceil(2))?))
@@ -170,6 +169,6 @@ fn median(sorted: &[f64]) -> Option<f64> {
 fn commonest(all: &[Measurement]) -> Option<Cause> {
     let causes: Vec<Cause> = all.iter().filter_map(|one| one.cause).collect();
     let count = |cause: &Cause| causes.iter().filter(|other| *other == cause).count();
-    // Of equals the last one wins, so the order is turned.
+    // Of equals the last one wins, so the order is reversed.
     causes.iter().rev().max_by_key(|cause| count(cause)).copied()
 }

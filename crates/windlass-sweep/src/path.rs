@@ -1,86 +1,86 @@
-//! What a path is, from all that was measured over it in one direction.
+//! Properties of a path, from all measurements of one direction.
 
 use windlass_base::{Bytes, Rate, Span};
 
 use super::measurement::Point;
 
-/// Round trips that are this share longer than idle ones show no queue: delayed and thinned
-/// ACKs are in them, too.
+/// Ratio of the RTT to the idle one up to which there is no queue: it includes delayed and thinned
+/// ACKs.
 const IDLE: f64 = 1.1;
-/// And by this much: it is the hosts' own doing.
+/// RTT difference up to which there is no queue: the hosts cause it.
 const IDLE_BY: Span = Span::from_micros(300);
-/// With so little in flight, in bytes, no queue overflows: those of switches and routers hold
-/// more.
+/// Bytes in flight with which no queue overflows: those of switches and routers hold more.
 const SPARSE: u64 = 64 << 10;
-/// And it is no more than this share of what the path holds: the line has room.
+/// Share of the path's capacity for data in flight up to which the bottleneck is not full.
 const SPARSE_SHARE: f64 = 0.25;
-/// Fewer segments in flight are no transfer to tell anything by: each loss waits for a timer.
+/// Smallest number of segments in flight for a conclusion: with fewer, each loss waits for a timer.
 const MIN_SEGMENTS: f64 = 6.0;
-/// At this share of the capacity a transfer is as fast as the path lets it.
+/// Share of the capacity from which a transfer is as fast as the path allows.
 const FULL: f64 = 0.9;
-/// Fewer losses are told by chance as well.
+/// Smallest number of losses for a conclusion: fewer may be chance.
 const MIN_LOSSES: f64 = 3.0;
-/// What is dropped without a queue is this share of the data at least: TCP that overflows a long
-/// queue loses less once it is steady.
+/// Smallest share of dropped data without a queue. Once steady, a TCP that overflows a long queue
+/// loses less.
 const DROPPED: f64 = 0.005;
-/// A bucket of tokens lets a burst through at the rate of the line behind it (T. Flach and others,
-/// "An Internet-Wide Analysis of Traffic Policing", SIGCOMM 2016): so much faster than the capacity
-/// over a round trip is no error of the kernel's sample, which is an average over it.
+/// Ratio of the rate over a round trip to the capacity that shows a burst. A token bucket lets a
+/// burst through at the bottleneck's line rate (T. Flach and others, "An Internet-Wide Analysis of
+/// Traffic Policing", SIGCOMM 2016). This excess is no error of the kernel's sample, which is an
+/// average over the round trip.
 const BURST: f64 = 1.25;
-/// A queue this long makes calls and pages slow (J. Gettys, K. Nichols, "Bufferbloat: Dark
-/// Buffers in the Internet", 2011; ITU-T G.114 gives a call 150 ms for the whole way).
+/// Queueing delay from which calls and pages are slow (J. Gettys, K. Nichols, "Bufferbloat: Dark
+/// Buffers in the Internet", 2011; ITU-T G.114 allows a call 150 ms for the whole path).
 const BLOATED: Span = Span::from_millis(100);
-/// And it is longer than so many idle round trips: RFC 6349 section 3.3.1 asks for a queue of
-/// one.
+/// Queueing delay in idle RTTs from which the queue is too long: RFC 6349 section 3.3.1 asks for a
+/// queue of one.
 const BLOATED_BY: f64 = 2.0;
-/// What is this uncertain after all of its time goes by a path that changes, if others do, too.
+/// Uncertainty after the full time from which the path's rate changes, if other measurements agree.
 const VARIES: f64 = 0.05;
-/// Of a rate that is this share of the capacity at least: others have reasons of their own.
+/// Share of the capacity from which a rate counts for this: slower ones have other reasons.
 const FAST: f64 = 0.7;
-/// A wait that is so much longer than the mean one may be a pause of a host: who fills a queue has
-/// it about half full in the mean: Reno halves its window at a loss, CUBIC keeps 0.7 of it (RFC
-/// 5681, RFC 9438).
+/// Share of the longest wait that the mean wait must reach; otherwise the wait may be a pause of a
+/// host. A flow that fills a queue keeps it about half full on average. Reno halves its window at a
+/// loss, and CUBIC keeps 0.7 of it (RFC 5681, RFC 9438).
 const USUAL: f64 = 0.25;
-/// Queues that differ by no more have the same length.
+/// Ratio from which queues have the same length.
 const NEARLY: f64 = 0.8;
-/// A full segment on Ethernet with timestamps.
+/// Full segment on Ethernet with timestamps.
 const SEGMENT: f64 = 1_448.0;
 
-/// What the path is.
+/// Properties of the path.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathFindings {
-    /// The queue before the slowest line, as far as it was seen.
+    /// Queue at the bottleneck, as far as it was seen.
     pub queue: Option<Queue>,
-    /// The share of data that was lost while the line was not full: the path loses it at any
-    /// rate. Nothing where too little was lost, or where the line was never known to be free.
+    /// Share of data lost while the bottleneck was not full: the path loses it at any rate. Nothing
+    /// if too little was lost, or the bottleneck was always full.
     pub loss: Option<f64>,
-    /// Whether data beyond a rate is dropped with hardly a queue, as policers and short buffers
+    /// True if data beyond a rate is dropped almost without a queue, as policers and short buffers
     /// do.
     pub drops_early: bool,
-    /// Whether that is a policer: for a moment data got through faster than for long. A short
-    /// buffer drops at the rate of its line, and what is in it leaves at no other rate.
+    /// True if this is a policer: data passed faster for a moment than over a longer time. A short
+    /// buffer drops at the rate of its link, at which its data also leaves.
     pub is_policed: bool,
-    /// Whether the queue grows so long that others who use the path notice.
+    /// True if the queue grows so long that other users of the path notice.
     pub is_bloated: bool,
-    /// How uncertain the rate remained however it was measured: the least half of a confidence
-    /// interval, as a share of the rate. The rate of such a path changes with time. Nothing
-    /// where any of what is fast became certain.
+    /// Remaining uncertainty of the rate: the smallest half of a confidence interval, as a share of
+    /// the rate. The rate of such a path changes with time. Nothing if any fast setting became
+    /// certain.
     pub varies: Option<f64>,
 }
 
-/// A queue as it was seen.
+/// Observed queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Queue {
-    /// The longest that a packet waited.
+    /// Longest wait of a packet.
     pub time: Span,
-    /// What the queue held then: the capacity over that time.
+    /// Bytes in the queue then: the capacity times that wait.
     pub bytes: Bytes,
-    /// Whether it overflowed: then it holds no more, else it holds at least this.
+    /// True if the queue overflowed, and so holds no more; otherwise it holds at least this.
     pub is_full: bool,
 }
 
 impl PathFindings {
-    /// Of the points of one direction.
+    /// Derives the properties from the points of one direction.
     pub(super) fn of(points: &[Point], base_rtt: Option<Span>, capacity: Rate) -> Self {
         let Some(base) = base_rtt.filter(|_| capacity > Rate::ZERO) else { return Self::default() };
         let full = capacity.bytes_per_second();
@@ -90,7 +90,7 @@ impl PathFindings {
         let lost = |point: &Point| {
             point.steady_loss.filter(|loss| loss * point.bytes.get() as f64 >= MIN_LOSSES * SEGMENT)
         };
-        // Lost where the line had room: each by the data that it tells of.
+        // Losses while the bottleneck was not full, each weighted with its data.
         let sparse = sparse(capacity, base);
         let free = || {
             points.iter().filter(|point| {
@@ -111,13 +111,13 @@ impl PathFindings {
             && at_full().all(|point| !waits(point))
             && at_full().any(|point| lost(point).is_some_and(|loss| loss >= DROPPED + 2.0 * own));
         let burst = points.iter().filter_map(|point| point.fastest).reduce(Rate::max);
-        // One stream before a short buffer may be held by what it loses, far below the line's
-        // rate, at which its data then gets through. Several are held by that together, or not.
+        // Losses may hold one stream before a short buffer far below the link's rate, at which its
+        // data then passes. They hold several streams together, or not at all.
         let several = |point: &Point| point.setting.streams > 1 && point.setting.window.is_none();
         let is_policed = drops_early
             && points.iter().any(several)
             && burst.is_some_and(|burst| burst.bytes_per_second() >= full * BURST);
-        // A queue that cannot be told from the hosts' own delays is none that was seen.
+        // A queue that cannot be distinguished from the hosts' own delays was not seen.
         let queue = queue(points, base, capacity).filter(|_| !drops_early);
         let is_bloated = queue
             .is_some_and(|queue| queue.time >= BLOATED && queue.time >= base.scaled(BLOATED_BY));
@@ -129,17 +129,18 @@ impl PathFindings {
     }
 }
 
-/// A window with which one stream leaves the line room and no queue overflows; nothing where the
-/// path holds too little for one.
+/// Returns a window with which one stream leaves the bottleneck unfilled and no queue overflows;
+/// nothing if the path holds too little for one.
 pub(super) fn sparse(capacity: Rate, base: Span) -> Option<Bytes> {
     let holds = capacity.bytes_per_second() * base.as_seconds();
     let most = windlass_base::whole_part(holds * SPARSE_SHARE).min(SPARSE);
-    // A number that reads well, and is the same for about the same path.
+    // A round number, and the same for similar paths.
     let most = most.checked_ilog2().map(|bits| 1 << bits)?;
     (most as f64 >= MIN_SEGMENTS * SEGMENT).then_some(Bytes::new(most))
 }
 
-/// The longest queue that was seen, where the line was full: elsewhere packets wait for hosts.
+/// Returns the longest observed queue while the bottleneck was full: otherwise packets wait for
+/// hosts.
 fn queue(points: &[Point], base: Span, capacity: Rate) -> Option<Queue> {
     let full = capacity.bytes_per_second() * FULL;
     let waited = |point: &&Point| {
@@ -155,7 +156,7 @@ fn queue(points: &[Point], base: Span, capacity: Rate) -> Option<Queue> {
         return None;
     }
     let bytes = windlass_base::whole_part(capacity.bytes_per_second() * time.as_seconds());
-    // Dropped while it was about as long.
+    // Losses while the queue was about as long.
     let near = |point: &&Point| waited(point).is_some_and(|other| other >= time.scaled(NEARLY));
     let drops = |point: &Point| point.steady_loss.is_some_and(|loss| loss > 0.0);
     let is_full = points.iter().filter(near).any(drops);

@@ -1,10 +1,10 @@
-//! What a sweep is to measure.
+//! Plan of a sweep.
 
 use serde::Serialize;
 use thiserror::Error;
 use windlass_base::{Bytes, CongestionControl, Named, Span};
 
-/// Which way the data goes.
+/// Direction of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Named)]
 pub enum Direction {
     /// To the other host.
@@ -13,36 +13,36 @@ pub enum Direction {
     Down,
 }
 
-/// What a point of a sweep is set to.
+/// Setting of a point of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Setting {
-    /// Which way the data goes.
+    /// Direction of the data.
     pub direction: Direction,
-    /// The receive window of each stream; without one the kernel sizes it.
+    /// Receive window of each stream; if none is set, the kernel sizes it.
     pub window: Option<Bytes>,
-    /// The parallel streams.
+    /// Number of parallel streams.
     pub streams: u16,
-    /// The sender's congestion control; without one the system's own.
+    /// Sender's congestion control; the system's own if none is set.
     pub congestion: Option<CongestionControl>,
 }
 
 impl Setting {
-    /// What a program gets that sets nothing, over one stream.
+    /// Returns the setting of a program that sets nothing, over one stream.
     pub const fn autotuned(direction: Direction) -> Self {
         Self { direction, window: None, streams: 1, congestion: None }
     }
 }
 
-/// One measurement that a sweep asks for.
+/// One requested measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// What to set.
+    /// The setting.
     pub setting: Setting,
-    /// From 1: how often this was asked for.
+    /// Number of this repetition, from 1.
     pub repeat: u16,
 }
 
-/// A part of what a user writes for a [`Ladder`].
+/// Part of the user's text for a [`Ladder`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LadderPart {
     /// This value.
@@ -51,7 +51,7 @@ pub enum LadderPart {
     Range(u64, u64),
 }
 
-/// Why there is no such plan.
+/// Errors of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
     /// There is nothing to measure.
@@ -61,33 +61,32 @@ pub enum PlanError {
     #[error("the range ends before it begins")]
     Backwards,
     /// A value is zero.
-    #[error("nothing goes through at 0")]
+    #[error("0 is not allowed")]
     Zero,
     /// A value is larger than this.
-    #[error("the most is {}", Bytes::new(*.0).to_string().trim_end_matches(" B"))]
+    #[error("the maximum is {}", Bytes::new(*.0).to_string().trim_end_matches(" B"))]
     TooLarge(u64),
     /// There are more values than [`Ladder::MAX`].
     #[error("there are more than {} values", Ladder::MAX)]
     TooMany,
 }
 
-/// Values to climb, from the least to the greatest.
+/// Values to climb, in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Ladder {
     rungs: Vec<u64>,
-    /// Whether values between the rungs may be measured, too: not where the user
-    /// has named each one.
+    /// True if values between the rungs may be measured, too: not if the user named each value.
     pub(super) between: bool,
 }
 
 impl Ladder {
-    /// The most rungs: a power of two for each bit.
+    /// Maximum number of rungs: a power of two for each bit.
     pub const MAX: usize = 64;
 
-    /// A ladder of these steps, none beyond `most`.
+    /// Makes a ladder of these steps, none beyond `most`.
     ///
     /// # Errors
-    /// Where it would have no rung, or too many, or one that cannot be.
+    /// Fails if the ladder would have no rung, too many, or an impossible one.
     pub fn new(steps: &[LadderPart], most: u64) -> Result<Self, PlanError> {
         let mut rungs = Vec::new();
         for step in steps {
@@ -121,60 +120,60 @@ impl Ladder {
         }
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn rungs(&self) -> &[u64] {
         &self.rungs
     }
 }
 
-/// What a sweep is to measure: what the kernel does by itself, windows with one stream, and
-/// numbers of streams with one window.
+/// Plan of the measurements: the kernel by itself, windows with one stream, and numbers of streams
+/// with one window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// The directions, one after the other.
+    /// Directions, one after the other.
     pub directions: Vec<Direction>,
-    /// Congestion controls that are tried beside the system's own.
+    /// Congestion controls to test beside the system's own.
     pub congestions: Vec<CongestionControl>,
-    /// The windows, in bytes.
+    /// Windows, in bytes.
     pub windows: Ladder,
-    /// The numbers of streams.
+    /// Numbers of streams.
     pub streams: Ladder,
-    /// The window of each of several streams.
+    /// Window of each of several streams.
     pub stream_window: Bytes,
-    /// How often what decides is measured; where values were named, each point.
+    /// Number of measurements of each decisive point; of each point, if values were named.
     pub repeat: u16,
-    /// Whether every value of the ladders is measured, instead of a search.
+    /// True if every value of the ladders is measured, without a search.
     pub full: bool,
-    /// The most that one measurement takes; without it, what the path asks for.
+    /// Maximum duration of one measurement; by the path if none is set.
     pub longest: Option<Span>,
-    /// The most that all of it takes; without it, what the path asks for.
+    /// Maximum duration of the sweep; by the path if none is set.
     pub within: Option<Span>,
-    /// The most data that all of it sends; without it, no bound.
+    /// Maximum data of the sweep; unlimited if none is set.
     pub bytes: Option<Bytes>,
 }
 
-/// How long a measurement may take, and what it is held against.
+/// Limits of a measurement, and the rate to compare it with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// The time that counts is no shorter than this.
+    /// Shortest counted time.
     pub least: Span,
-    /// The most that it takes.
+    /// Maximum duration.
     pub longest: Span,
-    /// How often both ends say what they moved: often enough to tell a round trip from the next,
-    /// and not so often that it takes of a slow path.
+    /// Interval between the reports of both ends: short enough to distinguish round trips, and long
+    /// enough to spare a slow path.
     pub interval: Span,
-    /// The highest rate so far, in bytes per second: what is certainly far below it need not be
-    /// measured finer.
+    /// Highest rate so far, in bytes per second. A rate that is certainly far below it need not be
+    /// measured more precisely.
     pub best: Option<f64>,
-    /// The most data that it sends.
+    /// Maximum data to send.
     pub bytes: Option<Bytes>,
 }
 
 impl Plan {
-    /// The largest window of TCP (RFC 7323 section 2.3), in bytes.
+    /// Largest TCP window (RFC 7323 section 2.3), in bytes.
     pub const LARGEST_WINDOW: u64 = 1_073_725_440;
-    /// The most streams of one measurement.
+    /// Maximum number of streams of one measurement.
     pub const MAX_STREAMS: u64 = 256;
-    /// The most repeats of a point.
+    /// Maximum number of repetitions of a point.
     pub const MAX_REPEATS: u16 = 100;
 }

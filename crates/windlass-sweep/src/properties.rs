@@ -1,4 +1,4 @@
-//! What holds for any measurements, and over any path.
+//! Properties that hold for any measurements, and over any path.
 
 use proptest::prelude::*;
 use windlass_base::{Bytes, Cause, Measurement, Rate, Span};
@@ -80,8 +80,8 @@ proptest! {
                 prop_assert!(!advice.above.iter().any(|point| point.setting.window < chosen));
             }
             if let Some(choice) = &found.choice {
-                // Never slower than the best, nor than the kernel by itself, but for the noise, by
-                // the lower ends of the intervals.
+                // Apart from the noise, never slower than the best, nor than the kernel by itself,
+                // by the lower ends of the intervals.
                 let enough = choice.best.assured_rate() * (1.0 - choice.noise);
                 prop_assert!(choice.point.assured_rate() >= enough);
                 if let Some(own) = &choice.autotuned {
@@ -127,7 +127,7 @@ proptest! {
         rtt in 0.001_f64..0.02,
         factor in 1.0_f64..4.0,
     ) {
-        // What is more than the largest window that is asked for has none.
+        // A path that needs more than the largest tested window has none.
         prop_assume!(bits / 8.0 * rtt * factor < 4e6);
         let window = |path: Path| {
             let found = swept(plan(), |probe| path.measure(probe.setting)).findings(Direction::Up);

@@ -1,30 +1,32 @@
-//! Why a setting is recommended, in words.
+//! Reasons of a recommendation, in words.
 
-use windlass_base::figures::{Count, Counted, Difference, FineShare, Percent, Share, Size, fixed};
+use windlass_base::figures::{
+    Count, Difference, FineShare, ItemCount, Percent, Share, Size, fixed,
+};
 use windlass_base::{BitRate, Bytes, Sentence, Span, laws, sentence};
 
 use crate::choose::best_assured;
 use crate::{Choice, Direction, Findings, Point, Setting, StreamsAdvice, Sweep, WindowAdvice};
 
-/// Round trips under load that are this much above the idle one: the queue shows.
+/// Ratio of the RTT under load to the idle one from which the queue is noticeable.
 const SHORT_QUEUE: f64 = 1.25;
 
-/// A difference is known where half of its interval is no wider.
+/// Half of an interval up to which a difference is known.
 const SURE: f64 = 0.05;
-/// Ways whose capacities differ by so much are uneven: ACKs of the one may be too many for the
-/// other (RFC 3449 section 1.2 has paths of 10 and more).
+/// Ratio of the capacities of two directions from which the path is asymmetric. The ACKs of one may
+/// be too many for the other (RFC 3449 section 1.2 has paths of 10 and more).
 const UNEVEN: f64 = 4.0;
-/// A path that holds more than this is long: windows without a scale do not fill it (RFC 7323
-/// section 1.1).
+/// Largest bandwidth-delay product that a window without scaling fills, in bytes (RFC 7323 section
+/// 1.1).
 const UNSCALED: u64 = 65_535;
-/// A full segment on Ethernet with timestamps.
+/// Full segment on Ethernet with timestamps.
 const SEGMENT: Bytes = Bytes::new(1_448);
 
 fn size(point: &Point) -> Size {
     Size(point.setting.window.unwrap_or_default())
 }
 
-/// What a point is set to: `4 streams with bbr`.
+/// Returns the setting of a point in words: `4 streams with bbr`.
 pub(crate) fn setting(point: &Point) -> Sentence {
     let set = point.setting;
     let mut said = match set.window {
@@ -43,7 +45,7 @@ fn queue(point: &Point, found: &Findings) -> Option<Span> {
     point.queueing_delay(found.base_rtt?)
 }
 
-/// `94.1 Mbit/s ± 0.5 %`.
+/// Returns the rate with its interval: `94.1 Mbit/s ± 0.5 %`.
 fn rate_within(point: &Point) -> Sentence {
     match point.half_width {
         Some(width) if width > 0.0 => sentence!("{} ± {}", rate(point), Percent(width, 1)),
@@ -51,7 +53,7 @@ fn rate_within(point: &Point) -> Sentence {
     }
 }
 
-/// Says why this is to be set, or nothing is.
+/// Explains the recommendation.
 pub(crate) fn choice(choice: &Choice, found: &Findings) -> Sentence {
     let mut said = if choice.is_nothing() {
         Sentence::from("The kernel by itself gets ")
@@ -65,10 +67,10 @@ pub(crate) fn choice(choice: &Choice, found: &Findings) -> Sentence {
     said
 }
 
-/// Says what the recommended setting brings, with its interval.
+/// Describes the rate of the recommended setting, with its interval.
 pub(crate) fn brings(choice: &Choice) -> Sentence {
     let Choice { point, autotuned, best, noise, gain } = choice;
-    let mut said = rate_within(point);
+    let mut said = sentence!("{} = {}", point.rate, rate_within(point));
     said.push(&against(point, best, *noise));
     let (Some(gain), Some(own), false) = (gain, autotuned, choice.is_nothing()) else {
         return said;
@@ -85,14 +87,14 @@ pub(crate) fn brings(choice: &Choice) -> Sentence {
     said.push(&if gain.share.abs() <= *noise && is_close {
         sentence!("It is about as fast as the kernel by itself, {own} ({by}).")
     } else if gain.half_width.is_none_or(|width| gain.share.abs() > width) {
-        sentence!("That is {by} on the {own} that the kernel gets by itself.")
+        sentence!("That is {by} compared with the kernel by itself, {own}.")
     } else {
-        sentence!("The kernel by itself got {own} ({by}): the difference is not sure.")
+        sentence!("The kernel by itself got {own} ({by}): the difference is not certain.")
     });
     said
 }
 
-/// Says what the recommended setting costs: in delay, for small messages, and of processors.
+/// Describes the cost of the recommended setting: delay, small messages and processor time.
 pub(crate) fn costs(choice: &Choice, found: &Findings) -> Sentence {
     let Choice { point, autotuned, .. } = choice;
     let mut all = Vec::new();
@@ -100,7 +102,7 @@ pub(crate) fn costs(choice: &Choice, found: &Findings) -> Sentence {
         let other = autotuned.as_ref().filter(|own| own.setting != point.setting);
         all.push(match other.and_then(|own| queue(own, found)) {
             Some(own) => sentence!(
-                "Packets wait {delay} in queues, and {own} with what the kernel does by itself."
+                "Packets wait {delay} in queues; with the kernel by itself they wait {own}."
             ),
             None => sentence!("Packets wait {delay} in queues."),
         });
@@ -108,14 +110,14 @@ pub(crate) fn costs(choice: &Choice, found: &Findings) -> Sentence {
     if let Some(small) = point.small_rtt {
         let worst = point.small_rtt_p99.map(|worst| sentence!(", at the 99th percentile {worst}"));
         let worst = worst.unwrap_or_default();
-        all.push(sentence!("Small messages beside it take {small}{worst}."));
+        all.push(sentence!("The RTT of small messages is {small}{worst}."));
     }
     if let (Some(here), Some(own)) =
         (point.cpu_per_gigabyte, autotuned.and_then(|own| own.cpu_per_gigabyte))
         && !choice.is_nothing()
     {
         all.push(sentence!(
-            "It takes {} s of processor time for each GB; the kernel by itself {} s.",
+            "It takes {} s of CPU time for each GB; the kernel by itself takes {} s.",
             fixed(here.as_seconds(), 2),
             fixed(own.as_seconds(), 2)
         ));
@@ -125,10 +127,10 @@ pub(crate) fn costs(choice: &Choice, found: &Findings) -> Sentence {
         said.push(if place > 0 { " " } else { "" });
         said.push(one);
     }
-    if said.is_empty() { "Its delay was not measured.".into() } else { said }
+    if said.is_empty() { "The delay was not measured.".into() } else { said }
 }
 
-/// Says which congestion controls were asked for and not granted; nothing where all were.
+/// Names the requested congestion controls that were not granted; nothing if all were.
 pub(crate) fn not_granted(sweep: &Sweep, way: Direction) -> Option<Sentence> {
     let mut all: Vec<Sentence> = sweep
         .refused(way)
@@ -151,13 +153,13 @@ pub(crate) fn not_granted(sweep: &Sweep, way: Direction) -> Option<Sentence> {
     }
     let mut said = list(&all);
     said.push(
-        ". Sender: net.ipv4.tcp_available_congestion_control lists those that Linux offers; \
-         modprobe adds others.",
+        ". Sender: see net.ipv4.tcp_available_congestion_control for those that Linux offers; add \
+         others with modprobe.",
     );
     Some(said)
 }
 
-/// How it stands to the best.
+/// Compares a point with the best.
 fn against(point: &Point, best: &Point, noise: f64) -> Sentence {
     if point.setting == best.setting {
         return ", the best of all.".into();
@@ -170,7 +172,7 @@ fn against(point: &Point, best: &Point, noise: f64) -> Sentence {
     )
 }
 
-/// A sentence that begins with a capital letter.
+/// Returns a sentence that begins with a capital letter.
 fn capital(said: &Sentence) -> Sentence {
     let text = said.to_string();
     let mut letters = text.chars();
@@ -183,35 +185,34 @@ fn capital(said: &Sentence) -> Sentence {
     }
 }
 
-/// What the path is.
+/// Describes the path.
 pub(crate) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
     let mut notes = Vec::new();
     let path = found.path;
     if let Some(queue) = path.queue {
         let holds = if queue.is_full { "holds" } else { "held" };
-        let most =
-            if queue.is_full { ", and drops what is more" } else { " at the most that was seen" };
+        let most = if queue.is_full { ", and drops further packets" } else { " at its longest" };
         notes.push(sentence!(
-            "The queue {holds} {queue.time} of waiting, {queue.bytes} at this capacity{most}."
+            "The queue {holds} {queue.time} of data, {queue.bytes} at this capacity{most}."
         ));
     }
     if path.is_bloated {
         notes.push(
-            "That is bufferbloat: who else uses the path waits as long. A window, bbr, or a \
-             router that manages its queue (RFC 8289, RFC 8290) keeps it short."
+            "That is bufferbloat: all other traffic on the path waits as long. A smaller window, \
+             bbr, or an AQM in the router (RFC 8289, RFC 8290) keeps the queue short."
                 .into(),
         );
     }
     if let Some(loss) = path.loss {
         let mut said = sentence!(
-            "It loses {} of the data while the line has room: no window mends that.",
+            "The path loses {} of the data at random: no window prevents that.",
             FineShare(loss)
         );
         let law = found.base_rtt.and_then(|rtt| laws::mathis_rate(SEGMENT, rtt, loss));
         if let Some(law) = law.filter(|law| *law < found.capacity) {
             said.push(&sentence!(
-                " One stream of Reno gets MSS / T · √(3/2p), {}; several get as many times, and \
-                 bbr does not go by loss.",
+                " One stream with Reno gets MSS / T · √(3/2p), {}; n streams get n times as much. \
+                 bbr does not react to random loss.",
                 law.in_bits()
             ));
         }
@@ -219,29 +220,29 @@ pub(crate) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
     }
     if path.is_policed {
         notes.push(sentence!(
-            "It is policed to {}: for a moment more gets through, and then what is too much is \
-             dropped with hardly a queue. A paced sender, as bbr is, loses least by it, and who \
-             polices can shape instead.",
+            "The path is policed to {}: after a burst, excess packets are dropped almost without a \
+             queue. A paced sender (bbr) loses least. The operator of the policer can shape \
+             instead.",
             found.capacity.in_bits()
         ));
     } else if path.drops_early {
         notes.push(
-            "What is too much is dropped with hardly a queue, as short buffers and policers do: a \
-             paced sender, as bbr is, loses least by it."
+            "Excess packets are dropped almost without a queue, as short buffers and policers do: \
+             a paced sender (bbr) loses least."
                 .into(),
         );
     }
     if let Some(width) = path.varies {
         notes.push(sentence!(
-            "Its rate changes with time: no measurement knows it better than ± {}. Longer ones \
-             would, by --time and --within.",
+            "The path's rate changes with time: no measurement is more certain than ± {}. Longer \
+             measurements (--time and --within) would be.",
             Percent(width, 1)
         ));
     }
     if found.product.is_some_and(|product| product.get() > UNSCALED) {
         notes.push(
-            "It holds more than 64 KiB: ends that do not scale windows (RFC 7323) cannot fill it \
-             with one stream."
+            "The path holds more than 64 KiB: without window scaling (RFC 7323) one stream cannot \
+             fill it."
                 .into(),
         );
     }
@@ -254,7 +255,8 @@ pub(crate) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
             found.capacity.bytes_per_second() / sweep.findings(other).capacity.bytes_per_second();
         if ratio.is_finite() && ratio >= UNEVEN {
             notes.push(sentence!(
-                "It carries {} times what the way back does, which carries its ACKs (RFC 3449).",
+                "This direction carries {} times as much as the opposite one, which carries its \
+                 ACKs (RFC 3449).",
                 fixed(ratio, 1)
             ));
         }
@@ -262,7 +264,7 @@ pub(crate) fn path(found: &Findings, sweep: &Sweep) -> Vec<Sentence> {
     notes
 }
 
-/// All of it in a line, for a ticket.
+/// Returns the result in one line, for a ticket.
 pub(crate) fn summary(name: &str, found: &Findings) -> Sentence {
     let Some(choice) = &found.choice else {
         return sentence!("{name}, {}: nothing got through.", found.direction.id());
@@ -280,7 +282,7 @@ pub(crate) fn summary(name: &str, found: &Findings) -> Sentence {
     if found.path.is_policed {
         said.push(", policed");
     } else if found.path.drops_early {
-        said.push(", drops with hardly a queue");
+        said.push(", drops almost without a queue");
     }
     said.push(&if choice.is_nothing() {
         sentence!("; set nothing: {}", rate_within(&choice.point))
@@ -298,7 +300,7 @@ fn rate(point: &Point) -> BitRate {
     point.rate.in_bits()
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins items to a list: `a`, `a and b`, `a, b and c`.
 fn list(items: &[Sentence]) -> Sentence {
     let mut list = Sentence::new();
     for (place, item) in items.iter().enumerate() {
@@ -319,7 +321,7 @@ fn retransmissions(count: u64) -> Sentence {
     }
 }
 
-/// Why this window, or why none.
+/// Explains the window, or why there is none.
 pub(crate) fn window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
     let Some(advice) = &found.window else { return no_window(found, sweep) };
     let WindowAdvice { point, best, noise, below, above } = advice;
@@ -333,8 +335,8 @@ pub(crate) fn window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
                 sentence!("It is the smallest with the best rate, {}", rate(point))
             } else {
                 sentence!(
-                    "It is the smallest with which one stream does as well as it can, {}, within \
-                     {} of {} with {}",
+                    "It is the smallest with the best rate of one stream, {}, within {} of {} with \
+                     {}",
                     rate(point),
                     Percent(*noise, 1),
                     rate(best),
@@ -351,10 +353,10 @@ pub(crate) fn window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
     if let Some((mean, base)) = point.mean_rtt.zip(found.base_rtt) {
         let short = mean.as_seconds() <= base.as_seconds() * SHORT_QUEUE;
         let how = if short { "Queues stay short: the" } else { "The" };
-        said.push(&sentence!(" {how} round trip is {mean} under load and {base} idle."));
+        said.push(&sentence!(" {how} RTT is {mean} under load and {base} idle."));
     }
     if let Some(offered) = point.offered.filter(|_| point.is_clamped()) {
-        said.push(&sentence!(" The receiver offered {offered} of it."));
+        said.push(&sentence!(" The receiver offered only {offered} of it."));
     }
     if !above.is_empty() {
         said.push(" ");
@@ -363,16 +365,16 @@ pub(crate) fn window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
     Some(said)
 }
 
-/// Says why no window is recommended.
+/// Explains why no window is recommended.
 fn no_window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
     let alone = sweep.alone(found.direction);
     let most = best_assured(&alone)?;
     let sized: Vec<Point> =
         alone.iter().filter(|point| point.setting.window.is_some()).copied().collect();
     let best = best_assured(&sized)?;
-    // The window with the best rate is among those that were held against the best of one stream.
+    // The window with the best rate is among those compared with the best of one stream.
     let mut said = sentence!(
-        "None: with one stream, {} is sure of more, {}. The best window is {}, with {}.",
+        "None: with one stream, {} is certainly faster, {}. The best window is {}, with {}.",
         setting(most),
         rate_within(most),
         size(best),
@@ -380,13 +382,13 @@ fn no_window(found: &Findings, sweep: &Sweep) -> Option<Sentence> {
     );
     if let Some(offered) = best.offered.filter(|_| best.is_clamped()) {
         said.push(&sentence!(
-            " The receiver offered {offered} of it: see net.core.rmem_max there."
+            " The receiver offered only {offered} of it. Receiver: check net.core.rmem_max."
         ));
     }
     Some(said)
 }
 
-/// What larger windows bring.
+/// Describes the effect of larger windows.
 fn larger(point: &Point, above: &[Point]) -> Sentence {
     let names: Vec<Sentence> = above.iter().map(|point| sentence!("{}", size(point))).collect();
     let one = names.len() == 1;
@@ -395,7 +397,7 @@ fn larger(point: &Point, above: &[Point]) -> Sentence {
         [first, .., last] if names.len() > 3 => sentence!("{first} to {last}"),
         _ => list(&names),
     };
-    // What shows most of it.
+    // The window with the largest effect.
     let Some(worst) = above.iter().max_by_key(|point| (point.mean_rtt, point.retransmissions))
     else {
         return Sentence::new();
@@ -405,11 +407,11 @@ fn larger(point: &Point, above: &[Point]) -> Sentence {
     if let (Some(here), Some(there)) = (point.mean_rtt, worst.mean_rtt)
         && there > here
     {
-        rises.push(sentence!("the round trip rises to {there} with {}", size(worst)));
+        rises.push(sentence!("the RTT rises to {there} with {}", size(worst)));
     }
     if again.retransmissions > point.retransmissions {
         rises.push(sentence!(
-            "segments sent again rise from {} to {} with {}",
+            "retransmissions rise from {} to {} with {}",
             retransmissions(point.retransmissions),
             retransmissions(again.retransmissions),
             size(again)
@@ -422,22 +424,22 @@ fn larger(point: &Point, above: &[Point]) -> Sentence {
     }
 }
 
-/// Why this window for low delay.
+/// Explains the window for low delay.
 pub(crate) fn low_delay(found: &Findings) -> Option<Sentence> {
     let point = found.low_delay.as_ref()?;
     let delay = point.delivery_delay(found.base_rtt?)?;
     let mut said = sentence!(
-        "A packet waits {delay} beyond the path's own latency, about the least of all, at {}.",
+        "A packet waits {delay} beyond the path's own latency, about the minimum, at {}.",
         rate(point)
     );
     match &found.window {
         Some(advice) if advice.point.setting == point.setting => {
-            said.push(" It is the smallest window that is as fast, too.");
+            said.push(" It is also the smallest window with the best rate.");
         }
         Some(advice) => {
             if let Some(other) = advice.point.delivery_delay(found.base_rtt?) {
                 said.push(&sentence!(
-                    " With the smallest window that is as fast it waits {other}."
+                    " With the smallest window of the best rate it waits {other}."
                 ));
             }
         }
@@ -446,13 +448,17 @@ pub(crate) fn low_delay(found: &Findings) -> Option<Sentence> {
     Some(said)
 }
 
-/// Why so many streams, and what they cost.
+/// Explains the number of streams, and their cost.
 pub(crate) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -> Sentence {
     let StreamsAdvice { point, best, noise, is_within, memory } = advice;
     let (count, alone) = (point.setting.streams, point.setting.streams == 1);
     let reach = if alone { "reaches" } else { "reach" };
-    let mut said =
-        sentence!("{} of {} {reach} {}", Counted(count.into(), "stream"), size(point), rate(point));
+    let mut said = sentence!(
+        "{} of {} {reach} {}",
+        ItemCount(count.into(), "stream"),
+        size(point),
+        rate(point)
+    );
     if point != best {
         said.push(&sentence!(
             ", within {} of the best, {} with {best.setting.streams}",
@@ -462,14 +468,14 @@ pub(crate) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
     }
     said.push(".");
     if !is_within {
-        said.push(" It is the most that was measured: sweep more.");
+        said.push(" No larger number was measured: sweep more streams.");
     }
     let points = sweep.points();
     let one = points.iter().find(|other| other.setting == Setting { streams: 1, ..point.setting });
     if let (Some(one), Some(base), false) = (one, found.base_rtt, alone) {
         let window = point.setting.window.unwrap_or_default();
         let law = laws::window_rate(window, base).in_bits();
-        said.push(&sentence!(" One gets {}; a window per round trip is {law}.", rate(one)));
+        said.push(&sentence!(" One stream gets {}; one window per RTT is {law}.", rate(one)));
         if let Some(wanted) = laws::streams_for(found.capacity, window, base) {
             said.push(&sentence!(" By the law min(C, n · W / T) it takes {wanted}."));
         }
@@ -487,8 +493,8 @@ pub(crate) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
     if let Some((here, one)) = point.cpu_per_gigabyte.zip(one) {
         let who = if alone { "It takes" } else { "They take" };
         said.push(&sentence!(
-            " {who} {} s of processor time for each GB, one stream with the smallest window \
-             that is as fast {} s.",
+            " {who} {} s of CPU time for each GB; one stream with the smallest window of the best \
+             rate takes {} s.",
             fixed(here.as_seconds(), 2),
             fixed(one.as_seconds(), 2)
         ));
@@ -496,7 +502,7 @@ pub(crate) fn streams(advice: &StreamsAdvice, found: &Findings, sweep: &Sweep) -
     said
 }
 
-/// The rate that counts as that of the streams.
+/// Returns the rate that is enough for the streams.
 fn enough(advice: &StreamsAdvice) -> f64 {
     advice.best.rate.bytes_per_second() * (1.0 - advice.noise)
 }

@@ -1,311 +1,310 @@
-//! The record of a sweep, which serialises itself.
+//! Record of a sweep, which serialises itself.
 
 use serde::Serialize;
 use serde_json::Value;
-use windlass_base::{Because, Bytes, CongestionControl, Limit, Rate, Schema, Sentence, Span};
+use windlass_base::{Bytes, CongestionControl, Limit, LimitReason, Rate, Schema, Sentence, Span};
 
 use crate::{Choice, Direction, Findings, Point, Step, Sweep, metrics, reason};
 
-/// What is swept.
+/// Path of a sweep.
 #[derive(Debug, Serialize)]
 pub struct Path {
-    /// Whether it is simulated or real.
+    /// `simulated` or `host`.
     pub kind: &'static str,
-    /// What it is called: that of the scenario, or of the host.
+    /// Name of the scenario or of the host.
     pub name: String,
-    /// That in a line.
+    /// Description of the path in one line.
     pub title: String,
-    /// What a scenario shows.
+    /// Purpose of a scenario.
     pub shows: Option<String>,
-    /// Where a scenario comes from.
+    /// Source of a scenario.
     pub source: Option<String>,
-    /// That of the host; null where it is simulated.
+    /// Address of the host; null if it is simulated.
     pub address: Option<String>,
-    /// Whether both ways are alike, so that one tells of both.
+    /// True if both directions are alike, so that one is measured.
     pub alike: bool,
-    /// Whether chance has a part in it; without, a repeat gives the same.
+    /// True if the path has randomness; without it a repetition gives the same result.
     pub chance: bool,
-    /// What chance begins with.
+    /// Seed of random numbers.
     pub seed: Option<u64>,
-    /// From here to the other host; empty where they are not known.
+    /// Hops from here to the other host; empty if they are unknown.
     pub hops: Vec<HopFacts>,
-    /// What the path carries at most, up and down, where that is known.
+    /// Maximum rates of the path, up and down, if known.
     #[serde(skip)]
     pub ideal: [Option<Rate>; 2],
-    /// What must be the same for a sweep to go on.
+    /// Identity of the path, which must be equal for a sweep to resume.
     #[serde(skip)]
     pub identity: Value,
 }
 
-/// The record of `windlass sweep`.
+/// Record of `windlass sweep`.
 #[derive(Debug, Serialize)]
 pub struct SweepReport {
     schema: Schema,
-    /// What is swept.
+    /// Path of the sweep.
     pub path: Path,
-    /// What was to be measured.
+    /// Plan of the sweep.
     pub plan: PlanFacts,
-    /// Whether all that was to be measured was.
+    /// True if the plan was measured completely.
     pub complete: bool,
-    /// How many measurements were made.
+    /// Number of measurements.
     pub measurements: u64,
-    /// The time that they took.
+    /// Duration of the measurements.
     pub spent_seconds: Span,
-    /// The data that they sent, copies included.
+    /// Data sent, retransmissions included.
     pub sent_bytes: Bytes,
-    /// What it comes to in a line for each direction.
+    /// Result of each direction in one line.
     pub summary: Vec<Sentence>,
-    /// The least round trip.
+    /// Smallest RTT.
     pub base_rtt_seconds: Option<Span>,
-    /// This and what follows are those of the first direction.
+    /// Capacity of the first direction, like the following fields.
     capacity_bits_per_second: Option<f64>,
     bdp_bytes: Option<Bytes>,
     recommended_window_bytes: Option<Bytes>,
     recommended_streams: Option<u64>,
-    /// What each direction comes to.
+    /// Results of each direction.
     pub directions: Vec<DirectionFacts>,
-    /// What was measured.
+    /// Measured points.
     pub points: Vec<PointFacts>,
 }
 
-/// A stretch of the path.
+/// A hop of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct HopFacts {
-    /// From here.
+    /// Link from here.
     pub up: LinkFacts,
-    /// To here.
+    /// Link to here.
     pub down: LinkFacts,
 }
 
-/// One way of it.
+/// One direction of a hop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct LinkFacts {
-    /// The rate; of a link nothing where it has none.
+    /// Rate; nothing for a link without one.
     pub bits_per_second: Option<f64>,
-    /// What each packet takes.
+    /// Delay of each packet.
     pub delay_seconds: Span,
-    /// The size of its queue.
+    /// Size of its queue.
     pub queue_bytes: Bytes,
-    /// The share of packets that is lost.
+    /// Share of packets that is lost.
     pub loss: f64,
-    /// How much the delay varies.
+    /// Variation of the delay.
     pub jitter_seconds: Span,
-    /// The share of packets that comes late.
+    /// Share of packets that is late.
     pub reorder: f64,
-    /// The share of packets that is damaged.
+    /// Share of packets that is damaged.
     pub corruption: f64,
-    /// What comes before each frame, where both ways share the medium.
+    /// Access time before each frame if both directions share the medium.
     pub half_duplex_access_seconds: Option<Span>,
-    /// The least rate of a line whose rate changes, and how long it has each.
+    /// Lowest rate of a link whose rate changes.
     pub fading_bits_per_second: Option<f64>,
-    /// How long such a line has each rate.
+    /// Time between changes of the rate.
     pub fading_seconds: Option<Span>,
 }
 
-/// What was to be measured.
+/// Plan of a sweep.
 #[derive(Debug, Serialize)]
 pub struct PlanFacts {
     windows_bytes: Vec<u64>,
     streams: Vec<u64>,
-    /// The window of each of several streams.
+    /// Window of each of several streams.
     pub stream_window_bytes: Bytes,
-    /// What each direction comes to.
+    /// Directions of the sweep.
     pub directions: Vec<Direction>,
-    /// What was tried beside the sender's own.
+    /// Congestion controls tested beside the sender's own.
     congestions: Vec<CongestionControl>,
-    /// How often each point is measured.
+    /// Number of measurements of each point.
     pub repeat: u16,
-    /// The most of one measurement, where that was said.
+    /// Maximum duration of one measurement, if it was set.
     seconds: Option<Span>,
-    /// The most of all of them; nothing without bound.
+    /// Maximum duration of all measurements; nothing if unlimited.
     pub within_seconds: Option<Span>,
-    /// The most data of all of them; nothing without bound.
+    /// Maximum data of all measurements; nothing if unlimited.
     bytes: Option<Bytes>,
     full: bool,
 }
 
-/// What is recommended.
+/// Recommended setting.
 #[derive(Debug, Serialize)]
 pub struct Recommendation {
-    /// What there is to set: nothing where it is empty.
+    /// Names of the values to set; empty if there is nothing to set.
     pub set: Vec<&'static str>,
-    /// The window to set; null where the kernel is to size it.
+    /// Window to set; null if the kernel is to size it.
     pub window_bytes: Option<Bytes>,
-    /// How many connections at once.
+    /// Number of parallel connections.
     pub streams: u16,
-    /// The congestion control to set; null where the sender's own serves.
+    /// Congestion control to set; null if the sender's own is good enough.
     pub congestion: Option<CongestionControl>,
-    /// The rate; of a link nothing where it has none.
+    /// Rate with this setting.
     pub bits_per_second: f64,
-    /// The lower end of its 95 % confidence interval, on which the recommendation rests.
+    /// Lower end of the rate's 95 % confidence interval, on which the recommendation rests.
     pub low_bits_per_second: Option<f64>,
-    /// The upper end.
+    /// Upper end of that interval.
     pub high_bits_per_second: Option<f64>,
-    /// The steps that carry it out; none where there is nothing to set.
+    /// Steps that make the setting; none if there is nothing to set.
     pub steps: Vec<Step>,
-    /// Its rate beside that of the others, in words.
+    /// Comparison of the rate with the others, in words.
     pub brings: Sentence,
-    /// Its cost in delay and processor time, in words.
+    /// Cost in delay and processor time, in words.
     pub costs: Sentence,
-    /// How long packets wait in queues then.
+    /// Queueing delay with this setting.
     pub queueing_delay_seconds: Option<Span>,
-    /// What it is faster than what the kernel does by itself, as a share of that.
+    /// Gain over the kernel by itself, as a share.
     pub gain: Option<f64>,
-    /// Half of the 95 % confidence interval of that.
+    /// Half of the gain's 95 % confidence interval.
     pub gain_half_width: Option<f64>,
-    /// What the kernel does by itself, over one stream.
+    /// Rate of the kernel by itself, over one stream.
     autotuned_bits_per_second: Option<f64>,
-    /// How long packets wait in queues then.
+    /// Queueing delay of the kernel by itself.
     pub autotuned_queueing_delay_seconds: Option<Span>,
-    /// Why.
+    /// Reason of the recommendation.
     pub reason: Sentence,
 }
 
-/// What the path is, as far as it showed.
+/// Observed properties of the path.
 #[derive(Debug, Serialize)]
 pub struct PathFacts {
-    /// The longest that a packet waited in a queue.
+    /// Longest wait of a packet in a queue.
     queue_seconds: Option<Span>,
-    /// What the queue held then.
+    /// Bytes in the queue then.
     queue_bytes: Option<Bytes>,
-    /// Whether it overflowed, and so holds no more.
+    /// True if the queue overflowed, and so holds no more.
     queue_is_full: Option<bool>,
-    /// The share of data that is lost while the line is not full.
+    /// Share of data lost while the bottleneck is not full.
     pub loss: Option<f64>,
-    /// Whether what is too much is dropped with hardly a queue.
+    /// True if excess data is dropped almost without a queue.
     pub drops_early: bool,
-    /// Whether a policer does that.
+    /// True if that is a policer.
     pub is_policed: bool,
     is_bloated: bool,
-    /// How uncertain the rate remained, as a share of it, where it changes with time.
+    /// Remaining uncertainty of the rate, as a share, if the rate changes with time.
     varies: Option<f64>,
-    /// What all of it means, in words.
+    /// Meaning of the properties, in words.
     pub notes: Vec<Sentence>,
 }
 
-/// What one direction comes to.
+/// Results of one direction.
 #[derive(Debug, Serialize)]
 pub struct DirectionFacts {
-    /// Which way.
+    /// Direction of the data.
     pub direction: Direction,
-    /// The most that was carried; of the record, in the first direction.
+    /// Highest measured rate; in the record, that of the first direction.
     pub capacity_bits_per_second: Option<f64>,
-    /// What the transfer time ratio compares with: what the path carries at most
-    /// where that is known, else the capacity.
+    /// Reference rate of the transfer time ratio: the path's maximum if known, else the capacity.
     pub ideal_bits_per_second: Option<f64>,
-    /// The bandwidth-delay product.
+    /// Bandwidth-delay product.
     pub bdp_bytes: Option<Bytes>,
-    /// What is recommended; null where nothing was measured.
+    /// Recommended setting; null if nothing was measured.
     pub recommendation: Option<Recommendation>,
-    /// What is swept.
+    /// Properties of the path.
     pub path: PathFacts,
-    /// What the sender does not offer.
+    /// Congestion controls that the sender does not offer.
     congestions_refused: Vec<CongestionControl>,
-    /// The congestion controls that were asked for and not granted, in words; null where all were.
+    /// Requested congestion controls that were not granted, in words; null if all were.
     pub not_granted: Option<Sentence>,
-    /// The smallest window that is as fast as any.
+    /// Smallest window that is as fast as any.
     pub recommended_window_bytes: Option<Bytes>,
-    /// Why that window.
+    /// Reason of that window.
     pub window_reason: Option<Sentence>,
-    /// What counts as the same rate, as a share.
+    /// Tolerance within which rates are equal, as a share.
     pub window_noise: Option<f64>,
-    /// The window that hardly queues.
+    /// Window with almost no queue.
     pub low_delay_window_bytes: Option<Bytes>,
-    /// Why that.
+    /// Reason of that window.
     pub low_delay_reason: Option<Sentence>,
-    /// The fewest streams that are as fast as any.
+    /// Smallest number of streams that is as fast as any.
     pub recommended_streams: Option<u64>,
-    /// Why so many.
+    /// Reason of that number.
     pub streams_reason: Option<Sentence>,
-    /// What counts as the same rate, as a share.
+    /// Tolerance within which rates are equal, as a share.
     pub streams_noise: Option<f64>,
-    /// The windows of these streams together.
+    /// Windows of these streams together.
     pub streams_memory_bytes: Option<Bytes>,
-    /// With what is recommended.
+    /// Transfer time ratio with the recommended setting (RFC 6349, 4.1).
     pub transfer_time_ratio: Option<f64>,
-    /// The share of bytes that were sent once (RFC 6349, 4.2).
+    /// Share of bytes that were no retransmission (RFC 6349, 4.2).
     pub tcp_efficiency_percent: Option<f64>,
-    /// How much longer round trips are than at rest (RFC 6349, 4.3).
+    /// Excess of the RTT over the base RTT (RFC 6349, 4.3).
     pub buffer_delay_percent: Option<f64>,
-    /// What was in the ranges and not measured.
+    /// Windows in the range that were not measured.
     pub windows_left_out_bytes: Vec<Bytes>,
-    /// The numbers of streams that were in the range and not measured.
+    /// Numbers of streams in the range that were not measured.
     pub streams_left_out: Vec<u64>,
 }
 
-/// One point.
+/// One measured point.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct PointFacts {
-    /// Which way.
+    /// Direction of the data.
     pub direction: Direction,
-    /// What each receiver was to offer; null where its kernel sized it.
+    /// Window of each receiver; null if its kernel sized it.
     pub window_bytes: Option<Bytes>,
-    /// How many connections at once.
+    /// Number of parallel connections.
     pub streams: u16,
-    /// The congestion control that was asked for; null where none was.
+    /// Requested congestion control; null if none was requested.
     pub asked_congestion: Option<CongestionControl>,
-    /// The one that the sender had, where that is known.
+    /// Sender's congestion control, if known.
     pub congestion: Option<CongestionControl>,
-    /// How often it was measured.
+    /// Number of measurements.
     pub repeats: u16,
-    /// The rate; of a link nothing where it has none.
+    /// Median rate.
     pub bits_per_second: f64,
-    /// The least rate of them.
+    /// Lowest rate.
     pub min_bits_per_second: f64,
-    /// The greatest rate of them.
+    /// Highest rate.
     pub max_bits_per_second: f64,
-    /// Half of the 95 % confidence interval of the rate, as a share of it.
+    /// Half of the rate's 95 % confidence interval, as a share of the rate.
     pub half_width: Option<f64>,
-    /// The mean round trip under load.
+    /// Mean RTT under load.
     pub rtt_seconds: Option<Span>,
-    /// That, less the base round trip.
+    /// Mean RTT minus the base RTT.
     pub queueing_delay_seconds: Option<Span>,
-    /// The round trip of small messages beside it: the median, and the 99th percentile.
+    /// Median RTT of small messages beside the data.
     pub small_rtt_seconds: Option<Span>,
-    /// The 99th percentile of that.
+    /// 99th percentile of the RTT of small messages.
     pub small_rtt_p99_seconds: Option<Span>,
-    /// The wait of data from its sending to its delivery, beyond the path.
+    /// Delay of data from its sending to its delivery, beyond the path's latency.
     pub delivery_delay_seconds: Option<Span>,
-    /// How many segments were sent again.
+    /// Number of retransmissions.
     pub retransmissions: u64,
-    /// What was sent in all.
+    /// All transmitted bytes.
     pub transmitted_bytes: Bytes,
-    /// What of it was sent again.
+    /// Retransmitted bytes.
     pub retransmitted_bytes: Bytes,
-    /// The window that a receiver offered, on average.
+    /// Window that a receiver advertised, on average.
     pub offered_window_bytes: Option<Bytes>,
-    /// Whether that is clearly less than was asked for.
+    /// True if that is clearly less than requested.
     #[serde(skip)]
     is_clamped: bool,
-    /// The time of processors of this machine, per gigabyte.
+    /// Processor time of this machine, per gigabyte.
     pub cpu_seconds_per_gigabyte: Option<f64>,
-    /// How much longer a transfer takes than at the most that the path carries (RFC 6349, 4.1).
+    /// Ratio of a transfer's duration to that at the path's maximum rate (RFC 6349, 4.1).
     pub transfer_time_ratio: Option<f64>,
-    /// The share of bytes that were sent once (RFC 6349, 4.2).
+    /// Share of bytes that were no retransmission (RFC 6349, 4.2).
     pub tcp_efficiency_percent: Option<f64>,
-    /// How much longer round trips are than at rest (RFC 6349, 4.3).
+    /// Excess of the RTT over the base RTT (RFC 6349, 4.3).
     pub buffer_delay_percent: Option<f64>,
-    /// What held it back.
+    /// Limit of the point.
     pub verdict: Option<Limit>,
-    /// Why that.
-    pub because: Option<Because>,
+    /// Reason of the limit.
+    pub because: Option<LimitReason>,
 }
 
 impl PointFacts {
-    /// The window that the receiver had: what was asked for, or where its host clearly gave
-    /// less, that.
+    /// Returns the receiver's window: the requested one, or the advertised one if the host clearly
+    /// gave less.
     pub fn shown_window(&self) -> Option<Bytes> {
         let asked = self.window_bytes?;
         let clamped = self.offered_window_bytes.filter(|_| self.is_clamped);
         Some(clamped.unwrap_or(asked))
     }
 
-    /// The rate.
+    /// Returns the rate.
     pub fn rate(&self) -> Rate {
         Rate::from_bits_per_second(self.bits_per_second)
     }
 
-    /// The limit and its reason.
+    /// Returns the limit and its reason.
     pub fn cause(&self) -> String {
         match (self.verdict, self.because) {
             (Some(limit), Some(because)) => format!("{limit}/{because}"),
@@ -316,10 +315,10 @@ impl PointFacts {
 }
 
 impl SweepReport {
-    /// The shape of the JSON, described by `schemas/sweep.schema.json`.
+    /// Schema of the JSON, described by `schemas/sweep.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.sweep", version: 3 };
 
-    /// What a sweep came to by now.
+    /// Returns the record of a sweep so far.
     pub fn new(sweep: &Sweep, path: Path) -> Self {
         let plan = sweep.plan();
         let ideal = |way: Direction| path.ideal[usize::from(way == Direction::Down)];
@@ -366,13 +365,13 @@ impl SweepReport {
         self.points.iter().filter(move |point| point.direction == way)
     }
 
-    /// The points of one direction that the kernel sized, in the order of streams.
+    /// Returns the points of one direction that the kernel sized, in the order of streams.
     pub fn autotuned(&self, way: Direction) -> Vec<PointFacts> {
         self.of(way).filter(|point| point.window_bytes.is_none()).copied().collect()
     }
 
-    /// The points of one direction with one stream and a window, in the order of these. Where
-    /// several congestion controls were tried, they are those of the one with most of them.
+    /// Returns the points of one direction with one stream and a window, in the order of windows.
+    /// If several congestion controls were tested, returns those of the one with most points.
     pub fn windows(&self, way: Direction) -> Vec<PointFacts> {
         let sized = || self.of(way).filter(|one| one.streams == 1 && one.window_bytes.is_some());
         let count = |control| sized().filter(|one| one.asked_congestion == control).count();
@@ -381,8 +380,8 @@ impl SweepReport {
         own.copied().collect()
     }
 
-    /// The points of one direction with the window of several streams, in the
-    /// order of their numbers.
+    /// Returns the points of one direction with the window of several streams, in the order of
+    /// their numbers.
     pub fn streams(&self, way: Direction) -> Vec<PointFacts> {
         let window = Some(self.plan.stream_window_bytes);
         let own = self.of(way).filter(|one| one.window_bytes == window);
@@ -462,7 +461,7 @@ impl Recommendation {
 }
 
 impl PathFacts {
-    /// The longest wait in the queue, what it held then, and whether it holds no more.
+    /// Returns the longest wait in the queue, its bytes then, and whether it holds no more.
     pub fn queue(&self) -> Option<(Span, Bytes, bool)> {
         Some((self.queue_seconds?, self.queue_bytes?, self.queue_is_full?))
     }

@@ -1,8 +1,8 @@
-//! Measurements as lines of text, so that a sweep can go on where it stopped.
+//! Measurements as lines of text, so that a sweep can resume.
 //!
-//! The first line says what was swept and by which plan; each further one has a
-//! probe and what it gave. All are JSON. A line is one write, so a file that was
-//! cut off has whole lines and one part of a line at most.
+//! The first line names the path and the plan; each further line has a probe and its result. All
+//! lines are JSON. Each line is one write, so a truncated file has whole lines and at most one
+//! partial line.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,22 +11,22 @@ use windlass_base::{Bytes, Cause, CongestionControl, Measurement, Schema, Span};
 
 use super::plan::{Direction, Plan, Probe, Setting};
 
-/// The shape of these lines.
+/// Schema of these lines.
 pub const SCHEMA: Schema = Schema { name: "windlass.sweep-state", version: 3 };
 
-/// Why a line cannot be taken.
+/// Errors of a saved state.
 #[derive(Debug, Error)]
-pub enum Unfit {
-    /// It is none of a sweep's.
+pub enum StateError {
+    /// The text is no state of a sweep.
     #[error("this is not the state of a sweep")]
     Foreign,
-    /// It is a sweep's, but in another shape.
-    #[error("its shape is `{0}`, and this program knows `{SCHEMA}`")]
+    /// The state is of another version.
+    #[error("its format is `{0}`, and this program reads `{SCHEMA}`")]
     Shape(String),
-    /// It is the state of another sweep.
-    #[error("it belongs to another sweep: {0} was {1} then, and is {2} now")]
+    /// The state is of another sweep.
+    #[error("it belongs to another sweep: {0} was {1}, and is {2} now")]
     Other(String, String, String),
-    /// It is not a measurement.
+    /// The line is no measurement.
     #[error("{0}")]
     Measurement(String),
 }
@@ -39,13 +39,13 @@ struct Line {
     congestion: Option<String>,
     repeat: u16,
     #[serde(flatten)]
-    gave: Gave,
+    gave: SavedResult,
 }
 
-/// What a probe gave.
+/// Result of a probe.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
-enum Gave {
+enum SavedResult {
     Measured(Box<Figures>),
     /// The sender does not offer the congestion control.
     Refused {
@@ -81,7 +81,7 @@ fn head(path: &Value, plan: &Plan) -> Value {
     serde_json::json!({ "schema": SCHEMA.to_string(), "path": path, "plan": plan })
 }
 
-/// The first line: what is swept, as the caller describes it, and the plan.
+/// Returns the first line: the path, as the caller describes it, and the plan.
 pub fn header(path: &Value, plan: &Plan) -> String {
     format!("{}\n", head(path, plan))
 }
@@ -89,25 +89,25 @@ pub fn header(path: &Value, plan: &Plan) -> String {
 /// Checks that a first line is that of this sweep.
 ///
 /// # Errors
-/// Where it is not, with the first thing that differs.
-pub fn check_header(line: &str, path: &Value, plan: &Plan) -> Result<(), Unfit> {
-    let saved: Value = serde_json::from_str(line).map_err(|_| Unfit::Foreign)?;
+/// Fails if it is not; names the first difference.
+pub fn check_header(line: &str, path: &Value, plan: &Plan) -> Result<(), StateError> {
+    let saved: Value = serde_json::from_str(line).map_err(|_| StateError::Foreign)?;
     let schema = saved.get("schema").and_then(Value::as_str).unwrap_or_default();
     if !schema.starts_with(SCHEMA.name) {
-        return Err(Unfit::Foreign);
+        return Err(StateError::Foreign);
     }
     if schema != SCHEMA.to_string() {
-        return Err(Unfit::Shape(schema.to_owned()));
+        return Err(StateError::Shape(schema.to_owned()));
     }
-    // Numbers as they come back from text.
-    let now: Value = serde_json::from_str(&header(path, plan)).map_err(|_| Unfit::Foreign)?;
+    // Numbers as they are read back from text.
+    let now: Value = serde_json::from_str(&header(path, plan)).map_err(|_| StateError::Foreign)?;
     match difference("", &saved, &now) {
-        Some((name, then, now)) => Err(Unfit::Other(name, then, now)),
+        Some((name, then, now)) => Err(StateError::Other(name, then, now)),
         None => Ok(()),
     }
 }
 
-/// The first place at which two values differ, and both of them there.
+/// Returns the first path at which two values differ, and both values.
 fn difference(at: &str, then: &Value, now: &Value) -> Option<(String, String, String)> {
     if then == now {
         return None;
@@ -133,7 +133,8 @@ fn difference(at: &str, then: &Value, now: &Value) -> Option<(String, String, St
     }
 }
 
-/// What a probe gave as a line; nothing where the sender does not offer its congestion control.
+/// Returns the result of a probe as a line; no measurement means that the sender does not offer its
+/// congestion control.
 pub fn line(probe: Probe, measurement: Option<&Measurement>) -> String {
     let Setting { direction, window, streams, congestion } = probe.setting;
     let line = Line {
@@ -142,11 +143,11 @@ pub fn line(probe: Probe, measurement: Option<&Measurement>) -> String {
         streams,
         congestion: congestion.map(|name| name.to_string()),
         repeat: probe.repeat,
-        gave: measurement.map_or(Gave::Refused { refused: true }, |measurement| {
-            Gave::Measured(Box::new(Figures::of(measurement)))
+        gave: measurement.map_or(SavedResult::Refused { refused: true }, |measurement| {
+            SavedResult::Measured(Box::new(Figures::of(measurement)))
         }),
     };
-    // Numbers, words and options always have a form.
+    // Numbers, words and options can always be serialised.
     serde_json::to_string(&line).unwrap_or_default() + "\n"
 }
 
@@ -177,12 +178,12 @@ impl Figures {
         }
     }
 
-    fn measurement(self) -> Result<Measurement, Unfit> {
+    fn measurement(self) -> Result<Measurement, StateError> {
         let cause = match self.cause {
             None => None,
             Some(name) => {
                 let known = Cause::ALL.iter().copied().find(|cause| cause.to_string() == name);
-                Some(known.ok_or_else(|| bad("no limit has the name that `cause` says"))?)
+                Some(known.ok_or_else(|| bad("`cause` names no known limit"))?)
             }
         };
         let spans = [
@@ -228,31 +229,33 @@ impl Figures {
     }
 }
 
-fn bad(what: &str) -> Unfit {
-    Unfit::Measurement(what.to_owned())
+fn bad(what: &str) -> StateError {
+    StateError::Measurement(what.to_owned())
 }
 
-fn control(name: Option<&str>) -> Result<Option<CongestionControl>, Unfit> {
+fn control(name: Option<&str>) -> Result<Option<CongestionControl>, StateError> {
     let name = name.map(str::parse).transpose();
-    name.map_err(|wrong: windlass_base::NoName| bad(&wrong.to_string()))
+    name.map_err(|wrong: windlass_base::InvalidName| bad(&wrong.to_string()))
 }
 
-/// The probe of a line and its measurement; none where its congestion control is not offered.
+/// Reads the probe of a line and its measurement; none if the congestion control is not offered.
 ///
 /// # Errors
-/// Where it has neither.
-pub fn read(line: &str) -> Result<(Probe, Option<Measurement>), Unfit> {
+/// Fails if the line has neither.
+pub fn read(line: &str) -> Result<(Probe, Option<Measurement>), StateError> {
     let line: Line =
-        serde_json::from_str(line).map_err(|error| Unfit::Measurement(error.to_string()))?;
+        serde_json::from_str(line).map_err(|error| StateError::Measurement(error.to_string()))?;
     let direction = Direction::ALL.into_iter().find(|way| way.id() == line.direction);
     let direction = direction.ok_or_else(|| bad("a direction is `up` or `down`"))?;
     let congestion = control(line.congestion.as_deref())?;
     let window = line.window_bytes.map(Bytes::new);
     let setting = Setting { direction, window, streams: line.streams, congestion };
     let measurement = match line.gave {
-        Gave::Measured(figures) => Some(figures.measurement()?),
-        Gave::Refused { refused: true } => None,
-        Gave::Refused { refused: false } => return Err(bad("it says nothing of the probe")),
+        SavedResult::Measured(figures) => Some(figures.measurement()?),
+        SavedResult::Refused { refused: true } => None,
+        SavedResult::Refused { refused: false } => {
+            return Err(bad("it has neither a measurement nor a refusal"));
+        }
     };
     Ok((Probe { setting, repeat: line.repeat }, measurement))
 }

@@ -1,52 +1,52 @@
-//! Where more adds nothing: the knee of a rate over growing values.
+//! Search for the knee of a rate over growing values, beyond which more adds nothing.
 
 use windlass_base::whole_part;
 
-/// What counts as the same rate, at least: repeated TCP measurements differ by about as much
-/// on a quiet path.
+/// Smallest tolerance for equal rates: repeated TCP measurements on a quiet path differ by about as
+/// much.
 const MIN_NOISE: f64 = 0.01;
-/// What counts as the same rate, at most, however uncertain it is: more would recommend what
-/// clearly costs speed.
+/// Largest tolerance for equal rates, however uncertain: a larger one would recommend settings that
+/// are clearly slower.
 const MAX_NOISE: f64 = 0.025;
-/// How far the search goes at a time where it knows one side of the knee only: half an octave.
+/// Factor of a search step with only one side of the knee known: half an octave.
 const STRIDE: f64 = std::f64::consts::SQRT_2;
-/// Values are measured between two others until these lie closer than this:
-/// finer steps than a quarter of an octave change the rate within its noise.
+/// Ratio of two neighbours below which no value between them is measured: steps finer than a
+/// quarter of an octave change the rate within its noise.
 const CLOSE: f64 = 1.25;
-/// A value that is this many times another, and no faster, ends the search.
+/// Ratio of a value to a smaller one that, with no higher rate, ends the search.
 const LEVEL: f64 = 1.9;
 
-/// A value with what was measured of it.
+/// A value with its measured rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rung {
     pub(super) value: u64,
-    /// Bytes per second.
+    /// Rate in bytes per second.
     pub(super) rate: f64,
-    /// Whether the host gave less than was asked for: more will give no more.
+    /// True if the host granted less than requested: larger values will give no more.
     pub(super) is_clamped: bool,
 }
 
-/// The values that a search may ask for.
+/// Values that a search may request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     pub(super) least: u64,
     pub(super) most: u64,
-    /// Where it begins.
+    /// Start of the search.
     pub(super) start: f64,
-    /// What large values are a multiple of.
+    /// Unit of large values.
     pub(super) grain: u64,
-    /// Below this value a rate that stands still says nothing.
+    /// Value below which a constant rate proves nothing.
     pub(super) telling: u64,
 }
 
-/// What counts as the same rate as one with such a confidence interval, half of it as a share.
+/// Returns the tolerance for equal rates, given half of a confidence interval as a share.
 pub(super) fn noise(half_width: Option<f64>) -> f64 {
     half_width.unwrap_or(0.0).clamp(MIN_NOISE, MAX_NOISE)
 }
 
-/// The value to measure next so that the least one with a rate of `enough` is known to a
-/// quarter; `None` where it is, or where none will have it. Rungs are in the order of their
-/// values.
+/// Returns the next value to measure, so that the smallest one with a rate of `enough` is known to
+/// a quarter. Returns `None` if it is known, or if no value will have this rate. Rungs are in the
+/// order of their values.
 pub(super) fn next(rungs: &[Rung], range: Range, enough: f64) -> Option<u64> {
     let Range { least, most, start, .. } = range;
     let inside = |value: f64| range.rounded(value).clamp(least, most);
@@ -56,7 +56,7 @@ pub(super) fn next(rungs: &[Rung], range: Range, enough: f64) -> Option<u64> {
             return None;
         }
         let further = (last.value as f64 * STRIDE).max(last.value as f64 + 1.0);
-        // What was measured for another reason may lie far below.
+        // Values measured for another reason may lie far below.
         return Some(inside(further.max(start))).filter(|next| *next > last.value);
     };
     let above = rungs[good].value;
@@ -67,7 +67,7 @@ pub(super) fn next(rungs: &[Rung], range: Range, enough: f64) -> Option<u64> {
     range.between(below, above)
 }
 
-/// Whether the last of them is far beyond another and no faster.
+/// Returns whether the last rung is far beyond another and no faster.
 fn is_level(rungs: &[Rung], telling: u64) -> bool {
     let Some(last) = rungs.last() else { return false };
     let far =
@@ -76,7 +76,7 @@ fn is_level(rungs: &[Rung], telling: u64) -> bool {
 }
 
 impl Range {
-    /// The nearest value that reads well.
+    /// Returns the nearest round value.
     fn rounded(&self, value: f64) -> u64 {
         let coarse = value >= (16 * self.grain) as f64;
         let grain = if coarse { self.grain } else { 1 };
@@ -84,7 +84,7 @@ impl Range {
         steps.max(1).saturating_mul(grain)
     }
 
-    /// The middle between two values, where they are not close.
+    /// Returns the middle between two values, unless they are close.
     fn between(&self, below: u64, above: u64) -> Option<u64> {
         if above as f64 <= below as f64 * CLOSE {
             return None;

@@ -1,24 +1,24 @@
-//! Means and how certain they are.
+//! Means and their confidence intervals.
 
-/// The 0.975 quantiles of Student's t with 1 to 30 degrees of freedom: a mean of few values
-/// lies within so many standard errors, 95 times in 100 (Student, "The Probable Error of a
-/// Mean", 1908).
+/// The 0.975 quantiles of Student's t with 1 to 30 degrees of freedom. The mean of few values lies
+/// within this many standard errors, 95 times in 100 (Student, "The Probable Error of a Mean",
+/// 1908).
 const T: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
     2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056,
     2.052, 2.048, 2.045, 2.042,
 ];
-/// The same with more.
+/// The 0.975 quantile with more degrees of freedom.
 const T_OF_MANY: f64 = 1.96;
-/// No series is taken to go by its last value more than this: the interval would have no end.
+/// Largest autocorrelation that is assumed: more would make the interval infinite.
 const MAX_CORRELATION: f64 = 0.8;
 
-/// The mean; nothing of none.
+/// Returns the mean; nothing for no values.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The sum of the squares of what each differs from the mean by.
+/// Returns the sum of the squared differences from the mean.
 fn squares(values: &[f64], mean: f64) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
@@ -28,8 +28,8 @@ fn t(values: usize) -> f64 {
     degrees.checked_sub(1).and_then(|place| T.get(place)).copied().unwrap_or(T_OF_MANY)
 }
 
-/// Half of the 95 % confidence interval of the mean of values that know nothing of each other,
-/// as a share of the mean; nothing of fewer than two, or of none above zero.
+/// Returns half of the 95 % confidence interval of the mean of independent values, as a share of
+/// the mean. Returns nothing for fewer than two values, or if the mean is not above zero.
 pub(super) fn half_width(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|mean| *mean > 0.0 && values.len() > 1)?;
     let count = values.len() as f64;
@@ -37,8 +37,8 @@ pub(super) fn half_width(values: &[f64]) -> Option<f64> {
     Some(t(values.len()) * deviation / count.sqrt() / mean)
 }
 
-/// The same of values one after the other, of which each may go by the one before: the first
-/// autocorrelation widens it, as in a series of order one.
+/// Returns the half interval of consecutive values, each of which may depend on the one before: the
+/// first autocorrelation widens it, as in a series of order one.
 pub(super) fn half_width_of_series(values: &[f64]) -> Option<f64> {
     let independent = half_width(values)?;
     let mean = mean(values)?;
@@ -49,11 +49,11 @@ pub(super) fn half_width_of_series(values: &[f64]) -> Option<f64> {
     Some(independent * ((1.0 + correlation) / (1.0 - correlation)).sqrt())
 }
 
-/// How many values at the begin are to be left out, so that the mean of the others has the
-/// least standard error: half of them at most (MSER).
+/// Returns the number of values to omit at the beginning, so that the mean of the rest has the
+/// smallest standard error: at most half of them (MSER).
 pub(super) fn warm_up(values: &[f64]) -> usize {
     let count = values.len();
-    // From the end, with each value more: sums of what is behind it.
+    // From the end, adding one value at a time: sums of the values behind it.
     let (mut sum, mut sum_of_squares) = (0.0, 0.0);
     let mut least = (f64::INFINITY, 0);
     // Sums of squares of large numbers lose their last digits.
@@ -65,7 +65,7 @@ pub(super) fn warm_up(values: &[f64]) -> usize {
         let left = (count - place) as f64;
         if place <= count / 2 {
             let error = (sum_of_squares - sum * sum / left).max(0.0) / (left * left);
-            // Of equals the one that leaves out less.
+            // Of equals, the one that omits less.
             if error <= least.0 + 1e-12 {
                 least = (error, place);
             }
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(warm_up(&[1.0, 2.0, 4.0, 8.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0]), 4);
         assert_eq!(warm_up(&[9.0; 10]), 0);
         assert_eq!(warm_up(&[]), 0);
-        // No more than half of it: the last value alone has no error.
+        // At most half of the values: the last one alone has no error.
         assert!(warm_up(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 9.0]) <= 4);
     }
 

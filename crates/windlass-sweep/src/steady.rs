@@ -1,140 +1,141 @@
-//! When a rate is steady, and how certain it is.
+//! Steadiness and certainty of a rate.
 //!
-//! A transfer begins slowly. How long it does so differs by path, so the time that does not
-//! count is found in the measurement itself: it is the one that leaves the least standard
-//! error of the mean of all that follows (MSER; K. P. White, "An Effective Truncation Heuristic
-//! for Bias Reduction in Simulation Output", 1997). What follows is cut into parts of a round
-//! trip at least, as windows send in bursts; from their scatter, and from how much each part
-//! goes by the one before, comes the confidence interval of the rate.
+//! A transfer begins slowly, for a time that depends on the path. The omitted time is therefore
+//! found in the measurement itself. It leaves the smallest standard error of the mean of everything
+//! after it (MSER; K. P. White, "An Effective Truncation Heuristic for Bias Reduction in Simulation
+//! Output", 1997). The rest is cut into parts of at least a round trip, because windows are sent in
+//! bursts. The scatter of the parts and their autocorrelation give the confidence interval of the
+//! rate.
 
 use windlass_base::{Bytes, Span};
 
 use super::plan::Limits;
 use super::statistics;
 
-/// A part lasts this long at least: the processors' own clockwork is finer.
+/// Shortest part: the scheduling of the processors is finer.
 const MIN_PART: Span = Span::from_millis(25);
 
-/// The fewest parts from which anything is concluded.
+/// Smallest number of parts for a conclusion.
 const MIN_PARTS: usize = 8;
 
-/// Rates that differ by no more are not told apart: the half of a confidence interval that ends
-/// a measurement, as a share of the rate.
+/// Half of a confidence interval that ends a measurement, as a share of the rate: smaller
+/// differences do not count.
 pub(super) const CERTAIN: f64 = 0.02;
 
-/// A round trip under load that grows by no more over the time that counts has settled.
+/// Ratio of the RTT at the end of the counted time to that at its beginning up to which it has
+/// settled.
 const SETTLED: f64 = 1.1;
 
-/// A transfer that is certainly below this share of the best is not measured finer
+/// Share of the best rate below which a transfer is not measured more precisely
 const BEATEN: f64 = 0.8;
-/// than this.
+/// than with this half of a confidence interval.
 const ROUGH: f64 = 0.05;
 
-/// The most groups of parts of which the scatter is taken: the longer they are, the less the
-/// one goes by the other, and the less the bursts of a window matter at their ends.
+/// Maximum number of groups for the scatter: longer groups depend less on each other, and a
+/// window's bursts matter less at their ends.
 const MAX_GROUPS: usize = 16;
 
-/// What was seen of a stretch of a transfer.
+/// Data of an interval of a transfer.
 #[derive(Clone, Copy, Debug)]
-pub struct Stretch {
-    /// When it began, from the begin of the transfer.
+pub struct DataInterval {
+    /// Start, from the start of the transfer.
     pub from: Span,
-    /// When it ended.
+    /// End, from the start of the transfer.
     pub to: Span,
-    /// The data of all streams that arrived, or was acknowledged.
+    /// Data of all streams that arrived, or was acknowledged.
     pub bytes: Bytes,
 }
 
-/// What the sender's kernel said of a stretch.
+/// Figures of the sender's kernel for an interval.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
-    /// When it ended, from the begin of the transfer.
+pub struct SenderSample {
+    /// End of the interval, from the start of the transfer.
     pub to: Span,
-    /// The mean round trip of it, where there was one.
+    /// Mean RTT of the interval, if there was one.
     pub rtt: Option<Span>,
-    /// Segments that left again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
 }
 
-/// A transfer while it is measured.
+/// Evaluation of a transfer while it is measured.
 #[derive(Clone, Debug, Default)]
-pub struct Steady {
-    stretches: Vec<Stretch>,
-    told: Vec<Told>,
-    /// The parts that count last this long at least.
+pub struct SteadyRate {
+    stretches: Vec<DataInterval>,
+    told: Vec<SenderSample>,
+    /// Shortest counted time.
     least: Span,
-    /// The highest rate that others had, in bytes per second.
+    /// Highest rate of other measurements, in bytes per second.
     best: Option<f64>,
 }
 
-/// What counts of a transfer.
+/// Counted part of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Counted {
-    /// Where it begins, from the begin of the transfer.
+pub struct CountedInterval {
+    /// Start, from the start of the transfer.
     pub from: Span,
-    /// Where it ends.
+    /// End, from the start of the transfer.
     pub to: Span,
-    /// The data of it.
+    /// Data of the counted part.
     pub bytes: Bytes,
-    /// Half of the 95 % confidence interval of its rate, as a share of the rate; nothing of
-    /// fewer than eight parts.
+    /// Half of the rate's 95 % confidence interval, as a share of the rate; nothing for fewer than
+    /// eight parts.
     pub half_width: Option<f64>,
-    /// Whether the rate still grows.
+    /// True if the rate still grows.
     grows: bool,
 }
 
-/// The rates of parts taken together, so many that no more than [`MAX_GROUPS`] are left.
-fn groups(parts: &[Part]) -> Vec<f64> {
+/// Returns the rates of groups of parts, with at most [`MAX_GROUPS`] groups.
+fn groups(parts: &[RateSlice]) -> Vec<f64> {
     let each = parts.len().div_ceil(MAX_GROUPS).max(1);
-    // What is left over is at the begin.
+    // The remainder at the beginning is omitted.
     let whole = &parts[parts.len() % each..];
-    let rate = |group: &[Part]| {
+    let rate = |group: &[RateSlice]| {
         let (first, last) = (group.first()?, group.last()?);
         let bytes = group.iter().map(|part| part.bytes).sum();
-        Some(Part { from: first.from, to: last.to, bytes }.rate())
+        Some(RateSlice { from: first.from, to: last.to, bytes }.rate())
     };
     whole.chunks_exact(each).filter_map(rate).collect()
 }
 
-/// Data over time.
+/// Data over a part of the time.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct RateSlice {
     from: Span,
     to: Span,
     bytes: Bytes,
 }
 
-impl Part {
+impl RateSlice {
     fn rate(&self) -> f64 {
         self.bytes.per(self.to - self.from).bytes_per_second()
     }
 }
 
-impl Counted {
-    /// The interval in millionths of the rate.
+impl CountedInterval {
+    /// Returns the half interval in millionths of the rate.
     pub fn half_width_ppm(&self) -> Option<u32> {
         let ppm = windlass_base::whole_part((self.half_width? * 1e6).round());
         Some(u32::try_from(ppm).unwrap_or(u32::MAX))
     }
 }
 
-impl Steady {
-    /// Of a transfer that begins, within these limits.
+impl SteadyRate {
+    /// Begins with a transfer, within these limits.
     pub fn within(limits: Limits) -> Self {
         Self { best: limits.best, least: limits.least, ..Self::default() }
     }
 
-    /// Takes the next stretch of the data.
-    pub fn add(&mut self, stretch: Stretch) {
+    /// Adds the next interval of the data.
+    pub fn add(&mut self, stretch: DataInterval) {
         self.stretches.push(stretch);
     }
 
-    /// Takes what the sender said.
-    pub fn hear(&mut self, told: Told) {
+    /// Adds figures of the sender.
+    pub fn hear(&mut self, told: SenderSample) {
         self.told.push(told);
     }
 
-    /// Whether more would tell nothing more.
+    /// Returns whether the result is certain.
     pub fn is_certain(&self) -> bool {
         let Some(counted) = self.counted() else { return false };
         let Some(half_width) = counted.half_width else { return false };
@@ -146,10 +147,10 @@ impl Steady {
         beaten && half_width <= ROUGH || half_width <= CERTAIN && self.has_settled(counted.from)
     }
 
-    /// What counts; nothing before anything was seen.
-    pub fn counted(&self) -> Option<Counted> {
+    /// Returns the counted part; nothing without data.
+    pub fn counted(&self) -> Option<CountedInterval> {
         let parts = self.parts();
-        let rates: Vec<f64> = parts.iter().map(Part::rate).collect();
+        let rates: Vec<f64> = parts.iter().map(RateSlice::rate).collect();
         let begin = statistics::warm_up(&rates);
         let (first, last) = (parts.get(begin)?, parts.last()?);
         let counting = &rates[begin..];
@@ -158,9 +159,9 @@ impl Steady {
         let half_width = half_width.flatten();
         let (early, late) = counting.split_at(counting.len() / 2);
         let (early, late) = (statistics::mean(early), statistics::mean(late));
-        // Chance makes one half the faster, too.
+        // Chance makes one half faster, too.
         let more = CERTAIN.max(half_width.unwrap_or(0.0) * 2.0_f64.sqrt());
-        Some(Counted {
+        Some(CountedInterval {
             from: first.from,
             to: last.to,
             bytes: parts[begin..].iter().map(|part| part.bytes).sum(),
@@ -169,14 +170,14 @@ impl Steady {
         })
     }
 
-    /// The mean round trip from then on, and the most of it.
+    /// Returns the mean RTT from then on, and the largest.
     pub fn round_trips(&self, from: Span) -> Option<(Span, Span)> {
         let rtts: Vec<f64> = self.rtts(from).collect();
         let most = rtts.iter().copied().reduce(f64::max)?;
         Some((Span::from_seconds(statistics::mean(&rtts)?), Span::from_seconds(most)))
     }
 
-    /// Segments that left again from then on; nothing where the sender does not say.
+    /// Returns the segments retransmitted from then on; nothing if the sender does not report them.
     pub fn retransmissions(&self, from: Span) -> Option<u64> {
         let told = self.told.iter().filter(|told| told.to > from);
         (!self.told.is_empty()).then(|| told.map(|told| told.retransmissions).sum())
@@ -187,7 +188,7 @@ impl Steady {
         told.filter_map(|told| told.rtt).map(Span::as_seconds).filter(|rtt| *rtt > 0.0)
     }
 
-    /// Whether round trips do not grow any more: a queue that fills is not yet the queue that
+    /// Returns whether the RTT no longer grows: a queue that fills is not yet the queue that
     /// packets will meet.
     fn has_settled(&self, from: Span) -> bool {
         let rtts: Vec<f64> = self.rtts(from).collect();
@@ -196,22 +197,22 @@ impl Steady {
         both.is_none_or(|(early, late)| late <= early * SETTLED)
     }
 
-    /// The stretches in parts of a round trip at least.
-    fn parts(&self) -> Vec<Part> {
+    /// Returns the intervals joined to parts of at least a round trip.
+    fn parts(&self) -> Vec<RateSlice> {
         let rtts: Vec<f64> = self.rtts(Span::ZERO).collect();
         let rtt = statistics::mean(&rtts).map_or(Span::ZERO, Span::from_seconds);
         let least = rtt.max(MIN_PART);
         let mut parts = Vec::new();
-        let mut open: Option<Part> = None;
-        for Stretch { from, to, bytes } in self.stretches.iter().copied() {
-            let part = open.get_or_insert(Part { from, to, bytes: Bytes::ZERO });
+        let mut open: Option<RateSlice> = None;
+        for DataInterval { from, to, bytes } in self.stretches.iter().copied() {
+            let part = open.get_or_insert(RateSlice { from, to, bytes: Bytes::ZERO });
             part.to = to;
             part.bytes += bytes;
             if part.to - part.from >= least {
                 parts.extend(open.take());
             }
         }
-        // What is left of it is no whole part, unless it is all there is.
+        // The remainder is no whole part, unless it is all there is.
         if parts.is_empty() {
             parts.extend(open);
         }
@@ -225,25 +226,25 @@ mod tests {
 
     const STEP: i64 = 25;
 
-    /// Rates of which a third, by no rule that shows, is a fifth below the others.
+    /// Returns rates of which a third, in no visible order, is a fifth lower than the others.
     fn scattered(parts: u32) -> impl Iterator<Item = f64> {
         let low = |place: u32| (place.wrapping_mul(2_654_435_761) >> 7).is_multiple_of(3);
         (0..parts).map(move |place| if low(place) { 8e5 } else { 1e6 })
     }
 
-    /// A transfer by its rates in bytes per second, one for each 25 ms.
-    fn over(rates: impl IntoIterator<Item = f64>) -> Steady {
-        let mut steady = Steady::default();
+    /// Feeds a transfer by its rates in bytes per second, one for each 25 ms.
+    fn over(rates: impl IntoIterator<Item = f64>) -> SteadyRate {
+        let mut steady = SteadyRate::default();
         for (place, rate) in (0..).zip(rates) {
             let from = Span::from_millis(place * STEP);
             let to = Span::from_millis((place + 1) * STEP);
             let bytes = Bytes::new(windlass_base::whole_part(rate * 0.025));
-            steady.add(Stretch { from, to, bytes });
+            steady.add(DataInterval { from, to, bytes });
         }
         steady
     }
 
-    fn rate(counted: Counted) -> f64 {
+    fn rate(counted: CountedInterval) -> f64 {
         counted.bytes.per(counted.to - counted.from).bytes_per_second()
     }
 
@@ -282,7 +283,7 @@ mod tests {
         let mut filling = over([1e6; 40]);
         for place in 1..=40 {
             let to = Span::from_millis(place * STEP);
-            filling.hear(Told {
+            filling.hear(SenderSample {
                 to,
                 rtt: Some(Span::from_micros(500 * place)),
                 retransmissions: 1,
@@ -290,18 +291,18 @@ mod tests {
         }
         assert!(!filling.is_certain(), "the round trip still grows");
         assert_eq!(filling.retransmissions(Span::from_millis(30 * STEP)), Some(10));
-        let noisy = |best| Steady { best, ..over(scattered(20)) };
+        let noisy = |best| SteadyRate { best, ..over(scattered(20)) };
         assert!(!noisy(Some(1.1e6)).is_certain());
         assert!(noisy(Some(1e8)).is_certain(), "others are faster, whatever it is");
     }
 
     #[test]
     fn a_part_lasts_for_a_round_trip() {
-        // All of a window comes at once, and then nothing until it is acknowledged.
+        // A whole window comes at once, and then nothing until it is acknowledged.
         let mut bursts = over((0..64).map(|place| if place % 4 == 0 { 4e6 } else { 0.0 }));
         assert!(!bursts.is_certain());
         let rtt = Some(Span::from_millis(4 * STEP));
-        bursts.hear(Told { to: Span::from_millis(64 * STEP), rtt, retransmissions: 0 });
+        bursts.hear(SenderSample { to: Span::from_millis(64 * STEP), rtt, retransmissions: 0 });
         assert!(bursts.is_certain());
         assert!((rate(bursts.counted().unwrap()) - 1e6).abs() < 1.0);
     }

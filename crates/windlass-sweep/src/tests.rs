@@ -37,8 +37,8 @@ impl Path {
     const WHITE_SPACE: Self = Self { capacity: 1e8 / 8.0, rtt: 0.002_45 };
     pub(super) const LONG_FAT: Self = Self { capacity: 5e8 / 8.0, rtt: 0.02 };
 
-    /// What a kernel lets one stream have in flight by itself: more than the path holds, as
-    /// congestion controls that go by loss do.
+    /// Returns the bytes in flight of one stream that the kernel sizes: more than the path holds,
+    /// as loss-based congestion controls keep.
     fn autotuned(self) -> f64 {
         2.0 * self.capacity * self.rtt
     }
@@ -198,8 +198,8 @@ fn values_that_were_named_are_all_that_is_measured() {
 
 #[test]
 fn a_rate_that_stands_still_below_a_few_segments_stops_nothing() {
-    // A delayed ACK of 200 ms answers each window that does not hold three segments: half of what
-    // 1 Mbit/s over 32 ms holds, and its double, have the same rate.
+    // A delayed ACK of 200 ms answers each window below three segments. Half of the bandwidth-delay
+    // product of 1 Mbit/s and 32 ms therefore has the same rate as its double.
     let path = Path { capacity: 1e6 / 8.0, rtt: 0.032 };
     let measure = |setting: Setting| {
         let window = setting.window.map_or(u64::MAX, Bytes::get);
@@ -259,10 +259,10 @@ fn a_blunt_knee_costs_no_rate() {
     assert!(found.choice.unwrap().is_nothing());
 }
 
-/// A sweep over paths that know more than a capacity: what a setting gives.
-fn by(plan: Plan, of: impl Fn(Setting) -> Gives) -> Sweep {
+/// Sweeps paths that depend on more than a capacity: `of` gives the result of a setting.
+fn by(plan: Plan, of: impl Fn(Setting) -> SettingOutcome) -> Sweep {
     swept(plan, |probe| {
-        let Gives { mbit, rtt, lost, offered, fastest, most } = of(probe.setting);
+        let SettingOutcome { mbit, rtt, lost, offered, fastest, most } = of(probe.setting);
         let bytes = Bytes::new((mbit * 1e6 / 8.0) as u64);
         Measurement {
             bytes,
@@ -283,17 +283,17 @@ fn by(plan: Plan, of: impl Fn(Setting) -> Gives) -> Sweep {
     })
 }
 
-/// What a setting gives: Mbit/s, a round trip in ms, segments that leave again, and a window
-/// that is less than was asked for.
+/// Result of a setting: Mbit/s, an RTT in ms, retransmitted segments, and a window smaller than
+/// requested.
 #[derive(Clone, Copy, Default)]
-struct Gives {
+struct SettingOutcome {
     mbit: f64,
     rtt: f64,
     lost: u64,
     offered: Option<Bytes>,
     /// In Mbit/s.
     fastest: Option<f64>,
-    /// The longest round trip, where that is not as all.
+    /// Longest RTT, if it differs from the others.
     most: Option<f64>,
 }
 
@@ -301,7 +301,7 @@ pub(super) fn bbr() -> CongestionControl {
     "bbr".parse().unwrap()
 }
 
-/// What the window law says over 20 ms, up to 100 Mbit/s.
+/// Returns the rate of the window law over 20 ms, up to 100 Mbit/s.
 fn law(setting: Setting) -> Option<f64> {
     let window = setting.window?.get() as f64 * f64::from(setting.streams);
     Some((window * 8.0 / 0.02 / 1e6).min(100.0))
@@ -311,13 +311,13 @@ fn law(setting: Setting) -> Option<f64> {
 fn where_no_window_does_as_well_none_is_recommended() {
     let sweep = by(plan(), |setting| match law(setting) {
         // The host grants no more than 64 KiB.
-        Some(mbit) => Gives {
+        Some(mbit) => SettingOutcome {
             mbit: mbit.min(26.0),
             rtt: 20.0,
             offered: setting.window.map(|window| window.min(Bytes::new(65_536))),
-            ..Gives::default()
+            ..SettingOutcome::default()
         },
-        None => Gives { mbit: 96.0, rtt: 22.0, ..Gives::default() },
+        None => SettingOutcome { mbit: 96.0, rtt: 22.0, ..SettingOutcome::default() },
     });
     let found = sweep.findings(Direction::Up);
     assert!(found.window.is_none() && found.choice.unwrap().is_nothing());
@@ -335,7 +335,7 @@ fn on_a_lossy_path_the_control_that_does_not_heed_loss_is_recommended() {
         };
         let mbit = law(setting).unwrap_or(100.0).min(own);
         let lost = (mbit * 1e6 / 8.0 / 1_448.0 * 0.02) as u64;
-        Gives { mbit, rtt: 20.0, lost, ..Gives::default() }
+        SettingOutcome { mbit, rtt: 20.0, lost, ..SettingOutcome::default() }
     });
     let found = sweep.findings(Direction::Up);
     let choice = found.choice.unwrap();
@@ -352,11 +352,16 @@ fn on_a_lossy_path_the_control_that_does_not_heed_loss_is_recommended() {
 
 #[test]
 fn losses_of_a_short_queue_are_not_the_paths_own() {
-    // Whoever has more in flight than the path holds loses, and packets do not wait.
+    // A flow with more in flight than the path holds loses data, and packets do not wait.
     let sweep = by(plan(), |setting| {
         let mbit = law(setting).unwrap_or(97.0).min(97.0);
         let full = setting.window.is_none() || mbit > 90.0;
-        Gives { mbit, rtt: 20.4, lost: if full { 300 } else { 0 }, ..Gives::default() }
+        SettingOutcome {
+            mbit,
+            rtt: 20.4,
+            lost: if full { 300 } else { 0 },
+            ..SettingOutcome::default()
+        }
     });
     let path = sweep.findings(Direction::Up).path;
     assert_eq!(path.loss, None);
@@ -370,7 +375,7 @@ fn one_long_round_trip_is_no_queue() {
         let sweep = by(plan(), |setting| {
             let mbit = law(setting).unwrap_or(97.0).min(97.0);
             let most = setting.window.is_none().then_some(45.0);
-            Gives { mbit, rtt: mean, most, ..Gives::default() }
+            SettingOutcome { mbit, rtt: mean, most, ..SettingOutcome::default() }
         });
         sweep.findings(Direction::Up).path.queue.map(|queue| queue.time)
     };
@@ -385,7 +390,13 @@ fn a_policer_lets_a_burst_through_and_a_short_buffer_does_not() {
             let mbit = law(setting).unwrap_or(97.0).min(97.0);
             let full = setting.window.is_none() || mbit > 90.0;
             let lost = if full { 300 } else { 0 };
-            Gives { mbit, rtt: 20.4, lost, fastest: Some(fastest), ..Gives::default() }
+            SettingOutcome {
+                mbit,
+                rtt: 20.4,
+                lost,
+                fastest: Some(fastest),
+                ..SettingOutcome::default()
+            }
         });
         let path = sweep.findings(Direction::Up).path;
         assert!(path.drops_early);
@@ -394,7 +405,7 @@ fn a_policer_lets_a_burst_through_and_a_short_buffer_does_not() {
     // Without drops a rate that was higher once is another thing.
     let sweep = by(plan(), |setting| {
         let mbit = law(setting).unwrap_or(97.0).min(97.0);
-        Gives { mbit, rtt: 20.4, fastest: Some(160.0), ..Gives::default() }
+        SettingOutcome { mbit, rtt: 20.4, fastest: Some(160.0), ..SettingOutcome::default() }
     });
     assert!(!sweep.findings(Direction::Up).path.is_policed);
 }
@@ -463,7 +474,7 @@ fn where_the_queue_is_long_a_window_keeps_it_short() {
         let flight = setting.window.map_or(4_000_000.0, |window| window.get() as f64);
         let mbit = (flight * 8.0 / 0.02 / 1e6).min(100.0);
         let rtt = (flight * 8.0 / (mbit * 1e3)).min(320.0);
-        Gives { mbit, rtt, ..Gives::default() }
+        SettingOutcome { mbit, rtt, ..SettingOutcome::default() }
     });
     let found = sweep.findings(Direction::Up);
     let choice = found.choice.unwrap();
@@ -481,14 +492,14 @@ fn streams_are_recommended_as_many_as_it_takes() {
     let sweep = by(plan(), |setting| {
         let own = 13.0 * f64::from(setting.streams);
         let mbit = law(setting).unwrap_or(100.0).min(own);
-        Gives { mbit, rtt: 20.5, ..Gives::default() }
+        SettingOutcome { mbit, rtt: 20.5, ..SettingOutcome::default() }
     });
     let choice = sweep.findings(Direction::Up).choice.unwrap();
     assert_eq!((choice.point.setting.streams, choice.point.setting.window), (8, None));
 }
 
-/// 1 Gbit/s with a buffer of 64 kB, as it was measured: what one stream loses holds it far below
-/// the line, which its data passes at the line's rate.
+/// 1 Gbit/s with a buffer of 64 kB, as measured. Its losses keep one stream far below the link's
+/// rate, at which its data passes.
 #[test]
 fn a_stream_that_a_short_buffer_holds_back_has_not_met_a_policer() {
     let shallow = |most: u64| {
@@ -498,19 +509,25 @@ fn a_stream_that_a_short_buffer_holds_back_has_not_met_a_policer() {
             let window = setting.window.map_or(f64::INFINITY, |window| window.get() as f64);
             let mbit = (window * f64::from(setting.streams) * 8.0 / 0.02 / 1e6).min(own);
             let lost = if mbit > 600.0 { 1_500 } else { 0 };
-            Gives { mbit, rtt: 20.9, lost, fastest: Some(1_000.0), ..Gives::default() }
+            SettingOutcome {
+                mbit,
+                rtt: 20.9,
+                lost,
+                fastest: Some(1_000.0),
+                ..SettingOutcome::default()
+            }
         })
     };
     let found = shallow(4).findings(Direction::Up);
     let choice = found.choice.unwrap();
     assert_eq!((choice.point.setting.streams, choice.point.setting.window), (4, None));
     assert!(found.path.drops_early && !found.path.is_policed);
-    // Where several may not be asked for, nothing tells one from the other.
+    // If several streams may not be tested, nothing distinguishes the two.
     let found = shallow(1).findings(Direction::Up);
     assert!(found.path.drops_early && !found.path.is_policed);
 }
 
-/// What looks for a window takes all the time that there is; several streams are asked before.
+/// Several streams are tested before windows, whose search may take all the time.
 #[test]
 fn several_streams_are_asked_for_before_windows() {
     let mut asked = Vec::new();
@@ -533,7 +550,7 @@ fn a_control_that_is_not_offered_is_asked_for_once() {
         if probe.setting.congestion.is_some() {
             refused += 1;
             sweep.refuse(probe).unwrap();
-            assert_eq!(sweep.refuse(probe), Err(Unasked));
+            assert_eq!(sweep.refuse(probe), Err(UnexpectedProbe));
         } else {
             sweep.handle(probe, Path::WHITE_SPACE.measure(probe.setting)).unwrap();
         }
@@ -575,10 +592,10 @@ fn several_streams_that_fill_the_path_are_held_by_it() {
 
 #[test]
 fn a_window_that_is_full_holds_what_a_short_test_tells_as_its_start() {
-    let sweep = by(plan(), |setting| Gives {
+    let sweep = by(plan(), |setting| SettingOutcome {
         mbit: law(setting).unwrap_or(100.0),
         rtt: 20.0,
-        ..Gives::default()
+        ..SettingOutcome::default()
     });
     let found = sweep.findings(Direction::Up);
     for (cause, expected) in [
@@ -591,7 +608,7 @@ fn a_window_that_is_full_holds_what_a_short_test_tells_as_its_start() {
         let point = *sweep.points().iter().find(small).unwrap();
         let point = Point { cause: Some(cause), ..point };
         assert_eq!(found.limit(&point).0, Some(expected), "{cause}");
-        // The same at half of what the window gives.
+        // Half of the rate that the window gives.
         let slow = Rate::from_bytes_per_second(point.rate.bytes_per_second() / 2.0);
         let point = Point { rate: slow, ..point };
         assert_eq!(found.limit(&point).0, Some(cause.limit()), "{cause}");
@@ -642,9 +659,9 @@ fn only_what_is_asked_for_is_taken() {
     let mut sweep = Sweep::new(plan());
     let probe = sweep.next().unwrap();
     let other = Probe { repeat: 2, ..probe };
-    assert_eq!(sweep.handle(other, Measurement::default()), Err(Unasked));
+    assert_eq!(sweep.handle(other, Measurement::default()), Err(UnexpectedProbe));
     assert_eq!(sweep.handle(probe, Measurement::default()), Ok(()));
-    assert_eq!(sweep.handle(probe, Measurement::default()), Err(Unasked));
+    assert_eq!(sweep.handle(probe, Measurement::default()), Err(UnexpectedProbe));
 }
 
 #[test]
@@ -719,12 +736,12 @@ fn a_state_that_does_not_fit_says_why() {
     let other = Plan { repeat: 2, ..plan() };
     assert_eq!(
         wrong(&header, &path, &other),
-        "it belongs to another sweep: plan.repeat was 1 then, and is 2 now"
+        "it belongs to another sweep: plan.repeat was 1, and is 2 now"
     );
     let slower = serde_json::json!({ "scenario": "gigabit", "hops": [{ "rate": 1.25 }] });
     assert_eq!(
         wrong(&header, &slower, &plan()),
-        "it belongs to another sweep: path.hops.1.rate was 1.5 then, and is 1.25 now"
+        "it belongs to another sweep: path.hops.1.rate was 1.5, and is 1.25 now"
     );
     let newer = header.replace("sweep-state/3", "sweep-state/4");
     assert!(wrong(&newer, &path, &plan()).contains("windlass.sweep-state/4"));

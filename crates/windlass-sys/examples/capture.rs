@@ -1,8 +1,8 @@
-//! Counts what passes an interface for a time, by the ring:
+//! Counts the packets on an interface for a time, with the capture ring:
 //!
 //!     cargo run -p windlass-sys --example capture -- lo 5
 //!
-//! It takes `CAP_NET_RAW`.
+//! The example needs `CAP_NET_RAW`.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 }
 
 fn count(interface: &str, time: Duration) -> Result<String, Box<dyn std::error::Error>> {
-    use windlass_sys::capture::{Capture, Next, Settings};
+    use windlass_sys::capture::{Capture, CaptureEvent, Settings};
 
     // 96 bytes of each packet have its headers.
     let settings = Settings { snap_length: 96, ..Settings::default() };
@@ -41,17 +41,17 @@ fn count(interface: &str, time: Duration) -> Result<String, Box<dyn std::error::
             is_stopped = true;
         }
         match capture.next(Duration::from_millis(100))? {
-            Next::Batch(mut batch) => {
+            CaptureEvent::Batch(mut batch) => {
                 blocks += 1;
                 while let Some(packet) = batch.next() {
                     packets += 1;
                     bytes += u64::from(packet.original_length);
                 }
             }
-            Next::Nothing if is_stopped => break,
-            Next::Nothing => {}
-            Next::Down => eprintln!("{interface} is down"),
-            Next::Gone => return Err("it is not there any more".into()),
+            CaptureEvent::Nothing if is_stopped => break,
+            CaptureEvent::Nothing => {}
+            CaptureEvent::Down => eprintln!("{interface} is down"),
+            CaptureEvent::Gone => return Err("it is not there any more".into()),
         }
     }
     let counts = capture.statistics()?;

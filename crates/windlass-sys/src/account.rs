@@ -1,4 +1,4 @@
-//! Users of this host by their names, with all that it takes to become one.
+//! Users of this host by their names, with everything needed to run as one.
 
 use std::ffi::{CStr, CString};
 
@@ -21,8 +21,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// That of a name, wherever this host knows users from (getpwnam(3), nsswitch.conf(5));
-    /// nothing where there is none.
+    /// Looks a user up by name, in all of this host's sources (getpwnam(3), nsswitch.conf(5)).
+    /// Returns `None` for an unknown name.
     pub fn named(name: &str) -> Option<Self> {
         let c_name = CString::new(name).ok()?;
         let ask = |entry: *mut passwd, room, length, result| {

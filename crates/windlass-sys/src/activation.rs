@@ -1,4 +1,4 @@
-//! Sockets that a service manager listens at, and hands to the program that it starts
+//! Listening sockets that a service manager hands to the program that it starts
 //! (`sd_listen_fds(3)`).
 
 use std::env;
@@ -12,22 +12,22 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::sockopt::{socket_acceptconn, socket_domain, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 
-/// The first file that is handed on (`SD_LISTEN_FDS_START`).
+/// Number of the first descriptor that is handed on (`SD_LISTEN_FDS_START`).
 const FIRST: RawFd = 3;
 
-/// The most that are taken. The files of a process have no such numbers by themselves.
+/// Maximum number of sockets. A process seldom has descriptors of such numbers by itself.
 const MAX: usize = 1_024;
 
 /// A socket that was handed to this process.
 #[derive(Debug)]
 pub struct HandedSocket {
-    /// What its unit calls it (`FileDescriptorName=`); empty where that is not said.
+    /// Its name in the unit (`FileDescriptorName=`); empty if the unit has none.
     pub name: String,
-    /// It.
+    /// The socket.
     pub socket: HandedListener,
 }
 
-/// What listens there.
+/// A listening socket that was handed over.
 #[derive(Debug)]
 pub enum HandedListener {
     /// At an address.
@@ -38,11 +38,11 @@ pub enum HandedListener {
 
 static IS_TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// Takes the sockets that this process was started with; nothing where there are none, and
-/// from the second call on. No process that this one starts inherits them.
+/// Takes the sockets that this process was started with. Returns none if there are none, and from
+/// the second call on. Child processes do not inherit them.
 ///
 /// # Errors
-/// Where what was handed on is no socket at which somebody listens.
+/// Fails if a descriptor is no listening stream socket.
 pub fn take() -> io::Result<Vec<HandedSocket>> {
     let said = |name: &str| env::var(name).unwrap_or_default();
     let all = announced(
@@ -73,10 +73,10 @@ pub fn take() -> io::Result<Vec<HandedSocket>> {
     sockets.collect()
 }
 
-/// The names of the sockets, by what the environment says of them: whom they are for, how
-/// many there are, and what each is called.
+/// Returns the names of the sockets from the environment: the process they are for, their number,
+/// and the name of each.
 fn announced((to, count, names): (&str, &str, &str), own: u32) -> io::Result<Vec<String>> {
-    // They were for another process, which has left its environment to this one.
+    // The sockets were for another process, which left its environment to this one.
     if to.parse() != Ok(own) {
         return Ok(Vec::new());
     }
@@ -88,7 +88,7 @@ fn announced((to, count, names): (&str, &str, &str), own: u32) -> io::Result<Vec
     Ok((0..count).map(|_| names.next().unwrap_or_default()).collect())
 }
 
-/// The family of a socket at which is listened for streams.
+/// Returns the family of a socket that listens for streams.
 fn listens(file: impl AsFd) -> io::Result<AddressFamily> {
     let file = file.as_fd();
     let family = socket_domain(file)?;

@@ -1,4 +1,4 @@
-//! The processor's caches: what they hold, and hints to them.
+//! The processor's caches: their sizes, and hints to them.
 
 use std::fs;
 use std::ops::Range;
@@ -6,14 +6,13 @@ use std::ops::Range;
 /// Bytes of a cache line.
 const LINE: usize = 64;
 
-/// The bytes of the cache that is next to a core's first ones, as the system
-/// says; `None` where it does not.
+/// Returns the bytes of a core's second-level cache; `None` if the system does not tell.
 pub fn second_level() -> Option<u64> {
     let cache = |place: u32, name: &str| {
         let path = format!("/sys/devices/system/cpu/cpu0/cache/index{place}/{name}");
         fs::read_to_string(path).ok()
     };
-    // Each has a place of its own; there are four at the most.
+    // Each cache has an index; there are at most four.
     let place =
         (0..4).find(|place| cache(*place, "level").is_some_and(|level| level.trim() == "2"))?;
     let size = cache(place, "size")?;
@@ -21,9 +20,9 @@ pub fn second_level() -> Option<u64> {
     kib.checked_mul(1_024)
 }
 
-/// Asks the processor to bring `part` of the memory behind `bytes` into its
-/// caches, while it does something else. It changes nothing but the time that
-/// looking there takes; where nothing is, nothing happens.
+/// Asks the processor to bring `part` of the memory behind `bytes` into its caches, while it does
+/// something else. The call changes only the time of later reads. It has no effect if no memory is
+/// there.
 #[inline]
 pub fn prefetch_behind(bytes: &[u8], part: Range<usize>) {
     let behind = bytes.as_ptr_range().end;
@@ -41,7 +40,7 @@ fn prefetch(place: *const u8) {
     unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast::<i8>()) };
 }
 
-/// Other processors are not asked: Rust has no stable name for it.
+/// Other processors are not asked: Rust has no stable name for the instruction.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn prefetch(_: *const u8) {}

@@ -1,5 +1,5 @@
-//! What time it is, for whatever waits: a test moves the hand of its own clock,
-//! and no result of it hangs on how fast a machine is.
+//! The time, for code that waits. A test moves the hand of its own clock, so that its result does
+//! not depend on the machine's speed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use windlass_base::{Span, Timestamp};
 
-/// What the host's clock says, as a time since 1970. One that is set before that is
-/// as good as none: zero.
+/// Returns the host's clock as the time since 1970. Returns zero for a clock set before 1970, which
+/// is as good as none.
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The same as a point in time.
+/// Returns the host's clock as a point in time.
 pub fn now() -> Timestamp {
     Timestamp::ZERO + Span::from_duration(since_1970())
 }
@@ -21,15 +21,15 @@ pub fn now() -> Timestamp {
 /// A clock.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
-    /// The system's.
+    /// The system's clock.
     #[default]
     System,
-    /// One whose hand a test moves.
+    /// A clock whose hand a test moves.
     Hand(Hand),
 }
 
 impl Clock {
-    /// What time it is.
+    /// Returns the time.
     pub fn now(&self) -> Instant {
         match self {
             Self::System => Instant::now(),
@@ -52,18 +52,18 @@ impl Default for Hand {
 }
 
 impl Hand {
-    /// The clock that it is of.
+    /// Returns the clock of this hand.
     pub fn clock(&self) -> Clock {
         Clock::Hand(self.clone())
     }
 
-    /// So much time passes.
+    /// Moves the hand by this time.
     pub fn pass(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         self.nanos.fetch_add(nanos, Ordering::SeqCst);
     }
 
-    /// How much time has passed.
+    /// Returns the time that has passed.
     pub fn passed(&self) -> Duration {
         Duration::from_nanos(self.nanos.load(Ordering::SeqCst))
     }

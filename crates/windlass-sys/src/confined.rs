@@ -1,5 +1,5 @@
-//! Commands that may little: no new rights, another user's where that is said, a bounded
-//! part of memory and disk, and nothing that this process has open.
+//! Commands with few rights: no new privileges, another user if one is named, limited memory and
+//! disk, and none of this process's open files.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -21,25 +21,23 @@ use crate::call::checked;
 /// The first descriptor that is not one of the standard ones.
 const FIRST: c_uint = 3;
 
-/// What a command may.
+/// Limits of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Confinement {
-    /// Whom it runs as, with the groups of that user; this process's own user where nobody
-    /// is named.
+    /// User to run as, with that user's groups; this process's own user if `None`.
     pub user: Option<Account>,
-    /// The most bytes of memory of its own that each of its processes may have
-    /// (`RLIMIT_DATA` in getrlimit(2)).
+    /// Maximum bytes of private memory for each of its processes (`RLIMIT_DATA` in getrlimit(2)).
     pub memory: Option<u64>,
-    /// The most bytes of a file that it writes (`RLIMIT_FSIZE`).
+    /// Maximum bytes of a file that it writes (`RLIMIT_FSIZE`).
     pub output: Option<u64>,
-    /// The most seconds of a processor that each of its processes may have (`RLIMIT_CPU`): what
-    /// outlives a server that was killed ends by it.
+    /// Maximum seconds of processor time for each of its processes (`RLIMIT_CPU`). The limit also
+    /// ends processes that outlive a killed server.
     pub processor: Option<u64>,
 }
 
-/// Confines a command when it is begun. No program that it runs gets rights by that
-/// (`PR_SET_NO_NEW_PRIVS` in prctl(2)), it dumps no memory, what it makes is nobody else's
-/// to read, and it ends where the thread that began it does (`PR_SET_PDEATHSIG`).
+/// Confines a command when it is started. No program that it runs gains privileges
+/// (`PR_SET_NO_NEW_PRIVS` in prctl(2)), and it dumps no memory. Other users cannot read the files
+/// that it makes. It is killed when the thread that started it ends (`PR_SET_PDEATHSIG`).
 pub fn confine(command: &mut Command, what: &Confinement) {
     let ids = what.user.as_ref().map(|user| {
         let groups: Vec<Gid> = user.groups.iter().map(|group| Gid::from_raw(*group)).collect();
@@ -57,7 +55,7 @@ pub fn confine(command: &mut Command, what: &Confinement) {
         umask(Mode::from_raw_mode(0o077));
         close_on_exec()?;
         if let Some((user, group, groups)) = &ids {
-            // These are of the calling thread alone, and it is the only one behind a fork.
+            // These are of the calling thread alone, which is the only one after a fork.
             set_thread_groups(groups)?;
             set_thread_res_gid(*group, *group, *group)?;
             set_thread_res_uid(*user, *user, *user)?;
@@ -69,7 +67,7 @@ pub fn confine(command: &mut Command, what: &Confinement) {
             }
         }
         set_no_new_privs(true)?;
-        // Whoever changes its user loses it: so it comes last.
+        // A change of user clears the signal, so the signal is set last.
         set_parent_process_death_signal(Some(Signal::KILL))?;
         if getppid() != Some(parent) {
             // The parent has ended meanwhile.
@@ -82,7 +80,7 @@ pub fn confine(command: &mut Command, what: &Confinement) {
     unsafe { command.pre_exec(confined) };
 }
 
-/// Nothing but the standard descriptors goes to the program that is run.
+/// Keeps all but the standard descriptors from the program that is run.
 fn close_on_exec() -> io::Result<()> {
     let (last, flags) = (c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
     // SAFETY: it takes numbers only.
@@ -95,7 +93,8 @@ fn close_on_exec() -> io::Result<()> {
         )
     };
     match checked(done) {
-        // Before Linux 5.11; what the standard library opens is closed in any case.
+        // `ENOSYS` and `EINVAL`: before Linux 5.11. The standard library's own files are closed in
+        // any case.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => Ok(()),
         done => done.map(drop),
     }
@@ -123,7 +122,7 @@ mod tests {
         rustix::io::fcntl_setfd(&open, rustix::io::FdFlags::empty()).unwrap();
         let (text, _) = said(script, &Confinement::default());
         assert!(text.contains("NoNewPrivs:\t1"), "{text}");
-        // The three, and the folder that is listed.
+        // The three standard descriptors, and the folder that is listed.
         assert!(text.ends_with("0077\n0\n4\n"), "{text}");
     }
 

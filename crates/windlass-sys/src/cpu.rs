@@ -1,4 +1,4 @@
-//! Processors: who took how much of them, and where threads run.
+//! Processors: the time that threads take of them, and the processors that threads run on.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -9,19 +9,19 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 /// Processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// In the program itself.
+    /// Time in the program itself.
     pub user: Duration,
-    /// In the kernel for it.
+    /// Time in the kernel for the program.
     pub system: Duration,
 }
 
 impl CpuTime {
-    /// Both together.
+    /// Returns both together.
     pub const fn total(self) -> Duration {
         self.user.saturating_add(self.system)
     }
 
-    /// What was taken since `earlier`.
+    /// Returns the time taken since `earlier`.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Self {
         Self {
@@ -38,20 +38,21 @@ impl std::ops::AddAssign for CpuTime {
     }
 }
 
-/// What the calling thread has taken so far. What the kernel does for it in an
-/// interrupt counts where the interrupt came.
+/// Returns the processor time of the calling thread so far. Work of the kernel in an interrupt
+/// counts for the thread that was interrupted.
 pub fn of_this_thread() -> CpuTime {
     usage(libc::RUSAGE_THREAD)
 }
 
-/// Returns how long the calling thread was ready so far and waited for a processor
-/// (`/proc/thread-self/schedstat`); nothing where the kernel does not count that.
+/// Returns how long the calling thread has been ready and waited for a processor
+/// (`/proc/thread-self/schedstat`); `None` if the kernel does not count that.
 pub fn waited_of_this_thread() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     waited(&text)
 }
 
-/// Returns how long it has waited for one since it had waited for so long.
+/// Returns how long the calling thread has waited for a processor since it had waited for
+/// `earlier`.
 pub fn waited_since(earlier: Option<Duration>) -> Option<Duration> {
     Some(waited_of_this_thread()?.saturating_sub(earlier?))
 }
@@ -62,12 +63,13 @@ fn waited(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(text.split_whitespace().nth(1)?.parse().ok()?))
 }
 
-/// What the whole process has taken so far.
+/// Returns the processor time of the whole process so far.
 pub fn of_this_process() -> CpuTime {
     usage(libc::RUSAGE_SELF)
 }
 
-/// What the children that have ended and been waited for have taken, and theirs.
+/// Returns the processor time of all children that have ended and been waited for, and of their
+/// children.
 pub fn of_ended_children() -> CpuTime {
     usage(libc::RUSAGE_CHILDREN)
 }
@@ -88,25 +90,24 @@ fn usage(who: libc::c_int) -> CpuTime {
     CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) }
 }
 
-/// The processor that the calling thread runs on just now.
+/// Returns the processor that the calling thread runs on now.
 pub fn current() -> usize {
     sched_getcpu()
 }
 
-/// The processors on which the calling thread may run.
+/// Returns the processors on which the calling thread may run.
 ///
 /// # Errors
-/// Where the kernel does not tell.
+/// Fails if the kernel does not tell.
 pub fn allowed() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect())
 }
 
-/// Keeps the calling thread, and threads that it starts later, to one
-/// processor.
+/// Keeps the calling thread, and threads that it starts later, on one processor.
 ///
 /// # Errors
-/// Where there is no such processor, or the thread may not run on it.
+/// Fails if there is no such processor, or the thread may not run on it.
 pub fn pin(cpu: usize) -> io::Result<()> {
     if cpu >= CpuSet::MAX_CPU {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is no such processor"));

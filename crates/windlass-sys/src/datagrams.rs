@@ -1,8 +1,8 @@
-//! Datagrams, many at a call, with the time at which the kernel took each in.
+//! Datagrams, many in a call, with their times of arrival at the kernel.
 //!
-//! Linux takes several datagrams of one length as one (`UDP_SEGMENT`, Linux 4.18), and gives
-//! several that came one behind the other as one (`UDP_GRO`, Linux 5.0): the way through its
-//! layers is gone once for all of them.
+//! Linux takes several datagrams of one length as one (`UDP_SEGMENT`, Linux 4.18). It also delivers
+//! several consecutive datagrams as one (`UDP_GRO`, Linux 5.0). Its layers then run once for all of
+//! them.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -17,39 +17,38 @@ use crate::call::checked;
 use crate::clock::since_1970;
 use crate::socket::set;
 
-/// Room for a time, an address of each version and what stands before them, in words of eight
-/// bytes.
+/// Words of eight bytes for the control messages: a time, an address of each version, a length, and
+/// their headers.
 const CONTROL: usize = 20;
 
-/// Has the kernel note when it takes in each packet of a socket (`SO_TIMESTAMPNS`).
+/// Has the kernel note the arrival time of each packet of a socket (`SO_TIMESTAMPNS`).
 ///
-/// Where nobody else on this host has asked for that, Linux begins some time after the call: it
-/// rewrites its own code for it, in the background. Packets that came before have the time at
-/// which they were read.
+/// If no other socket on this host has asked for times, Linux begins some time after the call: it
+/// rewrites its own code in the background. Earlier packets have the time at which they were read.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// Fails if the kernel refuses.
 pub fn note_arrivals(socket: impl AsFd) -> io::Result<()> {
     let on: c_int = 1;
     set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &on)
 }
 
-/// Has the kernel say to which of this host's addresses each datagram of a socket came
-/// (`IP_PKTINFO`, and `IPV6_RECVPKTINFO` where it is one of IPv6, which takes both).
+/// Has the kernel tell the local address that each datagram of a socket came to (`IP_PKTINFO`, and
+/// `IPV6_RECVPKTINFO` on an IPv6 socket, which takes both).
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// Fails if the kernel refuses.
 pub fn note_destinations(socket: impl AsFd) -> io::Result<()> {
     let on: c_int = 1;
     let six = set(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, &on);
     set(&socket, libc::IPPROTO_IP, libc::IP_PKTINFO, &on).or(six)
 }
 
-/// Lets the kernel give datagrams that came one behind the other as one, which [`Batch`] takes
-/// apart again. They have one time of arrival.
+/// Lets the kernel deliver consecutive datagrams as one, which [`Batch`] splits again. They have
+/// one time of arrival.
 ///
 /// # Errors
-/// Where the kernel is too old for it (Linux 5.0).
+/// Fails if the kernel is older than Linux 5.0.
 pub fn join_arrivals(socket: impl AsFd) -> io::Result<()> {
     let on: c_int = 1;
     set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, &on)
@@ -61,8 +60,8 @@ pub struct Batch {
     bytes: Vec<u8>,
     control: Vec<[u64; CONTROL]>,
     addresses: Vec<libc::sockaddr_storage>,
-    /// Each that came, or several as one.
-    came: Vec<Came>,
+    /// The messages received, each with one datagram or several.
+    came: Vec<ReceivedMessage>,
 }
 
 impl std::fmt::Debug for Batch {
@@ -71,31 +70,32 @@ impl std::fmt::Debug for Batch {
     }
 }
 
-/// What the kernel gave as one.
+/// A message from the kernel, which has one datagram or several.
 #[derive(Clone, Copy, Debug)]
-struct Came {
+struct ReceivedMessage {
     length: usize,
-    /// The length of each datagram in it, but for the last, where there are several.
+    /// The length of each datagram but the last, if there are several.
     each: Option<usize>,
     at: Duration,
     to: Option<IpAddr>,
 }
 
-/// A datagram that came.
+/// A datagram that was received.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrived<'a> {
-    /// Its data; what there was no room for is missing.
+pub struct ReceivedDatagram<'a> {
+    /// Its data; bytes beyond the room for them are missing.
     pub bytes: &'a [u8],
-    /// When the kernel took it in, since 1970; when it was read, where the kernel does not say.
+    /// Its arrival at the kernel, as time since 1970; the time of reading if the kernel does not
+    /// tell.
     pub at: Duration,
-    /// Who sent it, where that is an address of IP.
+    /// Its sender, if that is an IP address.
     pub from: Option<SocketAddr>,
-    /// The address of this host that it came to, where [`note_destinations`] asked for it.
+    /// The local address that it came to, if [`note_destinations`] asked for it.
     pub to: Option<IpAddr>,
 }
 
 impl Batch {
-    /// Room for so many datagrams of so many bytes.
+    /// Makes room for this many datagrams of this length in bytes.
     pub fn new(datagrams: usize, length: usize) -> Self {
         let datagrams = datagrams.clamp(1, 1_024);
         // SAFETY: all zeros is a valid sockaddr_storage: of no family.
@@ -109,11 +109,11 @@ impl Batch {
         }
     }
 
-    /// Takes what has come, without waiting; says how many datagrams, of which several may be one
-    /// here ([`join_arrivals`]).
+    /// Takes the datagrams that have come, without waiting. Returns their number, in which several
+    /// may count as one ([`join_arrivals`]).
     ///
     /// # Errors
-    /// Where the socket has failed; `WouldBlock` where nothing has come.
+    /// Fails if the socket has failed; `WouldBlock` if no datagram has come.
     pub fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
         self.came.clear();
         let count = self.control.len();
@@ -160,18 +160,18 @@ impl Batch {
             let length = (message.msg_len as usize).min(self.length);
             let told = told(&message.msg_hdr);
             let (at, to) = (told.at.unwrap_or(read), told.to);
-            self.came.push(Came { length, each: told.each, at, to });
+            self.came.push(ReceivedMessage { length, each: told.each, at, to });
         }
         Ok(came)
     }
 
-    /// Those that came at the last call.
-    pub fn arrived(&self) -> impl Iterator<Item = Arrived<'_>> {
+    /// Returns the datagrams of the last call.
+    pub fn arrived(&self) -> impl Iterator<Item = ReceivedDatagram<'_>> {
         self.came.iter().enumerate().flat_map(|(place, came)| {
             let bytes = &self.bytes[place * self.length..][..came.length];
             let from = address(&self.addresses[place]);
-            let one = move |bytes| Arrived { bytes, at: came.at, from, to: came.to };
-            // One without data is one, too.
+            let one = move |bytes| ReceivedDatagram { bytes, at: came.at, from, to: came.to };
+            // A message without data is a datagram, too.
             let each = came.each.unwrap_or(came.length).max(1);
             let empty = bytes.is_empty().then_some(bytes).into_iter();
             empty.chain(bytes.chunks(each)).map(one)
@@ -179,18 +179,18 @@ impl Batch {
     }
 }
 
-/// What the kernel says of a message beside its data.
+/// Control data of a message.
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct ControlData {
     at: Option<Duration>,
     to: Option<IpAddr>,
     each: Option<usize>,
 }
 
-/// When the kernel took in a message, for which address, and of how many datagrams it is, where it
-/// says so.
-fn told(message: &libc::msghdr) -> Told {
-    let Told { mut at, mut to, mut each } = Told::default();
+/// Reads a message's control data: the time of arrival, the local address, and the length of each
+/// datagram. Each is `None` if the kernel does not tell.
+fn told(message: &libc::msghdr) -> ControlData {
+    let ControlData { mut at, mut to, mut each } = ControlData::default();
     // SAFETY: the kernel has filled in the message, and its control messages are still there.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(message) };
     while !next.is_null() {
@@ -225,17 +225,17 @@ fn told(message: &libc::msghdr) -> Told {
         // SAFETY: both are there, and it stays within the message's room.
         next = unsafe { libc::CMSG_NXTHDR(message, next) };
     }
-    Told { at, to, each }
+    ControlData { at, to, each }
 }
 
-/// The most datagrams that older kernels take as one (`UDP_MAX_SEGMENTS`).
+/// Maximum number of datagrams that older kernels take as one (`UDP_MAX_SEGMENTS`).
 const MOST_AT_ONCE: usize = 64;
 
-/// The most bytes of them: what UDP over IPv4 carries (RFC 768, RFC 791).
+/// Maximum bytes of a joined message: the payload of UDP over IPv4 (RFC 768, RFC 791).
 const LONGEST: usize = 65_507;
 
-/// Datagrams of one length that go at a call: as one, where the kernel and the way out let them,
-/// or each for itself.
+/// Datagrams of one length that are sent in a call: as one if the kernel and the interface allow
+/// it, else one by one.
 pub struct Burst {
     length: usize,
     bytes: Vec<u8>,
@@ -253,29 +253,30 @@ impl std::fmt::Debug for Burst {
 }
 
 impl Burst {
-    /// Up to as many datagrams as this one, and with its data.
+    /// Makes up to this many datagrams, each with this data.
     pub fn new(datagrams: usize, data: &[u8]) -> Self {
         let datagrams = datagrams.clamp(1, MOST_AT_ONCE);
         let as_one = !data.is_empty();
         Self { length: data.len(), bytes: data.repeat(datagrams), as_one }
     }
 
-    /// One of them, by its place.
+    /// Returns the datagram at this index.
     pub fn datagram(&mut self, place: usize) -> &mut [u8] {
         let from = place * self.length;
         &mut self.bytes[from..from + self.length]
     }
 
-    /// Hands those from one place to another to a connected socket; says how many it took.
+    /// Sends the datagrams of a range of indices by a connected socket. Returns how many the kernel
+    /// took.
     ///
     /// # Errors
-    /// Where it took none.
+    /// Fails if the kernel took none.
     pub fn send(&mut self, socket: impl AsFd, from: usize, to: usize) -> io::Result<usize> {
         let most = LONGEST / self.length.max(1);
         if self.as_one && to - from > 1 && most > 1 {
             let to = to.min(from + most);
             match self.send_as_one(&socket, from, to) {
-                // The way out cannot take them apart, or they do not fit it without fragments.
+                // The interface cannot split them, or they do not fit it without fragments.
                 Err(error)
                     if matches!(
                         error.raw_os_error(),
@@ -291,7 +292,7 @@ impl Burst {
     }
 
     fn send_as_one(&mut self, socket: impl AsFd, from: usize, to: usize) -> io::Result<()> {
-        /// Room for a length and what stands before it.
+        /// Words for a length and its header.
         const ROOM: usize = 3;
         let Ok(length) = u16::try_from(self.length) else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -377,7 +378,7 @@ mod tests {
     use super::*;
     use std::net::UdpSocket;
 
-    /// Whichever way they go and come, they are the same.
+    /// Both ways of sending and both ways of receiving give the same datagrams.
     #[test]
     fn datagrams_go_and_come_many_at_once() {
         for (as_one, joined, length) in [
@@ -403,7 +404,7 @@ mod tests {
             let (mut batch, mut came) = (Batch::new(4, 1 << 16), Vec::new());
             let mut sent = 2;
             while sent < 8 {
-                // Those of the largest size fill a small buffer soon.
+                // Datagrams of the largest size fill a small buffer soon.
                 let more = burst.send(&sender, sent, sent + 3).unwrap();
                 assert!(more > 0);
                 sent += more;
@@ -447,7 +448,7 @@ mod tests {
             assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
             note_arrivals(&receiver).unwrap();
             note_destinations(&receiver).unwrap();
-            // Until the kernel has begun to note times, a datagram has that of its reading.
+            // Until the kernel notes times, a datagram has that of its reading.
             let since = std::time::Instant::now();
             loop {
                 sender.send_to(&[9], receiver.local_addr().unwrap()).unwrap();

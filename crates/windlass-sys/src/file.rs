@@ -1,6 +1,5 @@
-//! Files: space kept for them, files without a name, several pieces in a write,
-//! copies that the kernel makes, what it keeps in memory, and what a file system has
-//! left.
+//! Files: space reserved on the disk, files without a name, writes of several pieces, copies made
+//! by the kernel, pages kept in memory, and free space of a file system.
 
 use std::fs::File;
 use std::io::{self, IoSlice};
@@ -15,12 +14,11 @@ use rustix::io::retry_on_intr;
 
 use crate::call::checked;
 
-/// Keeps space on the disk for a part of a file, and makes the file as long as
-/// that: what is written there later does not find the disk full. What the file
-/// holds stays.
+/// Reserves disk space for a part of a file, and extends the file to its end. Later writes there do
+/// not find the disk full. The file's contents stay.
 ///
 /// # Errors
-/// Where the disk is full, or the file system cannot do it (`EOPNOTSUPP`).
+/// Fails if the disk is full, or the file system cannot do it (`EOPNOTSUPP`).
 pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
     let (start, length) = (part.start, part.end.saturating_sub(part.start));
     let how = FallocateFlags::empty();
@@ -29,46 +27,46 @@ pub fn allocate(file: &File, part: Range<u64>) -> io::Result<()> {
 
 /// The purpose for which a file of a folder is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum OpenMode {
     /// To read.
     Read,
     /// To read and write.
     Write,
-    /// To write; it is made where there is none.
+    /// To write; the file is created if it does not exist.
     WriteOrCreate,
-    /// To read and write, and it must not be there.
+    /// To read and write; the file must not exist.
     Create,
 }
 
-/// Opens a file of a folder that is open, whatever became of the folder's path. A symbolic link is
-/// refused; a new file has the rights 0600.
+/// Opens a file of an open folder, whatever became of the folder's path. A symbolic link is
+/// refused; a new file has the mode 0600.
 ///
 /// # Errors
-/// Where the name is a link (`ELOOP`), or may not be opened so.
-pub fn open_in(folder: &File, name: &str, opening: Opening) -> io::Result<File> {
+/// Fails if the name is a link (`ELOOP`), or the system refuses.
+pub fn open_in(folder: &File, name: &str, opening: OpenMode) -> io::Result<File> {
     let how = match opening {
-        Opening::Read => OFlags::RDONLY,
-        Opening::Write => OFlags::RDWR,
-        Opening::WriteOrCreate => OFlags::RDWR | OFlags::CREATE,
-        Opening::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+        OpenMode::Read => OFlags::RDONLY,
+        OpenMode::Write => OFlags::RDWR,
+        OpenMode::WriteOrCreate => OFlags::RDWR | OFlags::CREATE,
+        OpenMode::Create => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
     };
     let how = how | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
     let mode = Mode::RUSR | Mode::WUSR;
     Ok(retry_on_intr(|| rustix::fs::openat(folder, name, how, mode))?.into())
 }
 
-/// A file without a name that lives in memory, and ends with its last owner.
+/// Makes a file without a name that lives in memory, and ends with its last owner.
 ///
 /// # Errors
-/// Where the kernel gives none.
+/// Fails if the kernel refuses.
 pub fn in_memory(name: &str) -> io::Result<File> {
     Ok(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Writes all of the pieces, one behind the other, from an offset on.
+/// Writes all pieces, one behind the other, from an offset on.
 ///
 /// # Errors
-/// Where the system says no; then any part may have been written.
+/// Fails if the system refuses; any part may then have been written.
 pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) -> io::Result<()> {
     IoSlice::advance_slices(&mut pieces, 0);
     while !pieces.is_empty() {
@@ -82,39 +80,38 @@ pub fn write_all_at(file: &File, mut pieces: &mut [IoSlice], mut offset: u64) ->
     Ok(())
 }
 
-/// Lets the kernel copy up to so many bytes of a file, from an offset on, to where
-/// another one stands. How many it copied: none at the end of the file.
+/// Lets the kernel copy up to `most` bytes of a file, from an offset on, to the current position of
+/// another. Returns how many bytes it copied: none at the end of the file.
 ///
-/// The other one is a plain file or a device that takes its bytes at once. A pipe
-/// or a socket would hold the pages themselves, and see what is written to them
-/// later.
+/// The other one is a plain file, or a device that takes its bytes at once. A pipe or a socket
+/// would hold the pages themselves, and see later writes to them.
 ///
 /// # Errors
-/// Where it cannot be read or written, or the kernel cannot copy between the two
+/// Fails if a file cannot be read or written, or the kernel cannot copy between the two
 /// ([`cannot_copy`]).
 pub fn copy(from: &File, mut offset: u64, to: &File, most: usize) -> io::Result<usize> {
     Ok(retry_on_intr(|| rustix::fs::sendfile(to, from, Some(&mut offset), most))?)
 }
 
-/// Has the kernel begin to bring a part of a file to the disk, and does not wait for
-/// it (`SYNC_FILE_RANGE_WRITE` in `sync_file_range(2)`). It is no promise that it will
-/// be there.
+/// Has the kernel begin to write a part of a file to the disk, without waiting
+/// (`SYNC_FILE_RANGE_WRITE` in `sync_file_range(2)`). The call does not promise that the data
+/// reaches the disk.
 ///
 /// # Errors
-/// Where the file cannot do that.
+/// Fails if the file does not support the call.
 pub fn start_writing(file: &File, part: Range<u64>) -> io::Result<()> {
     sync_range(file, &part, libc::SYNC_FILE_RANGE_WRITE)
 }
 
-/// Waits until what [`start_writing`] began is done, and has the kernel take the part
-/// out of memory (`POSIX_FADV_DONTNEED` in `posix_fadvise(2)`). What is not on the disk
-/// stays, and so does what somebody uses.
+/// Waits until the writes begun by [`start_writing`] are done, and has the kernel drop the part
+/// from memory (`POSIX_FADV_DONTNEED` in `posix_fadvise(2)`). Pages that are not on the disk stay,
+/// and so do pages in use.
 ///
-/// An error of the disk may be told here, and is then told to nobody else who uses the
-/// same open file: who syncs it has to have opened it on their own.
+/// A disk error may be reported here, and then to no other user of the same open file. A caller
+/// that syncs the file must have opened it separately.
 ///
 /// # Errors
-/// Where the file cannot do that, or the disk failed.
+/// Fails if the file does not support the calls, or the disk failed.
 pub fn forget(file: &File, part: Range<u64>) -> io::Result<()> {
     sync_range(file, &part, libc::SYNC_FILE_RANGE_WAIT_BEFORE)?;
     let length = NonZeroU64::new(part.end.saturating_sub(part.start));
@@ -128,26 +125,26 @@ fn sync_range(file: &File, part: &Range<u64>, what: c_uint) -> io::Result<()> {
     checked(unsafe { libc::sync_file_range(file.as_raw_fd(), start, length, what) }).map(drop)
 }
 
-/// Whether an error says that the kernel cannot copy between two files itself.
+/// Returns whether an error says that the kernel cannot copy between two files itself.
 pub fn cannot_copy(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EINVAL) || is_unsupported(error)
 }
 
-/// The bytes that a user may still write on the file system of a path.
+/// Returns the bytes that a user may still write on the file system of a path.
 ///
 /// # Errors
-/// Where the kernel does not tell.
+/// Fails if the kernel does not tell.
 pub fn available(path: &Path) -> io::Result<u64> {
     let told = rustix::fs::statvfs(path)?;
     Ok(told.f_bavail.saturating_mul(told.f_frsize))
 }
 
-/// Whether an error says that there is no room: on the disk, or for this user.
+/// Returns whether an error says that there is no room: on the disk, or for this user.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
 }
 
-/// Whether an error says that a file system cannot do what was asked.
+/// Returns whether an error says that a file system cannot do what was asked.
 pub fn is_unsupported(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS))
 }
@@ -193,7 +190,7 @@ mod tests {
         file.write_all_at(&bytes, 0).unwrap();
         start_writing(&file, 0..262_144).unwrap();
         forget(&file, 0..262_144).unwrap();
-        // What was not begun stays, as it is nowhere else.
+        // A part whose writing was not begun stays in memory, as it is nowhere else.
         forget(&file, 262_144..400_000).unwrap();
         let mut got = vec![0; 300_000];
         File::open(&name).unwrap().read_exact_at(&mut got, 0).unwrap();

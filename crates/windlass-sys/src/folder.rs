@@ -1,5 +1,5 @@
-//! Files that appear in a folder when they are whole, whoever else may write there: no
-//! name that somebody else can guess is opened, and no symbolic link is followed.
+//! Files that appear in a folder only when they are complete, even if others may write there. No
+//! name that others can guess is opened, and no symbolic link is followed.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -17,37 +17,36 @@ use rustix::process::geteuid;
 
 use crate::privileges::Identity;
 
-/// What a folder that others may write to is known by (`S_IWGRP` and `S_IWOTH` in
-/// inode(7)).
+/// Mode bits of a folder that others may write to (`S_IWGRP` and `S_IWOTH` in inode(7)).
 const OTHERS_WRITE: u32 = 0o022;
 
-/// The rights that files are made with: their owner's alone, until others get some.
+/// Mode of new files: their owner's alone, until they are published.
 const PRIVATE: u32 = 0o600;
 
-/// How often another name is tried where one is taken already.
+/// Number of names tried if a name is taken already.
 const TRIES: usize = 100;
 
-/// A folder that is open: what happens to its path meanwhile does not matter.
+/// A folder that is open: later changes to its path do not matter.
 #[derive(Debug)]
 pub struct Folder {
     folder: OwnedFd,
 }
 
-/// A file of a folder that has no name yet. It is gone where this is dropped before it
-/// gets one.
+/// A file of a folder that has no name yet. The file is deleted if this is dropped before it gets
+/// one.
 #[derive(Debug)]
 pub struct NamelessFile<'a> {
     folder: &'a Folder,
     file: File,
-    /// What it is called meanwhile on file systems that have no files without names.
+    /// Its temporary name on file systems without nameless files.
     meanwhile: Option<String>,
 }
 
 impl Folder {
-    /// Opens a folder; nothing where the path has none.
+    /// Opens a folder. Returns `None` if the path is no folder.
     ///
     /// # Errors
-    /// Where it may not be opened.
+    /// Fails if the folder may not be opened.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match open(path, flags, Mode::empty()) {
@@ -57,16 +56,16 @@ impl Folder {
         }
     }
 
-    /// A new file with the rights of `mode`; the process's mask takes none of them.
+    /// Creates a file that is published with `mode`, whatever the process's umask.
     ///
     /// # Errors
-    /// Where the folder may not be written to.
+    /// Fails if the folder may not be written to.
     pub fn create(&self, mode: u32) -> io::Result<NamelessFile<'_>> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         let private = Mode::from_raw_mode(PRIVATE);
         let (file, meanwhile) = match openat(&self.folder, ".", flags | OFlags::TMPFILE, private) {
             Ok(file) => (file, None),
-            // File systems without them say so in several ways (open(2)).
+            // File systems without them report several errors (open(2)).
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
                 let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
                 let make = |name: &str| openat(&self.folder, name, flags, private);
@@ -80,12 +79,12 @@ impl Folder {
         Ok(new)
     }
 
-    /// Gives the folder and the files in it to a user, so that this one may go on with
-    /// what another has begun. Files that have another name, too, are left alone: that
-    /// may be one of somebody else's.
+    /// Gives the folder and the files in it to a user, so that this user may continue another's
+    /// work. Files with several names are left alone: another name may be in somebody else's
+    /// folder.
     ///
     /// # Errors
-    /// Where this process may not.
+    /// Fails if this process may not.
     pub fn give_to(&self, who: Identity) -> io::Result<()> {
         let (user, group) = (Uid::from_raw(who.user), Gid::from_raw(who.group));
         for entry in Dir::read_from(&self.folder)? {
@@ -100,13 +99,13 @@ impl Folder {
         Ok(fchown(&self.folder, Some(user), Some(group))?)
     }
 
-    /// Until the names in it are on the disk as they are now.
+    /// Waits until the names in the folder are on the disk.
     ///
     /// # Errors
-    /// Where the disk fails.
+    /// Fails if the disk fails.
     pub fn sync(&self) -> io::Result<()> {
         match fsync(&self.folder) {
-            // Some file systems have nothing to sync of a folder.
+            // Some file systems have nothing to sync for a folder.
             Err(Errno::INVAL) => Ok(()),
             done => Ok(done?),
         }
@@ -114,15 +113,15 @@ impl Folder {
 }
 
 impl NamelessFile<'_> {
-    /// The file, to be written.
+    /// Returns the file, for writing.
     pub const fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// Gives it its name. What had that before, be it a symbolic link, is replaced.
+    /// Gives the file its name. Any previous file of that name is replaced, even a symbolic link.
     ///
     /// # Errors
-    /// Where the folder may not be written to, or a folder has that name.
+    /// Fails if the folder may not be written to, or a folder has that name.
     pub fn publish(mut self, name: &str) -> io::Result<()> {
         let folder = &self.folder.folder;
         let from = match &self.meanwhile {
@@ -149,13 +148,13 @@ impl NamelessFile<'_> {
 impl Drop for NamelessFile<'_> {
     fn drop(&mut self) {
         if let Some(name) = &self.meanwhile {
-            // Where it cannot be removed it stays, under a name that nobody asks for.
+            // If removal fails, the file stays under a name that nobody asks for.
             let _ = unlinkat(&self.folder.folder, name, AtFlags::empty());
         }
     }
 }
 
-/// Gives a file its rights, where it does not have them.
+/// Sets a file's mode if it is another one.
 fn grant(file: impl AsFd, mode: u32) -> io::Result<()> {
     if mode == PRIVATE {
         return Ok(());
@@ -166,7 +165,7 @@ fn grant(file: impl AsFd, mode: u32) -> io::Result<()> {
 /// Makes something under a name that nobody can guess.
 fn with_a_new_name<T>(make: impl Fn(&str) -> Result<T, Errno>) -> io::Result<(T, String)> {
     for _ in 0..TRIES {
-        // The keys of each of them are the kernel's random numbers.
+        // The kernel's random numbers key each of the two hashers.
         let random = [(); 2].map(|()| RandomState::new().hash_one(0));
         let name = format!(".{:016x}{:016x}.part", random[0], random[1]);
         match make(&name) {
@@ -177,16 +176,15 @@ fn with_a_new_name<T>(make: impl Fn(&str) -> Result<T, Errno>) -> io::Result<(T,
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Opens a file or a device by its path to write it from its start on, and makes a file
-/// with the rights of `mode` where there is none. What a plain file had is gone.
+/// Opens a file or a device by its path for writing from its start. Creates a file with `mode` if
+/// there is none. A plain file is truncated. Also returns whether the file is new.
 ///
-/// Where others may write to the folder that it lies in, they may have put something
-/// there: no symbolic link is followed then, and no file is taken that has another name,
-/// too. Elsewhere a symbolic link is somebody's own who may do all this, as one of
-/// udev's in `/dev`. It says, too, whether the file is new.
+/// If others may write to the file's folder, they may have put something there. No symbolic link is
+/// followed then, and no file with several names is opened. In other folders a symbolic link
+/// belongs to somebody who may do all this anyway, as udev's in `/dev`.
 ///
 /// # Errors
-/// Where it may not be opened, or is such a link.
+/// Fails if the file may not be opened, or is such a link.
 pub fn create_or_open(path: &Path, mode: u32) -> io::Result<(File, bool)> {
     let private = Mode::from_raw_mode(PRIVATE);
     let flags = OFlags::WRONLY | OFlags::CLOEXEC;

@@ -1,5 +1,4 @@
-//! What sockets that carry ICMP can be told, and the errors that hosts on the
-//! way report to them.
+//! Options of sockets for ICMP, and the errors that hosts on the path report to them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,21 +10,20 @@ use libc::c_int;
 use crate::call::checked;
 use crate::socket::{message, set};
 
-/// `ICMP_FILTER` in `linux/icmp.h`, at the level `SOL_RAW`: a bit for each type
-/// that is kept away.
+/// `ICMP_FILTER` in `linux/icmp.h`, at the level `SOL_RAW`: a bit for each type that is blocked.
 const ICMP_FILTER: c_int = 1;
 
-/// `ICMPV6_FILTER` in `linux/icmpv6.h`: as many bits as there are types.
+/// `ICMPV6_FILTER` in `linux/icmpv6.h`: a bit for each type that is blocked.
 const ICMPV6_FILTER: c_int = 1;
 
 /// The types of echo replies (RFC 792, RFC 4443).
 const ECHO_REPLY: (u32, u32) = (0, 129);
 
-/// Has a raw socket of ICMP take in echo replies alone. Other sockets, and other
-/// programs, still get the rest.
+/// Has a raw socket of ICMP receive echo replies alone. Other sockets, and other programs, still
+/// get the rest.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// Fails if the kernel refuses.
 pub fn take_echo_replies_only(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
     if is_v6 {
         let mut kept_away = [u32::MAX; 8];
@@ -37,11 +35,11 @@ pub fn take_echo_replies_only(socket: impl AsFd, is_v6: bool) -> io::Result<()> 
     }
 }
 
-/// Has the kernel keep what hosts report of a socket's packets, for
-/// [`next_report`]. Each report makes one call on the socket fail.
+/// Has the kernel keep the ICMP errors about a socket's packets, for [`next_report`]. Each report
+/// makes one call on the socket fail.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// Fails if the kernel refuses.
 pub fn keep_reports(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
     let on: c_int = 1;
     let (level, option) = if is_v6 {
@@ -52,24 +50,24 @@ pub fn keep_reports(socket: impl AsFd, is_v6: bool) -> io::Result<()> {
     set(socket, level, option, &on)
 }
 
-/// What became of a packet.
+/// An ICMP error about a packet.
 #[derive(Debug)]
 pub struct IcmpReport {
-    /// How much of the packet is quoted, from its ICMP header on.
+    /// Length of the quoted packet in bytes, from its ICMP header on.
     pub quoted: usize,
-    /// What it means.
+    /// The meaning of the report.
     pub error: io::Error,
-    /// Who says it; nothing where it is this system.
+    /// Host that sent the report; `None` if it is this system.
     pub by: Option<IpAddr>,
 }
 
-/// The next report on a socket's packets, if there is one; `quote` takes the
-/// packet it is about.
+/// Returns the next report on a socket's packets, if there is one. `quote` takes the packet that it
+/// is about.
 ///
 /// # Errors
-/// Where the kernel does not tell.
+/// Fails if the kernel does not tell.
 pub fn next_report(socket: impl AsFd, quote: &mut [u8]) -> io::Result<Option<IcmpReport>> {
-    // Room for `sock_extended_err`, an address, and what else may be switched on.
+    // Room for `sock_extended_err`, an address, and any other messages that are switched on.
     let mut control = [0; 64];
     let mut part = libc::iovec { iov_base: quote.as_mut_ptr().cast(), iov_len: quote.len() };
     let mut message = message(&mut part, &mut control);
@@ -145,7 +143,7 @@ mod tests {
                 eprintln!("skipped: a_closed_port_is_reported: no {address} here");
                 continue;
             };
-            // Nobody listens where somebody has just left.
+            // The port is closed, as its socket was just dropped.
             let closed = UdpSocket::bind((address, 0)).unwrap().local_addr().unwrap();
             keep_reports(&socket, is_v6).unwrap();
             let mut quote = [0; 64];

@@ -1,4 +1,4 @@
-//! The interfaces that there are, with their addresses: getifaddrs(3).
+//! The interfaces of a host, with their addresses: getifaddrs(3).
 
 use std::collections::BTreeMap;
 use std::ffi::CStr;
@@ -9,57 +9,57 @@ use rustix::net::{AddressFamily, SocketType};
 
 use crate::call::checked;
 use crate::capture::{Framing, framing_of};
-use crate::namespace::{Namespace, NamespaceStep, Refused, ask, named};
+use crate::namespace::{Namespace, NamespaceStep, Refusal, ask, named};
 use crate::socket::open;
 
-/// The longest address of a link: `sll_addr` in `sockaddr_ll` (packet(7)). Longer ones,
-/// as InfiniBand has, are cut.
+/// Maximum length of a link address: `sll_addr` in `sockaddr_ll` (packet(7)). Longer ones, as
+/// InfiniBand has, are cut.
 const LONGEST: usize = 8;
 
 /// An interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedInterface {
     /// Its name.
     pub name: String,
     /// Its number.
     pub index: u32,
-    /// What it is: a number of `linux/if_arp.h`.
+    /// Its hardware type: a number of `linux/if_arp.h`.
     pub hardware: u16,
-    /// Whether it is up.
+    /// True if it is up.
     pub is_up: bool,
-    /// Whether it has a carrier: a cable or a network (`IFF_RUNNING`).
+    /// True if it has a carrier: a cable or a network (`IFF_RUNNING`).
     pub is_running: bool,
-    /// Whether it hands back to this host what this host sends.
+    /// True if it returns packets to this host.
     pub is_loopback: bool,
-    /// The largest packet that it takes.
+    /// Its MTU in bytes.
     pub mtu: Option<u32>,
-    /// Its address in the link; empty where it has none.
+    /// Its link address; empty if it has none.
     pub link_address: Vec<u8>,
-    /// Its addresses, each with the bits of its network.
+    /// Its addresses, each with its prefix length in bits.
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
-impl Listed {
-    /// How the packets of a capture on it begin.
+impl ListedInterface {
+    /// Returns the header at the start of packets captured on it.
     pub const fn framing(&self) -> Framing {
         framing_of(self.hardware)
     }
 }
 
-/// The interfaces of a namespace, by their number; `None` is the thread's own. It
-/// takes no right, but for another namespace.
+/// Lists the interfaces of a namespace, by their number; `None` is the thread's own. Only another
+/// namespace needs a privilege.
 ///
 /// # Errors
-/// Where the system does not tell, or does not let into the namespace.
-pub fn interfaces(namespace: Option<&Namespace>) -> Result<Vec<Listed>, Refused> {
+/// Fails if the system does not tell, or does not let the thread into the namespace.
+pub fn interfaces(namespace: Option<&Namespace>) -> Result<Vec<ListedInterface>, Refusal> {
     let listed = match namespace {
         Some(namespace) => namespace.in_a_thread(here)?,
         None => here(),
     };
-    listed.map_err(Refused::at(NamespaceStep::Interface))
+    listed.map_err(Refusal::at(NamespaceStep::Interface))
 }
 
-/// The list, which goes with its value.
+/// The system's list, freed with this value.
 struct List(*mut libc::ifaddrs);
 
 impl Drop for List {
@@ -69,12 +69,12 @@ impl Drop for List {
     }
 }
 
-fn here() -> io::Result<Vec<Listed>> {
+fn here() -> io::Result<Vec<ListedInterface>> {
     let mut first = std::ptr::null_mut();
     // SAFETY: there is a place for the list.
     checked(unsafe { libc::getifaddrs(&raw mut first) })?;
     let list = List(first);
-    let mut all = BTreeMap::<String, Listed>::new();
+    let mut all = BTreeMap::<String, ListedInterface>::new();
     let mut at = list.0;
     // SAFETY: each entry is there as long as the list, and the last has no next.
     while let Some(entry) = unsafe { at.as_ref() } {
@@ -83,8 +83,9 @@ fn here() -> io::Result<Vec<Listed>> {
         let name = unsafe { CStr::from_ptr(entry.ifa_name) }.to_string_lossy();
         // An address may have a label of its own, as eth0:1.
         let name = name.split(':').next().unwrap_or_default().to_owned();
-        let interface =
-            all.entry(name.clone()).or_insert_with(|| Listed { name, ..Listed::default() });
+        let interface = all
+            .entry(name.clone())
+            .or_insert_with(|| ListedInterface { name, ..ListedInterface::default() });
         let has = |flag: libc::c_int| entry.ifa_flags & flag.cast_unsigned() != 0;
         interface.is_up = has(libc::IFF_UP);
         interface.is_running = has(libc::IFF_RUNNING);
@@ -104,9 +105,9 @@ fn here() -> io::Result<Vec<Listed>> {
     }
     drop(list);
     let socket = open(AddressFamily::INET, SocketType::DGRAM)?;
-    let mut all: Vec<Listed> = all.into_values().collect();
+    let mut all: Vec<ListedInterface> = all.into_values().collect();
     for interface in &mut all {
-        // It may have gone meanwhile.
+        // The interface may have gone meanwhile.
         interface.mtu = named(&interface.name).ok().and_then(|mut request| {
             ask(&socket, libc::SIOCGIFMTU, &mut request).ok()?;
             // SAFETY: the kernel has just written the number.
@@ -117,7 +118,7 @@ fn here() -> io::Result<Vec<Listed>> {
     Ok(all)
 }
 
-/// An address of IP.
+/// Reads an IP address.
 ///
 /// # Safety
 /// An address that is not null is as long as its family says.
@@ -138,7 +139,7 @@ unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
     }
 }
 
-/// An address of a link.
+/// Reads a link address.
 ///
 /// # Safety
 /// As of [`ip`].
@@ -150,7 +151,7 @@ unsafe fn link(address: *const libc::sockaddr) -> Option<libc::sockaddr_ll> {
     }
 }
 
-/// How many bits of a mask are set.
+/// Returns how many bits of a mask are set.
 fn ones(mask: IpAddr) -> u8 {
     let bits = match mask {
         IpAddr::V4(mask) => mask.to_bits().count_ones(),

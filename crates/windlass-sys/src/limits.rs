@@ -1,39 +1,39 @@
-//! What the system lets a process have.
+//! Limits that the system sets to a process.
 
 use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The most descriptors that are asked for. Linux grants no more by itself
-/// (`fs.nr_open`), and programs that close all that they may have take long with more.
+/// Maximum number of descriptors to ask for. Linux grants no more by default (`fs.nr_open`).
+/// Programs that close every possible descriptor take long if there are more.
 const MOST: u64 = 1 << 20;
 
-/// How many descriptors this process may have open: its soft limit (`RLIMIT_NOFILE`).
+/// Returns how many descriptors this process may have open: its soft limit (`RLIMIT_NOFILE`).
 pub fn open_files() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
-/// Raises that to what the hard limit allows, and says what it is then. Where the system
-/// refuses, it stays.
+/// Raises the soft limit of open files to the hard limit, and returns the new value. If the system
+/// refuses, the limit stays.
 pub fn raise_open_files() -> u64 {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = maximum.unwrap_or(MOST).min(MOST);
     if current.is_some_and(|current| current < wanted) {
-        // A limit that is not raised is told by what is given back.
+        // The value returned tells if the limit could not be raised.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
     }
     open_files()
 }
 
-/// Whether an error says that no more descriptors are to be had, by this process
-/// (`EMFILE`) or by the whole system (`ENFILE`).
+/// Returns whether an error says that no more descriptors are available, to this process (`EMFILE`)
+/// or on the whole system (`ENFILE`).
 pub fn is_out_of_files(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
 }
 
-/// Gives memory back to the system that was freed and is kept for what comes next
-/// (`malloc_trim`). It takes a lock of the allocator for milliseconds where there is
-/// much. Other allocators than glibc's keep less, and are left alone.
+/// Returns freed memory to the system that the allocator kept for later use (`malloc_trim`). If
+/// there is much of it, the call holds a lock of the allocator for milliseconds. Allocators other
+/// than glibc's keep less, and are left alone.
 pub fn give_memory_back() {
     #[cfg(target_env = "gnu")]
     {

@@ -1,4 +1,4 @@
-//! A time as the clocks of the place show it, written as strftime(3) is told to.
+//! Local times, formatted by strftime(3).
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
@@ -7,18 +7,16 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use windlass_base::Timestamp;
 
-/// The most bytes of a time: more than a path may have.
+/// Maximum bytes of a formatted time: more than a path may have.
 const MOST: usize = 8_192;
 
-/// A time by a format of strftime(3), in the time zone of this process (`TZ`, or
-/// the system's).
+/// Formats a time by strftime(3), in the time zone of this process (`TZ`, or the system's).
 ///
 /// # Errors
-/// Where the format has a zero byte, or makes more than 8,191 bytes, or the year
-/// is beyond what C can count.
+/// Fails if the format has a zero byte or makes more than 8,191 bytes, or C cannot count the year.
 pub fn formatted(format: &OsStr, time: Timestamp) -> io::Result<OsString> {
-    // strftime says 0 for an empty text and for one that has no room. With this
-    // none is empty.
+    // strftime returns 0 both for an empty text and for lack of room. With this dot no text is
+    // empty.
     let format = [format.as_bytes(), b"."].concat();
     let format = CString::new(format).map_err(|_| io::ErrorKind::InvalidInput)?;
     let seconds: i64 = time.as_nanos().div_euclid(1_000_000_000);

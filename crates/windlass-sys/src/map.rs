@@ -1,13 +1,12 @@
 //! A file in memory.
 //!
-//! A [`Mapping`] shows a regular file as bytes, without a copy. Its pages are
-//! fetched and given back by window, so a long file takes little memory.
+//! A [`Mapping`] shows a regular file as bytes, without a copy. Its pages are fetched and released
+//! in windows, so a long file takes little memory.
 //!
-//! A mapped file can lose pages while it is read: it is cut short, or its disk
-//! fails. The kernel then sends SIGBUS to whoever touches a lost page, and that
-//! ends a program. Here zeros take the place of everything from that page on,
-//! and [`Mapping::lost`] tells where they begin. The reader must look at it
-//! before it believes what it read.
+//! A mapped file can lose pages while it is read: somebody truncates it, or its disk fails. The
+//! kernel then sends SIGBUS to any thread that touches a lost page, which ends a program. Here
+//! zeros replace everything from that page on, and [`Mapping::lost`] tells where they begin. The
+//! reader must check that before it believes the bytes.
 //!
 //! ```
 //! use windlass_sys::map::Mapping;
@@ -34,16 +33,15 @@ use self::fault::{Slot, page_size};
 use crate::call::checked;
 use crate::memory::Memory;
 
-/// Bytes that the kernel reads at once from any disk, unless its read-ahead was
-/// set lower (`force_page_cache_ra` in `mm/readahead.c`).
+/// Bytes that the kernel reads at once from any disk, unless its read-ahead is set lower
+/// (`force_page_cache_ra` in `mm/readahead.c`).
 const MIN_READ: usize = 128 << 10;
 
-/// A regular file in memory, to be read only.
+/// A regular file in memory, read-only.
 ///
-/// Others may write to the file meanwhile. The bytes are then old or new, and
-/// may differ at a second look. The language promises nothing for that: a
-/// reader should copy a value out, check the copy and go by it, and never take
-/// bytes for text or a type without looking at them (decision 6).
+/// Others may write to the file meanwhile. The bytes are then old or new, and may differ at a
+/// second look. The language promises nothing for that. A reader should copy a value, check the
+/// copy and use it, and never take unchecked bytes for text or a type (decision 6).
 #[derive(Debug)]
 pub struct Mapping {
     memory: Memory,
@@ -51,12 +49,11 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps the whole of a file as it is now. What is appended later is not in
-    /// it.
+    /// Maps the whole of a file as it is now, without later additions.
     ///
     /// # Errors
-    /// Where the file is empty, too large for the address space, no regular
-    /// file, or on a file system that cannot map. The file can still be read.
+    /// Fails if the file is empty, too large for the address space, no regular file, or on a file
+    /// system that cannot map. The file can still be read.
     pub fn of(file: &File) -> io::Result<Self> {
         let about = file.metadata()?;
         if !about.is_file() {
@@ -72,20 +69,18 @@ impl Mapping {
         Ok(map)
     }
 
-    /// The bytes of the file. To look at those that were not populated waits
-    /// for the disk.
+    /// Returns the bytes of the file. Reading bytes that were not populated waits for the disk.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: so many bytes are mapped there until `self` is dropped, from
         // the file or as zeros in its place, and nothing here writes to them.
         unsafe { slice::from_raw_parts(self.memory.start.as_ptr(), self.memory.length) }
     }
 
-    /// Where the zeros begin that took the place of lost pages, in bytes from
-    /// the start of the file. `None` means that what was read until now was
-    /// there.
+    /// Returns the offset in bytes at which zeros replace lost pages. `None` means that everything
+    /// read until now was there.
     ///
-    /// A file that was cut may show zeros without this, from its new end to
-    /// the end of that page: its size tells.
+    /// A truncated file may show zeros without this, from its new end to the end of that page: its
+    /// size tells.
     #[inline]
     pub fn lost(&self) -> Option<usize> {
         self.slot.lost()
@@ -93,16 +88,16 @@ impl Mapping {
 
     /// Asks the kernel to read a part of the file soon, without waiting for it.
     pub fn prefetch(&self, part: Range<usize>) {
-        // It reads the start of what it is asked for, and no more at a time
-        // than the disk takes at once.
+        // The kernel reads the start of the requested part, and no more at a time than the disk
+        // takes at once.
         let end = part.end.min(self.memory.length);
         for start in (part.start..end).step_by(MIN_READ) {
             let _ = self.advise(start..end.min(start + MIN_READ), libc::MADV_WILLNEED);
         }
     }
 
-    /// Fetches a part of the file and makes it quick to look at. Waits for the
-    /// disk. Where that fails, looking at it will show why.
+    /// Fetches a part of the file, so that it can be read quickly. Waits for the disk. If the fetch
+    /// fails, reading the part will show why.
     pub fn populate(&self, part: Range<usize>) {
         let done = self.advise(part.clone(), libc::MADV_POPULATE_READ);
         if done.is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL)) {
@@ -110,7 +105,7 @@ impl Mapping {
         }
     }
 
-    /// Fetches a part by looking at it, as kernels before 5.14 need.
+    /// Fetches a part by reading it, as kernels before 5.14 need.
     fn touch(&self, part: Range<usize>) {
         self.prefetch(part.clone());
         let end = part.end.min(self.memory.length);
@@ -121,14 +116,14 @@ impl Mapping {
         }
     }
 
-    /// Gives back the memory of the pages that end in this part. The bytes stay
-    /// readable, at the price of fetching them again.
+    /// Releases the memory of the pages that end in this part. Their bytes stay readable, at the
+    /// price of fetching them again.
     pub fn release(&self, part: Range<usize>) {
         let end = part.end / page_size() * page_size();
         let _ = self.advise(part.start..end, libc::MADV_DONTNEED);
     }
 
-    /// Advice on the pages that hold `part`.
+    /// Advises the kernel about the pages of `part`.
     fn advise(&self, part: Range<usize>, advice: c_int) -> io::Result<()> {
         let start = part.start / page_size() * page_size();
         let end = part.end.min(self.memory.length);
@@ -147,7 +142,7 @@ impl Mapping {
 }
 
 impl Drop for Mapping {
-    /// Its memory goes right after.
+    /// Frees the slot. The memory is unmapped right after.
     fn drop(&mut self) {
         self.slot.free();
     }

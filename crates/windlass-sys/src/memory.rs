@@ -1,4 +1,4 @@
-//! Memory that is mapped, of a file or without one, as long as the value is there.
+//! Mapped memory, of a file or without one, which is unmapped with its value.
 
 use std::io;
 use std::ptr::{self, NonNull};
@@ -17,7 +17,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Maps so many bytes of a file; of zeros with `MAP_ANONYMOUS` and -1.
+    /// Maps this many bytes of a file, or of zeros with `MAP_ANONYMOUS` and -1.
     pub(crate) fn map(length: usize, access: c_int, how: c_int, file: c_int) -> io::Result<Self> {
         // SAFETY: a new mapping at an address that the kernel chooses touches no
         // memory that is in use. It keeps the file open by itself.

@@ -1,10 +1,9 @@
-//! A private network namespace: interfaces, addresses and ports of its own, and
-//! no way to those of the host.
+//! A private network namespace: interfaces, addresses and ports of its own, without a path to the
+//! host's.
 //!
-//! No process has to live in it. A [`Namespace`] holds it by a file descriptor,
-//! so it goes with its value, or, where the program is killed, with the last
-//! process that runs in it. Nothing of it is seen from outside: it has no name
-//! and no mount.
+//! No process has to live in it. A [`Namespace`] holds it by a file descriptor, so the namespace
+//! ends with its value. If the program is killed, the namespace ends with the last process in it.
+//! A namespace has neither name nor mount, so nothing of it is seen from outside.
 //!
 //! ```no_run
 //! use std::process::Command;
@@ -48,32 +47,31 @@ use crate::socket;
 /// A network namespace that belongs to this program.
 #[derive(Debug)]
 pub struct Namespace {
-    /// The user namespace that gives the rights over it, where this program
-    /// has none by itself.
+    /// The user namespace that gives the rights over it, if this program lacks them.
     user: Option<OwnedFd>,
     net: OwnedFd,
 }
 
-/// What was being done when the system refused.
+/// Step at which the system refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u32)]
 pub enum NamespaceStep {
-    /// Making a user namespace, which gives the rights to make the other one.
+    /// Making a user namespace, which gives the right to make a network namespace.
     #[error("cannot make a user namespace")]
     UserNamespace = 1,
-    /// Taking over one's own user and group into it.
+    /// Mapping this process's user and group into it.
     #[error("cannot take the user into a user namespace")]
     MapIds,
     /// Making a network namespace.
     #[error("cannot make a network namespace")]
     NetNamespace,
-    /// Going into a namespace.
+    /// Entering a namespace.
     #[error("cannot enter the network namespace")]
     Enter,
-    /// Starting a process for one of these steps, or hearing from it.
+    /// Starting a process for one of these steps, or reading its result.
     #[error("cannot start a process in the network namespace")]
     ForkHelper,
-    /// Opening a file as it is seen in the namespace.
+    /// Opening a file as seen in the namespace.
     #[error("cannot open a file in the network namespace")]
     Open,
     /// Opening the TUN device.
@@ -109,10 +107,10 @@ impl NamespaceStep {
     }
 }
 
-/// The system refused a step.
-pub type Refused = crate::refused::Refused<NamespaceStep>;
+/// Refusal of a step by the system.
+pub type Refusal = crate::refused::Refusal<NamespaceStep>;
 
-/// One's own user and group, as `/proc/self/uid_map` and `gid_map` take them.
+/// This process's user and group, in the form of `/proc/self/uid_map` and `gid_map`.
 struct Ids {
     user: CString,
     group: CString,
@@ -126,9 +124,8 @@ impl Ids {
     }
 }
 
-/// Goes into a new network namespace, and gives its user namespace and itself. For
-/// fork helpers.
-fn net_namespace() -> Result<[OwnedFd; 2], Refused> {
+/// Enters a new network namespace, and returns its user namespace and itself. For fork helpers.
+fn net_namespace() -> Result<[OwnedFd; 2], Refusal> {
     const STEP: NamespaceStep = NamespaceStep::NetNamespace;
     unshare(libc::CLONE_NEWNET, STEP)?;
     let held = |path| open(path, OFlags::RDONLY, STEP);
@@ -136,31 +133,31 @@ fn net_namespace() -> Result<[OwnedFd; 2], Refused> {
 }
 
 impl Namespace {
-    /// Makes a namespace in which only `lo` is there, and up.
+    /// Makes a namespace with `lo` alone, which is up.
     ///
-    /// Who may make one as they are (root) does. All others get the rights from
-    /// a user namespace, in which they stay who they are.
+    /// A process with the right to do so (root) makes the namespace directly. All others get the
+    /// right from a user namespace, in which they keep their user.
     ///
     /// # Errors
-    /// Where the system allows neither: the step says which was refused last.
-    pub fn new() -> Result<Self, Refused> {
+    /// Fails if the system allows neither: the step tells which was refused last.
+    pub fn new() -> Result<Self, Refusal> {
         let made = Self::make(None).or_else(|refused| {
             if refused.error.raw_os_error() != Some(libc::EPERM) {
                 return Err(refused);
             }
-            Self::make(Some(&Ids::own().map_err(Refused::at(NamespaceStep::MapIds))?))
+            Self::make(Some(&Ids::own().map_err(Refusal::at(NamespaceStep::MapIds))?))
         })?;
         made.bring_up("lo")?;
         Ok(made)
     }
 
-    /// Makes another namespace that belongs to the same user namespace, where
-    /// this one has its rights from one: so interfaces may go from one to the
-    /// other ([`Self::add_veth`]).
+    /// Makes another namespace. If this one gets its rights from a user namespace, the other
+    /// belongs to the same user namespace. So interfaces may move between the two
+    /// ([`Self::add_veth`]).
     ///
     /// # Errors
-    /// Where the system does not allow it.
-    pub fn beside(&self) -> Result<Self, Refused> {
+    /// Fails if the system does not allow it.
+    pub fn beside(&self) -> Result<Self, Refusal> {
         if self.user.is_none() {
             return Self::new();
         }
@@ -170,18 +167,17 @@ impl Namespace {
         Ok(made)
     }
 
-    /// The namespace that a file stands for, such as `/run/netns/NAME` or
-    /// `/proc/PID/ns/net`. To do anything in it takes the right to enter it
-    /// (`CAP_SYS_ADMIN`).
+    /// Opens the namespace of a file, such as `/run/netns/NAME` or `/proc/PID/ns/net`. Using it
+    /// takes the right to enter it (`CAP_SYS_ADMIN`).
     ///
     /// # Errors
-    /// Where the file cannot be opened.
-    pub fn at(path: &Path) -> Result<Self, Refused> {
-        let net = File::open(path).map_err(Refused::at(NamespaceStep::Open))?;
+    /// Fails if the file cannot be opened.
+    pub fn at(path: &Path) -> Result<Self, Refusal> {
+        let net = File::open(path).map_err(Refusal::at(NamespaceStep::Open))?;
         Ok(Self { user: None, net: net.into() })
     }
 
-    fn make(ids: Option<&Ids>) -> Result<Self, Refused> {
+    fn make(ids: Option<&Ids>) -> Result<Self, Refusal> {
         let [user, net] = fork_helper(|| {
             if let Some(ids) = ids {
                 unshare(libc::CLONE_NEWUSER, NamespaceStep::UserNamespace)?;
@@ -195,91 +191,89 @@ impl Namespace {
         Ok(Self { user: ids.map(|_| user), net })
     }
 
-    /// Whether the rights over it come from a user namespace.
+    /// Returns whether the rights over it come from a user namespace.
     pub const fn is_unprivileged(&self) -> bool {
         self.user.is_some()
     }
 
-    /// Lets a command run in here: with the network of this namespace, and as
-    /// the user that this program runs as. In a user namespace it may set up
-    /// the namespace's network and capture there, too.
+    /// Lets a command run in here: with the network of this namespace, and as this program's user.
+    /// In a user namespace the command may also set up the network and capture packets.
     ///
-    /// Nothing of the command outlives it: what it has started is killed when
-    /// it ends. The command itself is killed when the thread that starts it
-    /// ends, however it ends. So it has a namespace of processes, too: it sees
-    /// itself as number 2, and cannot see those outside.
+    /// Nothing of the command outlives it: all processes that it started are killed when it ends.
+    /// The command itself is killed when the thread that starts it ends. So it has a namespace of
+    /// processes, too: it is process 2 there, and cannot see processes outside.
     pub fn enter(&self, command: &mut Command) {
         let user = self.user.as_ref().map(AsRawFd::as_raw_fd);
         entering::prepare(command, user, self.net.as_raw_fd());
     }
 
-    /// Reads a file as it is seen in here, such as `/proc/net/dev`.
+    /// Reads a file as seen in here, such as `/proc/net/dev`.
     ///
     /// # Errors
-    /// Where it cannot be opened or read.
-    pub fn read(&self, path: &CStr) -> Result<String, Refused> {
+    /// Fails if the file cannot be opened or read.
+    pub fn read(&self, path: &CStr) -> Result<String, Refusal> {
         let mut text = String::new();
         let mut file = self.file(path, OFlags::RDONLY, NamespaceStep::Open)?;
-        file.read_to_string(&mut text).map_err(Refused::at(NamespaceStep::Open))?;
+        file.read_to_string(&mut text).map_err(Refusal::at(NamespaceStep::Open))?;
         Ok(text)
     }
 
-    /// Writes a setting that belongs to this namespace, below `/proc/sys/net`.
+    /// Writes a setting of this namespace, below `/proc/sys/net`.
     ///
     /// # Errors
-    /// Where it cannot be opened or written.
-    pub fn set(&self, path: &CStr, value: &str) -> Result<(), Refused> {
+    /// Fails if the file cannot be opened or written.
+    pub fn set(&self, path: &CStr, value: &str) -> Result<(), Refusal> {
         let mut file = self.file(path, OFlags::WRONLY, NamespaceStep::Open)?;
-        file.write_all(value.as_bytes()).map_err(Refused::at(NamespaceStep::Open))
+        file.write_all(value.as_bytes()).map_err(Refusal::at(NamespaceStep::Open))
     }
 
-    /// Opens a file as it is seen in here.
+    /// Opens a file as seen in here.
     pub(crate) fn file(
         &self,
         path: &CStr,
         flags: OFlags,
         step: NamespaceStep,
-    ) -> Result<File, Refused> {
+    ) -> Result<File, Refusal> {
         let [file] = self.inside(|| Ok([open(path, flags, step)?]))?;
         Ok(File::from(file))
     }
 
-    /// Opens a socket that has the network of this namespace.
+    /// Opens a socket with the network of this namespace.
     pub(crate) fn socket(
         &self,
         family: AddressFamily,
         kind: SocketType,
         step: NamespaceStep,
-    ) -> Result<OwnedFd, Refused> {
-        let open = || Ok([socket::open(family, kind).map_err(Refused::at(step))?]);
+    ) -> Result<OwnedFd, Refusal> {
+        let open = || Ok([socket::open(family, kind).map_err(Refusal::at(step))?]);
         self.inside(open).map(|[socket]| socket)
     }
 
-    /// Does a piece of work in here, in a thread of its own: for what no process
-    /// that was forked may do, as to ask for memory. It needs the right to enter
-    /// by itself: a thread cannot go into a user namespace.
+    /// Runs work in here, in a thread of its own: for work that a forked process may not do, such
+    /// as allocating memory. The thread needs the right to enter directly, as it cannot enter a user
+    /// namespace.
     pub(crate) fn in_a_thread<T: Send>(
         &self,
         work: impl FnOnce() -> T + Send,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, Refusal> {
         let entered = std::thread::scope(|scope| {
             let thread = scope.spawn(|| entering::go(None, self.net.as_raw_fd()).map(|()| work()));
             thread.join()
         });
         match entered {
-            Ok(done) => done.map_err(Refused::at(NamespaceStep::Enter)),
+            Ok(done) => done.map_err(Refusal::at(NamespaceStep::Enter)),
             Err(panicked) => std::panic::resume_unwind(panicked),
         }
     }
 
-    /// Does a piece of work in here, in a process of its own.
+    /// Runs work in here, in a process of its own.
     fn inside<const N: usize>(
         &self,
-        work: impl FnOnce() -> Result<[OwnedFd; N], Refused>,
-    ) -> Result<[OwnedFd; N], Refused> {
+        work: impl FnOnce() -> Result<[OwnedFd; N], Refusal>,
+    ) -> Result<[OwnedFd; N], Refusal> {
         fork_helper(|| {
             let user = self.user.as_ref().map(AsRawFd::as_raw_fd);
-            entering::go(user, self.net.as_raw_fd()).map_err(Refused::at(NamespaceStep::Enter))?;
+            entering::go(user, self.net.as_raw_fd()).map_err(Refusal::at(NamespaceStep::Enter))?;
             work()
         })
     }

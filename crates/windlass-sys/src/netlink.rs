@@ -1,5 +1,5 @@
-//! Messages of `netlink(7)`: requests about interfaces, addresses, routes and sockets, and what
-//! is told in messages of several parts.
+//! Messages of `netlink(7)`: requests about interfaces, addresses, routes and sockets, and answers
+//! in several parts.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -18,7 +18,7 @@ const ATTRIBUTE: usize = 4;
 pub(crate) struct Message(Vec<u8>);
 
 impl Message {
-    /// A request of this kind; what it is about is in the structure of that kind.
+    /// Starts a request of this kind; `about` is the structure of that kind.
     pub(crate) fn new(kind: u16, flags: c_int, about: &[u8]) -> Self {
         let flags = (flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK).cast_unsigned() as u16;
         let mut message = vec![0; HEADER];
@@ -27,7 +27,7 @@ impl Message {
         Self(message).then(about)
     }
 
-    /// The same without an acknowledgment: it is answered, or refused, and that is all.
+    /// Asks for no acknowledgment: the kernel then answers or refuses, and no more.
     pub(crate) fn unacknowledged(mut self) -> Self {
         let flags = u16::from_ne_bytes([self.0[6], self.0[7]]);
         let without = flags & !(libc::NLM_F_ACK.cast_unsigned() as u16);
@@ -51,12 +51,12 @@ impl Message {
         self.nested(attribute, |message| message.then(name.as_bytes()).then(&[0]))
     }
 
-    /// Appends an attribute of which the value is made of others.
+    /// Appends an attribute whose value is made of other attributes.
     pub(crate) fn nested(mut self, attribute: u16, value: impl FnOnce(Self) -> Self) -> Self {
         let at = self.0.len();
         self.0.resize(at + ATTRIBUTE, 0);
         let mut whole = value(self);
-        // Names are the longest values, and an interface's has 15 bytes.
+        // Names are the longest values, and an interface's has at most 15 bytes.
         let length = (whole.0.len() - at) as u16;
         whole.0[at..at + 2].copy_from_slice(&length.to_ne_bytes());
         whole.0[at + 2..at + 4].copy_from_slice(&attribute.to_ne_bytes());
@@ -65,21 +65,21 @@ impl Message {
         whole
     }
 
-    /// The bytes of it.
+    /// Returns the bytes of the message.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let length = self.0.len() as u32;
         self.0[..4].copy_from_slice(&length.to_ne_bytes());
         self.0
     }
 
-    /// Sends it by a netlink socket, and gives what the kernel says to it.
+    /// Sends the message by a netlink socket, and returns the kernel's answer.
     pub(crate) fn send(self, mut socket: &File) -> io::Result<Vec<u8>> {
         socket.write_all(&self.finish())?;
         let mut answer = vec![0; 4_096];
         let got = socket.read(&mut answer)?;
         answer.truncate(got);
         if c_int::from(short(&answer, 4)?) == libc::NLMSG_ERROR {
-            // An errno below zero, or zero where all went well.
+            // An errno below zero, or zero for success.
             let errno = number(&answer, HEADER)?.cast_signed();
             if errno != 0 {
                 return Err(io::Error::from_raw_os_error(errno.wrapping_neg()));
@@ -89,33 +89,33 @@ impl Message {
     }
 }
 
-/// A message that came.
+/// A message from the kernel.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Told<'a> {
-    /// Of which kind it is.
+pub(crate) struct ParsedMessage<'a> {
+    /// Its type.
     pub(crate) kind: u16,
-    /// What is behind its header.
+    /// The bytes behind its header.
     pub(crate) body: &'a [u8],
 }
 
-/// The messages of what came at once. One that is cut short, or says less than its own header
-/// takes, is the end: what is behind it cannot be found.
+/// The messages of one read. A message that is cut short, or shorter than its own header, is the
+/// end: the next one cannot be found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Messages<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Messages<'a> {
-    type Item = Told<'a>;
+    type Item = ParsedMessage<'a>;
 
-    fn next(&mut self) -> Option<Told<'a>> {
+    fn next(&mut self) -> Option<ParsedMessage<'a>> {
         let length = number(self.0, 0).ok()? as usize;
         let kind = short(self.0, 4).ok()?;
         let body = self.0.get(HEADER..length)?;
         self.0 = self.0.get(length.next_multiple_of(4)..).unwrap_or_default();
-        Some(Told { kind, body })
+        Some(ParsedMessage { kind, body })
     }
 }
 
-/// The attributes at the end of a message, each with its number and its value; to the first one
+/// The attributes at the end of a message, each with its number and its value, up to the first one
 /// that is cut short.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attributes<'a>(pub(crate) &'a [u8]);
@@ -132,12 +132,12 @@ impl<'a> Iterator for Attributes<'a> {
     }
 }
 
-/// The number of two bytes at a place of an answer.
+/// Reads the number of two bytes at an offset of an answer.
 pub(crate) fn short(answer: &[u8], at: usize) -> io::Result<u16> {
     part(answer, at).map(u16::from_ne_bytes)
 }
 
-/// The number of four bytes at a place of an answer.
+/// Reads the number of four bytes at an offset of an answer.
 pub(crate) fn number(answer: &[u8], at: usize) -> io::Result<u32> {
     part(answer, at).map(u32::from_ne_bytes)
 }
@@ -148,7 +148,7 @@ fn part<const N: usize>(answer: &[u8], at: usize) -> io::Result<[u8; N]> {
     part.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, what))
 }
 
-/// The family of an address, and its bytes.
+/// Returns the family of an address, and its bytes.
 pub(crate) fn family(address: IpAddr) -> (u8, Vec<u8>) {
     match address {
         IpAddr::V4(address) => (libc::AF_INET as u8, address.octets().to_vec()),

@@ -1,8 +1,7 @@
 //! libpcap's compiler of filter expressions (pcap-filter(7)), where libpcap is
 //! installed.
 //!
-//! It is loaded when it is asked for, so that a program needs it for nothing
-//! else:
+//! libpcap is loaded on request, so that a program needs it for nothing else:
 //!
 //! ```no_run
 //! use windlass_sys::pcap::Library;
@@ -24,28 +23,28 @@ use libc::{c_char, c_int, c_uint};
 use crate::capture::Instruction;
 use crate::namespace::Namespace;
 
-/// The names of the library: that of most systems, that of Debian, and that of
-/// its development files.
+/// File names of the library: that of most systems, that of Debian, and that of its development
+/// files.
 const NAMES: [&CStr; 3] = [c"libpcap.so.1", c"libpcap.so.0.8", c"libpcap.so"];
 
-/// The longest expression that is taken, in bytes.
+/// Maximum length of an expression in bytes.
 pub const LONGEST: usize = 64 << 10;
 
-/// The most instructions that are taken over: more than the kernel takes by far.
+/// Maximum number of instructions, far more than the kernel takes.
 const MAX: usize = 1 << 20;
 
 /// `PCAP_NETMASK_UNKNOWN`: no expression can ask for broadcasts of IPv4.
 const NO_NETMASK: c_uint = u32::MAX;
 
-/// The number of raw IP in capture files, and on Linux in libpcap, which has
-/// its own for a few.
+/// Number of raw IP in capture files, and in libpcap on Linux, which has its own numbers for a few
+/// types.
 const RAW_IP: u16 = 101;
 const RAW_IP_HERE: c_int = 12;
 
-/// The buffer of a socket that is only compiled for: libpcap's own would be 2 MiB.
+/// Buffer size of a socket that serves compiling alone: libpcap's own would be 2 MiB.
 const SMALL_BUFFER: c_int = 512 << 10;
 
-/// Before libpcap 1.8 its compiler is for one thread at a time.
+/// Lock of the compiler, which before libpcap 1.8 serves one thread at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// `PCAP_ERRBUF_SIZE`.
@@ -56,7 +55,7 @@ type Handle = c_void;
 
 /// libpcap's `struct bpf_program`.
 #[repr(C)]
-struct Compiled {
+struct BpfProgram {
     length: c_uint,
     instructions: *mut Instruction,
 }
@@ -66,16 +65,16 @@ type Create = unsafe extern "C" fn(*const c_char, *mut c_char) -> *mut Handle;
 type SetNumber = unsafe extern "C" fn(*mut Handle, c_int) -> c_int;
 type Activate = unsafe extern "C" fn(*mut Handle) -> c_int;
 type Compile =
-    unsafe extern "C" fn(*mut Handle, *mut Compiled, *const c_char, c_int, c_uint) -> c_int;
+    unsafe extern "C" fn(*mut Handle, *mut BpfProgram, *const c_char, c_int, c_uint) -> c_int;
 type GetErr = unsafe extern "C" fn(*mut Handle) -> *mut c_char;
-type FreeCode = unsafe extern "C" fn(*mut Compiled);
+type FreeCode = unsafe extern "C" fn(*mut BpfProgram);
 type Close = unsafe extern "C" fn(*mut Handle);
 type LibVersion = unsafe extern "C" fn() -> *const c_char;
 
 /// libpcap.
 ///
-/// It stays loaded as long as the program runs: other libraries that it brings
-/// along are not made to be taken out again.
+/// The library stays loaded as long as the program runs: other libraries that it brings along
+/// cannot be unloaded safely.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {
     open_dead: OpenDead,
@@ -90,47 +89,47 @@ pub struct Library {
     lib_version: LibVersion,
 }
 
-/// libpcap is not there.
+/// Failure to load libpcap.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot load libpcap: {why}")]
-pub struct Missing {
-    /// What the loader said of the name by which most systems have it.
+pub struct LoadError {
+    /// The loader's error for the name on most systems.
     pub why: String,
 }
 
-/// An expression that is not compiled.
+/// Failure to compile an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
-    /// It has a zero byte, here.
+pub enum FilterError {
+    /// The expression has a zero byte at this offset.
     #[error("the expression has a zero byte at {0}")]
     Nul(usize),
-    /// It has so many bytes, which is more than [`LONGEST`].
+    /// The expression has this many bytes, more than [`LONGEST`].
     #[error("the expression has {0} bytes, and {LONGEST} are the most")]
     TooLong(usize),
-    /// There is no memory for it.
+    /// There is no memory for the expression.
     #[error("there is no memory for libpcap")]
     Memory,
-    /// libpcap refuses it, with these words.
+    /// libpcap refuses the expression, with these words.
     #[error("{0}")]
     Refused(String),
-    /// libpcap cannot listen on the interface that it is for.
+    /// libpcap cannot listen on the interface.
     #[error("libpcap cannot listen on the interface: {0}")]
     Listen(String),
 }
 
 impl Library {
-    /// Whether this program can load libraries at all: a static one cannot.
+    /// True if this program can load libraries; a static one cannot.
     pub const CAN_BE_LOADED: bool = cfg!(not(target_feature = "crt-static"));
 
     /// Loads libpcap.
     ///
     /// # Errors
-    /// Where it is not installed, or lacks a function.
-    pub fn load() -> Result<Self, Missing> {
+    /// Fails if libpcap is not installed, or lacks a function.
+    pub fn load() -> Result<Self, LoadError> {
         Self::load_one_of(&NAMES)
     }
 
-    fn load_one_of(names: &[&CStr]) -> Result<Self, Missing> {
+    fn load_one_of(names: &[&CStr]) -> Result<Self, LoadError> {
         let mut first = None;
         for name in names {
             match Self::load_as(name) {
@@ -138,10 +137,10 @@ impl Library {
                 Err(missing) => first = first.or(Some(missing)),
             }
         }
-        Err(first.unwrap_or_else(|| Missing { why: "it has no name".to_owned() }))
+        Err(first.unwrap_or_else(|| LoadError { why: "it has no name".to_owned() }))
     }
 
-    fn load_as(name: &CStr) -> Result<Self, Missing> {
+    fn load_as(name: &CStr) -> Result<Self, LoadError> {
         // SAFETY: the name ends with a zero byte. What the library does when it
         // is loaded is what it does for every program that is linked with it.
         let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -172,73 +171,74 @@ impl Library {
         }
     }
 
-    /// What it calls itself, as `libpcap version 1.10.3`.
+    /// Returns its version, as `libpcap version 1.10.3`.
     pub fn version(&self) -> String {
         // SAFETY: the function takes nothing, and its text stays.
         text(unsafe { (self.lib_version)() })
     }
 
-    /// Compiles an expression for packets of a link type, as capture files
-    /// number it. The filter keeps `snap_length` bytes of what it takes.
+    /// Compiles an expression for packets of a link type, by its number in capture files. The
+    /// filter keeps `snap_length` bytes of a packet.
     ///
-    /// libpcap asks the system for the names of hosts, nets and services in it,
-    /// so it may take as long as the answer of a name server.
+    /// libpcap asks the system for the names of hosts, networks and services in the expression. So
+    /// it may take as long as the answer of a name server.
     ///
     /// # Errors
-    /// Says what is wrong with the expression, in libpcap's words. It refuses a
-    /// link type that it does not know, and a snap length of zero, too.
+    /// Fails if the expression is wrong, in libpcap's words, the link type is unknown, or the snap
+    /// length is zero.
     pub fn compile(
         &self,
         expression: &str,
         link_type: u16,
         snap_length: u32,
-    ) -> Result<Vec<Instruction>, Wrong> {
+    ) -> Result<Vec<Instruction>, FilterError> {
         let expression = checked(expression)?;
         let link_type = if link_type == RAW_IP { RAW_IP_HERE } else { c_int::from(link_type) };
         let snap_length = c_int::try_from(snap_length).unwrap_or(c_int::MAX);
-        // Nothing is left half done where a thread has panicked.
+        // Nothing is left half done if a thread has panicked.
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: it takes numbers only.
         let handle = unsafe { (self.open_dead)(link_type, snap_length) };
         if handle.is_null() {
-            return Err(Wrong::Memory);
+            return Err(FilterError::Memory);
         }
         self.compile_for(handle, &expression)
     }
 
-    /// Compiles an expression for packets as the kernel gives them on this
-    /// interface, as tcpdump has it compiled: `vlan` asks the kernel for the tag,
-    /// too, which it takes out of a packet before a filter sees it
-    /// (`SKF_AD_VLAN_TAG` in `linux/filter.h`). libpcap makes such a filter only
-    /// for a socket of its own. It opens one, which is closed again.
+    /// Compiles an expression for packets as the kernel delivers them on this interface, as tcpdump
+    /// does. For `vlan` the filter asks the kernel for the tag, which the kernel removes from a
+    /// packet before a filter sees it (`SKF_AD_VLAN_TAG` in `linux/filter.h`). libpcap makes such a
+    /// filter only for a socket of its own, which it opens and closes.
     ///
-    /// It takes `CAP_NET_RAW`, and `CAP_SYS_ADMIN` to go into a namespace.
+    /// The call takes `CAP_NET_RAW`, and `CAP_SYS_ADMIN` to enter a namespace.
     ///
     /// # Errors
-    /// As [`Self::compile`], and where libpcap cannot listen on the interface.
+    /// Fails as [`Self::compile`] does, and if libpcap cannot listen on the interface.
     pub fn compile_live(
         &self,
         expression: &str,
         interface: &str,
         namespace: Option<&Namespace>,
         snap_length: u32,
-    ) -> Result<Vec<Instruction>, Wrong> {
+    ) -> Result<Vec<Instruction>, FilterError> {
         let expression = checked(expression)?;
         let interface =
-            CString::new(interface).map_err(|error| Wrong::Nul(error.nul_position()))?;
+            CString::new(interface).map_err(|error| FilterError::Nul(error.nul_position()))?;
         let snap_length = c_int::try_from(snap_length).unwrap_or(c_int::MAX);
         let compile = || self.for_interface(&expression, &interface, snap_length);
         let Some(namespace) = namespace else { return compile() };
-        namespace.in_a_thread(compile).map_err(|refused| Wrong::Listen(refused.to_string()))?
+        namespace
+            .in_a_thread(compile)
+            .map_err(|refused| FilterError::Listen(refused.to_string()))?
     }
 
-    /// The same, in the namespace of this thread.
+    /// Compiles an expression for an interface in the namespace of this thread.
     fn for_interface(
         &self,
         expression: &CStr,
         interface: &CStr,
         snap_length: c_int,
-    ) -> Result<Vec<Instruction>, Wrong> {
+    ) -> Result<Vec<Instruction>, FilterError> {
         let mut why = [0; ERROR_BYTES];
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the name ends with a zero byte, and there is room for an error.
@@ -246,7 +246,7 @@ impl Library {
         if handle.is_null() {
             // An error may have all of the room.
             why[ERROR_BYTES - 1] = 0;
-            return Err(Wrong::Listen(text(why.as_ptr())));
+            return Err(FilterError::Listen(text(why.as_ptr())));
         }
         // SAFETY: the handle is there and does not listen yet.
         let activated = unsafe {
@@ -254,14 +254,14 @@ impl Library {
             (self.set_buffer_size)(handle, SMALL_BUFFER);
             (self.activate)(handle)
         };
-        // More than zero is a warning.
+        // A value above zero is a warning.
         if activated < 0 {
             // SAFETY: the handle has the text until it is closed, and is not used
             // any more.
             let why = text(unsafe { (self.get_err)(handle) });
             // SAFETY: as above.
             unsafe { (self.close)(handle) };
-            return Err(Wrong::Listen(why));
+            return Err(FilterError::Listen(why));
         }
         self.compile_for(handle, expression)
     }
@@ -271,8 +271,8 @@ impl Library {
         &self,
         handle: *mut Handle,
         expression: &CStr,
-    ) -> Result<Vec<Instruction>, Wrong> {
-        let mut compiled = Compiled { length: 0, instructions: ptr::null_mut() };
+    ) -> Result<Vec<Instruction>, FilterError> {
+        let mut compiled = BpfProgram { length: 0, instructions: ptr::null_mut() };
         // SAFETY: the handle is open, there is room for the result, and the
         // expression ends with a zero byte. It is only read.
         let done = unsafe {
@@ -282,15 +282,15 @@ impl Library {
             Ok(self.taken_over(compiled))
         } else {
             // SAFETY: the handle is open, and has the text until it is closed.
-            Err(Wrong::Refused(text(unsafe { (self.get_err)(handle) })))
+            Err(FilterError::Refused(text(unsafe { (self.get_err)(handle) })))
         };
         // SAFETY: the handle is open, and not used any more.
         unsafe { (self.close)(handle) };
         result
     }
 
-    /// The instructions, which libpcap may then forget.
-    fn taken_over(&self, mut compiled: Compiled) -> Vec<Instruction> {
+    /// Copies the instructions, and lets libpcap free them.
+    fn taken_over(&self, mut compiled: BpfProgram) -> Vec<Instruction> {
         let length = (compiled.length as usize).min(MAX);
         let instructions = if compiled.instructions.is_null() {
             Vec::new()
@@ -306,21 +306,21 @@ impl Library {
     }
 }
 
-/// An expression as C takes it, where it is not too long.
-fn checked(expression: &str) -> Result<CString, Wrong> {
+/// Converts an expression to a string of C, if it is not too long.
+fn checked(expression: &str) -> Result<CString, FilterError> {
     if expression.len() > LONGEST {
-        return Err(Wrong::TooLong(expression.len()));
+        return Err(FilterError::TooLong(expression.len()));
     }
-    CString::new(expression).map_err(|error| Wrong::Nul(error.nul_position()))
+    CString::new(expression).map_err(|error| FilterError::Nul(error.nul_position()))
 }
 
-/// What the loader says that is wrong.
-fn missing() -> Missing {
+/// Returns the loader's error.
+fn missing() -> LoadError {
     // SAFETY: it takes nothing. Its text is this thread's, until the next call.
-    Missing { why: text(unsafe { libc::dlerror() }) }
+    LoadError { why: text(unsafe { libc::dlerror() }) }
 }
 
-/// A text of C, which ends with a zero byte; empty for none.
+/// Copies a string of C, which ends with a zero byte; empty for null.
 fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();

@@ -1,4 +1,4 @@
-//! libpcap as it is installed, and as it may be missing.
+//! Tests with libpcap as it is installed, and without it.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -21,14 +21,14 @@ fn skipped(test: &str, why: &dyn std::fmt::Display) {
     };
 }
 
-/// libpcap; where it is missing, the test is skipped.
+/// Loads libpcap; if it is missing, the test is skipped.
 fn library(test: &str) -> Option<Library> {
     Library::load().inspect_err(|missing| skipped(test, missing)).ok()
 }
 
-fn refused(result: Result<Vec<Instruction>, Wrong>) -> String {
+fn refused(result: Result<Vec<Instruction>, FilterError>) -> String {
     match result.unwrap_err() {
-        Wrong::Refused(why) => why,
+        FilterError::Refused(why) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -97,7 +97,7 @@ fn what_libpcap_refuses_is_told_in_its_words() {
     assert!(!said.is_empty());
     assert!(!refused(library.compile("ip", 60_000, SNAP)).is_empty(), "an unknown link type");
     assert!(!refused(library.compile("ip", ETHERNET, 0)).is_empty(), "nothing would be kept");
-    // After an error it goes on.
+    // After an error libpcap goes on.
     assert!(library.compile("ip", ETHERNET, SNAP).is_ok());
 }
 
@@ -106,12 +106,12 @@ fn what_libpcap_shall_not_see_is_refused_before() {
     let test = "what_libpcap_shall_not_see_is_refused_before";
     let Some(library) = library(test) else { return };
     let zero = library.compile("ip\0 or arp", ETHERNET, SNAP).unwrap_err();
-    assert_eq!(zero, Wrong::Nul(2));
+    assert_eq!(zero, FilterError::Nul(2));
     assert_eq!(zero.to_string(), "the expression has a zero byte at 2");
     let longest = format!("ip{}", " ".repeat(LONGEST - 2));
     assert_eq!(library.compile(&longest, ETHERNET, SNAP).unwrap().len(), 4);
     let long = library.compile(&(longest + " "), ETHERNET, SNAP).unwrap_err();
-    assert_eq!(long, Wrong::TooLong(65_537));
+    assert_eq!(long, FilterError::TooLong(65_537));
     assert_eq!(long.to_string(), "the expression has 65537 bytes, and 65536 are the most");
 }
 
@@ -138,7 +138,7 @@ fn a_library_that_is_missing_is_told() {
     let said = missing.to_string();
     assert!(said.starts_with("cannot load libpcap: "), "{said}");
     assert!(said.contains("libno-such.so.1"), "{said}");
-    // One that is there, and is another.
+    // A library that exists, but is another one.
     let missing = Library::load_one_of(&[c"libc.so.6"]).unwrap_err();
     let said = missing.to_string();
     assert!(said.contains("libc") && !said.ends_with(": "), "{said}");

@@ -13,14 +13,14 @@ use rustix::io::{Errno, ReadWriteFlags, pwritev2};
 
 use crate::wait::writable;
 
-/// Opens a named pipe to write into it; nothing where nobody reads it yet. Who
-/// writes waits where the pipe is full.
+/// Opens a named pipe for writing. Returns `None` if nobody reads the pipe yet. Writes wait while
+/// the pipe is full.
 ///
 /// # Errors
-/// Where it is not there, or may not be written to.
+/// Fails if the pipe does not exist, or may not be written to.
 pub fn open(path: &Path) -> io::Result<Option<File>> {
-    // Without this the kernel waits for a reader, and no signal ends that for a
-    // program that takes signals (fifo(7)).
+    // Without this the kernel waits for a reader, and no signal ends that wait in a program that
+    // handles signals (fifo(7)).
     let file = match OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(path) {
         Ok(file) => file,
         Err(error) if error.raw_os_error() == Some(libc::ENXIO) => return Ok(None),
@@ -30,10 +30,10 @@ pub fn open(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// Whether somebody still reads what is written into a pipe.
+/// Returns whether a pipe still has a reader.
 ///
 /// # Errors
-/// Where the kernel does not tell.
+/// Fails if the kernel does not tell.
 pub fn has_reader(pipe: &File) -> io::Result<bool> {
     let mut polled = [PollFd::new(pipe, PollFlags::empty())];
     match poll(&mut polled, Some(&Timespec::default())) {
@@ -43,19 +43,18 @@ pub fn has_reader(pipe: &File) -> io::Result<bool> {
     }
 }
 
-/// The bytes for which a pipe has room when it can be written to (`PIPE_BUF`,
-/// pipe(7)).
+/// Bytes for which a pipe has room when poll(2) calls it writable (`PIPE_BUF`, pipe(7)).
 const ROOM: usize = 4_096;
 
-/// Writes what goes at once; [`io::ErrorKind::WouldBlock`] where nothing does. The
-/// file stays as others have it, who may write to it and wait.
+/// Writes as many bytes as go at once; [`io::ErrorKind::WouldBlock`] if none do. The file's flags
+/// do not change, as others may write to the file and wait.
 ///
 /// # Errors
-/// Where nobody reads a pipe any more, and what else write(2) fails for.
+/// Fails if the pipe has no reader any more, and as write(2) does.
 pub fn write_without_waiting(file: &File, bytes: &[u8]) -> io::Result<usize> {
-    // With this place it writes where the file is, as write(2) does.
+    // With this offset the kernel writes at the file's position, as write(2) does.
     match pwritev2(file, &[IoSlice::new(bytes)], u64::MAX, ReadWriteFlags::NOWAIT) {
-        // Files of some kinds, and Linux before 5.10, do not know it.
+        // Files of some kinds, and Linux before 5.10, do not support the flag.
         Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::NOSYS | Errno::SPIPE) => {
             if !writable(file.as_fd(), Some(Duration::ZERO))? {
                 return Err(io::ErrorKind::WouldBlock.into());
@@ -94,7 +93,7 @@ mod tests {
         drop(reader);
         let error = write_without_waiting(&pipe, b"x").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
-        // A file goes on where it is.
+        // A file is written from its position on.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let file = File::create(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Giving up rights that are not needed any more.
+//! Dropping privileges that are no longer needed.
 
 use std::io;
 
@@ -8,41 +8,40 @@ use rustix::thread::{self, CapabilitySet, CapabilitySets};
 
 use crate::call::checked;
 
-/// The flag by which a file is not opened where its path ends in a symbolic link
-/// (`O_NOFOLLOW` in open(2)).
+/// Flag of open(2) that refuses a path which ends in a symbolic link (`O_NOFOLLOW`).
 pub const NO_LINKS: i32 = libc::O_NOFOLLOW;
 
 /// A user and a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The user's number.
+    /// User ID.
     pub user: u32,
-    /// The group's number.
+    /// Group ID.
     pub group: u32,
 }
 
 impl Identity {
-    /// Whom this process acts for.
+    /// Returns the effective user and group of this process.
     pub fn own() -> Self {
         Self { user: geteuid().as_raw(), group: getegid().as_raw() }
     }
 }
 
-/// Whether this process may run programs as other users: it is root, or has what root has
-/// for that (`CAP_SETUID` and `CAP_SETGID` in capabilities(7)).
+/// Returns whether this process may run programs as other users: as root, or with root's
+/// capabilities for that (`CAP_SETUID` and `CAP_SETGID` in capabilities(7)).
 pub fn may_become_others() -> bool {
     let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
     thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed))
 }
 
-/// Becomes somebody else for good, in all threads, with no other group than
-/// that one. The calling thread can get no capability back.
+/// Changes to another user for good, in all threads, with that user's group alone. The calling
+/// thread can regain no capability.
 ///
 /// # Errors
-/// Where this process may not.
+/// Fails if this process may not.
 pub fn become_user(who: Identity) -> io::Result<()> {
     let (user, group): (uid_t, gid_t) = (who.user, who.group);
-    // It takes a capability that goes with the user.
+    // This takes a capability that is lost with the user.
     drop_bounds();
     // SAFETY: each takes numbers only, and a list of no groups.
     unsafe {
@@ -52,13 +51,12 @@ pub fn become_user(who: Identity) -> io::Result<()> {
     }
 }
 
-/// Gives up every capability of the calling thread and of those that it starts
-/// later, for good: it gets none back, not by running another program either
-/// (capabilities(7), `PR_SET_NO_NEW_PRIVS` in prctl(2)). What is open stays
-/// open. Other threads keep theirs.
+/// Drops every capability of the calling thread, and of threads that it starts later, for good.
+/// Running another program regains none either (capabilities(7), `PR_SET_NO_NEW_PRIVS` in
+/// prctl(2)). Open files stay open. Other threads keep their capabilities.
 ///
 /// # Errors
-/// Where the kernel refuses. It does not for want of rights.
+/// Fails if the kernel refuses; no privilege is needed.
 pub fn give_up() -> io::Result<()> {
     let none = CapabilitySet::empty();
     drop_bounds();
@@ -68,16 +66,16 @@ pub fn give_up() -> io::Result<()> {
     Ok(thread::set_capabilities(None, sets)?)
 }
 
-/// Empties the set of capabilities that a program may bring back, where this
-/// thread may.
+/// Empties the bounding set of capabilities, if this thread may: programs regain no capability
+/// outside that set.
 fn drop_bounds() {
     drop_bounds_but(CapabilitySet::empty());
 }
 
-/// The same but for some of them.
+/// Removes all but some capabilities from the bounding set.
 pub(crate) fn drop_bounds_but(kept: CapabilitySet) {
-    // The highest number is not known here: the kernel refuses the first that it
-    // has no capability for, and all of them where this thread may not.
+    // The highest number is unknown here. The kernel refuses the first number without a capability,
+    // and every number if this thread may not.
     let all = (0..u64::BITS).map(|number| CapabilitySet::from_bits_retain(1 << number));
     for capability in all.filter(|one| !kept.contains(*one)) {
         if thread::remove_capability_from_bounding_set(capability).is_err() {
@@ -97,7 +95,7 @@ mod tests {
             give_up().unwrap();
             let left = thread::capabilities(None).unwrap();
             assert!((left.effective | left.permitted | left.inheritable).is_empty());
-            // It does not find fault with having none.
+            // A thread without capabilities is no error.
             give_up().unwrap();
             let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
             let line = |name: &str| {

@@ -1,4 +1,4 @@
-//! Other processes, and the terminal that they share.
+//! Other processes, and the terminal that they share with this one.
 
 use std::fs::File;
 use std::io;
@@ -15,44 +15,44 @@ use rustix::process::{
 use rustix::termios::{tcgetpgrp, tcsetpgrp};
 use rustix::thread::{gettid, set_no_new_privs};
 
-/// The least priority that a thread may have (nice(2)).
+/// Lowest priority of a thread (nice(2)).
 const LEAST: i32 = 19;
 
-/// Lets the calling thread, and what it starts, run when others do not need the
-/// processor. Linux keeps a priority for each thread (setpriority(2)).
+/// Gives the calling thread, and all that it starts, the lowest priority: they run when others do
+/// not need the processor. Linux keeps a priority for each thread (setpriority(2)).
 ///
 /// # Errors
-/// Where the system refuses it.
+/// Fails if the system refuses.
 pub fn lower_priority() -> io::Result<()> {
     Ok(setpriority_process(Some(gettid()), LEAST)?)
 }
 
-/// A process by a descriptor: its number cannot go to another process
-/// meanwhile. The descriptor can be read from once the process has ended.
+/// A process by its descriptor, which never stands for another process of the same number. The
+/// descriptor becomes readable when the process has ended.
 #[derive(Debug)]
 pub struct Process {
     handle: OwnedFd,
 }
 
 impl Process {
-    /// A child of this process that has not been waited for, or a process that
-    /// such a child keeps.
+    /// Opens a child of this process that has not been waited for, or a process that such a child
+    /// keeps.
     ///
     /// # Errors
-    /// Where there is no such process, and before Linux 5.3.
+    /// Fails if there is no such process, and before Linux 5.3.
     pub fn of_child(id: u32) -> io::Result<Self> {
         let id = i32::try_from(id).ok().and_then(Pid::from_raw);
         let id = id.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self { handle: pidfd_open(id, PidfdFlags::empty())? })
     }
 
-    /// Tells the process something. One that has ended hears nothing.
+    /// Sends the process a signal. A signal to a process that has ended is lost.
     pub fn signal(&self, signal: Signal) {
         let _ = pidfd_send_signal(&self.handle, signal);
     }
 }
 
-/// Whether this process ignores a signal, as nohup(1) has it ignore SIGHUP.
+/// Returns whether this process ignores a signal, as nohup(1) has it ignore SIGHUP.
 pub fn is_ignored(signal: i32) -> bool {
     // SAFETY: all zeros are an action.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -61,32 +61,32 @@ pub fn is_ignored(signal: i32) -> bool {
     told == 0 && action.sa_sigaction == libc::SIG_IGN
 }
 
-/// Ends all processes of a group at once (SIGKILL): a child that was begun with a
-/// group of its own, and its children. It must not have been waited for yet, so
-/// that its number is still its own. A group that has gone hears nothing.
+/// Kills all processes of a group at once (SIGKILL): a child that was started in a group of its
+/// own, and its children. The child must not have been waited for yet, so that its number is still
+/// its own. A group that is gone is passed over.
 pub fn end_group(leader: &std::process::Child) {
     let id = Pid::from_child(leader);
-    // All groups have this number.
+    // This number would mean all groups.
     if !id.is_init() {
         let _ = kill_process_group(id, Signal::KILL);
     }
 }
 
-/// Lets a program that is about to be started get this signal when the thread that starts it
-/// ends, however it does: by SIGKILL, too, which no program hears of (`PR_SET_PDEATHSIG`).
+/// Has the system send this signal to a command when the thread that starts it ends, for any
+/// reason. Even SIGKILL counts, which no program can handle (`PR_SET_PDEATHSIG`).
 ///
-/// It may get it again and again, as the threads of a process that is killed end one after the
-/// other, and each takes over the children of the one before.
+/// The command may get the signal several times. The threads of a killed process end one by one,
+/// and each takes over the children of the one before.
 ///
-/// Linux forgets that where a program gains rights by being started. So it gains none
-/// (`PR_SET_NO_NEW_PRIVS`), even where its file has some.
+/// Linux forgets the setting if a program gains privileges when it is started. So the command gains
+/// none (`PR_SET_NO_NEW_PRIVS`), even if its file has some.
 pub fn end_with_this_thread(command: &mut Command, signal: Signal) {
     let parent = getpid();
     let bind = move || {
         set_no_new_privs(true)?;
         set_parent_process_death_signal(Some(signal))?;
         if getppid() != Some(parent) {
-            // It has ended meanwhile.
+            // The parent has ended meanwhile.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         Ok(())
@@ -96,9 +96,8 @@ pub fn end_with_this_thread(command: &mut Command, signal: Signal) {
     unsafe { command.pre_exec(bind) };
 }
 
-/// Lets a program that is about to be started hear this signal, even where this one ignores it: a
-/// shell has what it runs in the background ignore SIGINT, and who is started ignoring a signal
-/// goes on so.
+/// Has a command receive this signal even if this process ignores it. A shell starts programs in
+/// the background with SIGINT ignored, and children inherit ignored signals.
 pub fn hear(command: &mut Command, signal: Signal) {
     let hear = move || {
         // SAFETY: it has no handler yet, and none is given to it.
@@ -115,8 +114,8 @@ impl AsFd for Process {
     }
 }
 
-/// The terminal, where this program has it: a shell takes it for itself, and
-/// one in a namespace cannot give it back.
+/// The terminal of this program, to be taken back: a shell takes the terminal for itself, and one
+/// in a namespace cannot return it.
 #[derive(Debug)]
 pub struct Terminal {
     tty: File,
@@ -124,18 +123,17 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// The terminal of this program; none where it has none or runs in the
-    /// background.
+    /// Returns the terminal of this program; `None` without a terminal, or in the background.
     pub fn own() -> Option<Self> {
         let tty = File::options().read(true).write(true).open("/dev/tty").ok()?;
         let group = getpgrp();
         (tcgetpgrp(&tty) == Ok(group)).then_some(Self { tty, group })
     }
 
-    /// Takes it back.
+    /// Takes the terminal back.
     pub fn take_back(&self) {
-        // The terminal would stop a program in the background that reaches for
-        // it, unless that has this signal blocked.
+        // The terminal would stop a program in the background that uses it, unless that program
+        // ignores this signal.
         // SAFETY: it takes numbers; nothing else in this program uses the signal.
         let before = unsafe { libc::signal(libc::SIGTTOU, libc::SIG_IGN) };
         let _ = tcsetpgrp(&self.tty, self.group);
@@ -154,7 +152,7 @@ mod tests {
     #[test]
     fn a_group_ends_with_the_children_of_its_leader() {
         use std::io::Read;
-        // Both hold the pipe: it ends when both have ended.
+        // Both hold the pipe, which closes when both have ended.
         let mut child = Command::new("sh")
             .args(["-c", "sleep 60 & echo; wait"])
             .process_group(0)

@@ -1,19 +1,19 @@
-//! How the system refuses.
+//! Refusal of a step by the system.
 
 use std::io;
 
-/// The system refused a step of something.
+/// Refusal of a step by the system, with its error.
 #[derive(Debug, thiserror::Error)]
 #[error("{step}: {error}")]
-pub struct Refused<Step> {
-    /// Which one.
+pub struct Refusal<Step> {
+    /// The step.
     pub step: Step,
-    /// What it said.
+    /// The system's error.
     #[source]
     pub error: io::Error,
 }
 
-impl<Step: Copy> Refused<Step> {
+impl<Step: Copy> Refusal<Step> {
     pub(crate) fn at<E: Into<io::Error>>(step: Step) -> impl Fn(E) -> Self {
         move |error| Self { step, error: error.into() }
     }

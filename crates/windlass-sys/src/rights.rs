@@ -1,4 +1,4 @@
-//! Some of root's rights: the others are given up for good.
+//! Privileges of root that a server keeps; it drops the others for good.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use crate::account::Account;
 use crate::call::checked;
 use crate::privileges::drop_bounds_but;
 
-/// A right that root has and others have not.
+/// A privilege of root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Right {
     /// To read, write and replace files whoever they belong to (`CAP_DAC_OVERRIDE` and
@@ -34,12 +34,12 @@ impl Right {
     }
 }
 
-/// Gives up all rights but these, as far as this process has them, and becomes a user
-/// where one is named; for good, as nothing that it runs brings any back. To be called
-/// before there is another thread: what a thread may is its own affair.
+/// Drops all privileges of this process but these, and changes to a user if one is named. Both are
+/// for good, as no program that it runs regains any. The call must come before there is another
+/// thread, as each thread has privileges of its own.
 ///
 /// # Errors
-/// Where this process may not become that user.
+/// Fails if this process may not change to that user.
 pub fn keep_only(rights: &[Right], user: Option<&Account>) -> io::Result<()> {
     let wanted = rights.iter().map(|right| right.capabilities());
     let has = thread::capabilities(None)?.permitted;
@@ -47,7 +47,7 @@ pub fn keep_only(rights: &[Right], user: Option<&Account>) -> io::Result<()> {
     drop_bounds_but(kept);
     if let Some(user) = user {
         let (own, group): (uid_t, gid_t) = (user.identity.user, user.identity.group);
-        // Or all go with the user.
+        // Otherwise the change of user drops all capabilities.
         thread::set_keep_capabilities(true)?;
         // SAFETY: each takes numbers only, and a list of groups with its length.
         unsafe {
@@ -82,7 +82,7 @@ mod tests {
             assert_eq!((left.effective, left.permitted), (has & named, has & named));
             assert!(left.inheritable.is_empty() && thread::no_new_privs().unwrap());
             assert_eq!(may_become_others(), has.contains(CapabilitySet::SETUID));
-            // What is gone does not come back.
+            // Dropped privileges do not come back.
             keep_only(&[Right::Files], None).unwrap();
             assert!(thread::capabilities(None).unwrap().permitted.is_empty());
         })

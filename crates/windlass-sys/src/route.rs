@@ -1,4 +1,4 @@
-//! By which interface packets leave: a question to `rtnetlink(7)`.
+//! The interface by which packets leave, as `rtnetlink(7)` tells.
 
 use std::fs::File;
 use std::io;
@@ -10,29 +10,29 @@ use rustix::net::{AddressFamily, SocketType};
 use crate::netlink::{HEADER, Message, family, number, short};
 use crate::socket::open;
 
-/// Bytes of what a message says of a route (`struct rtmsg`).
+/// Bytes of the header of a route message (`struct rtmsg`).
 const ABOUT: usize = 12;
 
-/// The name of the interface by which packets to this address leave.
+/// Returns the name of the interface by which packets to this address leave.
 ///
 /// # Errors
-/// Where there is no way to it.
+/// Fails if there is no route to the address.
 pub fn interface_to(address: IpAddr) -> io::Result<String> {
     let socket = File::from(open(AddressFamily::NETLINK, SocketType::RAW)?);
     let (family, octets) = family(address);
     let mut about = [0; ABOUT];
-    // The family, and how many bits of the address count.
+    // The family, and the number of significant bits of the address.
     about[..2].copy_from_slice(&[family, (octets.len() * 8) as u8]);
     let question = Message::new(libc::RTM_GETROUTE, 0, &about).with(libc::RTA_DST, &octets);
     let answer = question.send(&socket)?;
     Ok(index_to_name(&socket, outgoing(&answer)?)?)
 }
 
-/// The number of the interface in an answer.
+/// Reads the number of the interface in an answer.
 fn outgoing(answer: &[u8]) -> io::Result<u32> {
     let mut at = HEADER + ABOUT;
     while short(answer, at + 2)? != libc::RTA_OIF {
-        // The next one is aligned.
+        // The next attribute is aligned.
         at += usize::from(short(answer, at)?).max(4).next_multiple_of(4);
     }
     number(answer, at + 4)

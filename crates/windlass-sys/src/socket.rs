@@ -1,4 +1,4 @@
-//! Options of TCP sockets that the usual libraries do not have.
+//! Options of sockets that the usual libraries lack.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -14,56 +14,54 @@ use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, connect_uns
 
 use crate::call::checked;
 
-/// Keeps what a connection sends to so many bytes per second. The kernel paces
-/// by its own timers where the interface has no queue that does.
+/// Limits a connection's sending rate in bytes per second. The kernel paces by its own timers if
+/// the interface's queue does not pace.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// Fails if the kernel refuses.
 pub fn set_pace(socket: impl AsFd, bytes_per_second: u64) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_second)
 }
 
-/// Keeps the window that a connection advertises to so many bytes.
+/// Limits the window that a connection advertises, in bytes.
 ///
 /// # Errors
-/// Where the kernel refuses.
+/// Fails if the kernel refuses.
 pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
     let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes)
 }
 
-/// Whether a read or a write has only waited for as long as it may at a time, or was
-/// interrupted.
+/// Returns whether a read or a write has only reached its time limit, or was interrupted.
 pub fn is_pause(error: &io::Error) -> bool {
     use io::ErrorKind;
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
-/// Whether the connection is reset when the socket is closed, by this process or by its
-/// end, however that comes (`SO_LINGER` with a time of 0 in socket(7)): the peer then
-/// takes it for no end in order. Of a socket that listens each connection has it so.
+/// Sets whether closing the socket resets the connection, also when this process ends in any way
+/// (`SO_LINGER` with a time of 0 in socket(7)). The peer then sees no orderly end. Connections of a
+/// listening socket inherit the setting.
 ///
 /// # Errors
-/// Where it is no socket.
+/// Fails if the file is no socket.
 pub fn set_reset_on_close(socket: impl AsFd, resets: bool) -> io::Result<()> {
     Ok(set_socket_linger(socket, resets.then_some(Duration::ZERO))?)
 }
 
-/// Resets a TCP connection now, whoever else holds its socket: the kernel drops what was not sent
-/// and forgets the connection (`AF_UNSPEC` in connect(2)).
+/// Resets a TCP connection now, even if others hold its socket. The kernel drops unsent data and
+/// forgets the connection (`AF_UNSPEC` in connect(2)).
 ///
 /// # Errors
-/// Fails where the kernel does not let the connection go.
+/// Fails if the kernel does not reset the connection.
 pub fn reset(socket: impl AsFd) -> io::Result<()> {
     Ok(connect_unspec(socket)?)
 }
 
-/// Has the kernel ask the peer of a silent connection whether it is there: after `idle`, then each
-/// `interval`. After so many unanswered questions in a row the connection fails
-/// (`SO_KEEPALIVE` in tcp(7)).
+/// Has the kernel probe the peer of a silent connection: after `idle`, then every `interval`. After
+/// this many unanswered probes in a row the connection fails (`SO_KEEPALIVE` in tcp(7)).
 ///
 /// # Errors
-/// Fails where it is no TCP socket.
+/// Fails if the socket is no TCP socket.
 pub fn set_keep_alive(
     socket: impl AsFd,
     idle: Duration,
@@ -77,21 +75,21 @@ pub fn set_keep_alive(
     Ok(set_tcp_keepcnt(socket, unanswered)?)
 }
 
-/// Lets so many connections of a socket that listens wait to be taken (listen(2)): the system
-/// has a bound of its own (`net.core.somaxconn`). The client of one more waits for a second and
-/// tries again. The standard library's sockets have 128.
+/// Sets how many connections of a listening socket may wait to be accepted (listen(2)), up to the
+/// system's limit (`net.core.somaxconn`). The client of one more waits for a second and tries
+/// again. Sockets of the standard library have 128.
 ///
 /// # Errors
-/// Where it does not listen.
+/// Fails if the socket does not listen.
 pub fn set_backlog(socket: impl AsFd, connections: u16) -> io::Result<()> {
     Ok(rustix::net::listen(socket, i32::from(connections))?)
 }
 
-/// Reads what has come, without waiting; `None` where nothing has. No bytes are
-/// the end of a connection.
+/// Reads received data without waiting; `None` if there is none. Zero bytes mean the end of a
+/// connection.
 ///
 /// # Errors
-/// Where the connection has failed.
+/// Fails if the connection has failed.
 pub fn receive_now(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<usize>> {
     match rustix::net::recv(socket, bytes, RecvFlags::DONTWAIT) {
         Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
@@ -99,24 +97,24 @@ pub fn receive_now(socket: impl AsFd, bytes: &mut [u8]) -> io::Result<Option<usi
     }
 }
 
-/// How many packets came for a socket that had no room for them, since it was opened: the count
-/// of the kernel starts anew behind the largest of 32 bits.
+/// Returns how many packets were dropped for lack of room in the socket since it was opened. The
+/// kernel's count of 32 bits wraps.
 ///
 /// # Errors
-/// Where the kernel does not tell (Linux 4.12).
+/// Fails if the kernel does not tell (before Linux 4.12).
 pub fn overflowed(socket: impl AsFd) -> io::Result<u32> {
-    /// The place of the count (`SK_MEMINFO_DROPS`).
+    /// Index of the count (`SK_MEMINFO_DROPS`).
     const DROPS: usize = 8;
     let (counts, _) = get::<[u32; DROPS + 1]>(socket, libc::SOL_SOCKET, libc::SO_MEMINFO)?;
     Ok(counts[DROPS])
 }
 
-/// Opens a socket of this kind with the family's usual protocol.
+/// Opens a socket of this type with the family's usual protocol.
 pub(crate) fn open(family: AddressFamily, kind: SocketType) -> io::Result<OwnedFd> {
     Ok(socket_with(family, kind, SocketFlags::CLOEXEC, None)?)
 }
 
-/// Sets an option to what the kernel reads: bytes, a number or a structure.
+/// Sets an option to a value that the kernel reads: bytes, a number or a structure.
 pub(crate) fn set<T: ?Sized>(
     socket: impl AsFd,
     level: c_int,
@@ -130,10 +128,10 @@ pub(crate) fn set<T: ?Sized>(
     checked(done).map(drop)
 }
 
-/// What an option can be read into.
+/// A type that an option can be read into.
 ///
 /// # Safety
-/// Any bytes are a value of it: it is made of numbers only.
+/// Any bytes must be a valid value: the type consists of numbers only.
 pub(crate) unsafe trait Numbers {}
 // SAFETY: a number.
 unsafe impl Numbers for c_int {}
@@ -144,7 +142,7 @@ unsafe impl<const COUNT: usize> Numbers for [u32; COUNT] {}
 // SAFETY: three numbers.
 unsafe impl Numbers for libc::tpacket_stats_v3 {}
 
-/// Reads an option into zeros of its type; says how many bytes the kernel wrote.
+/// Reads an option into zeros of its type. Also returns how many bytes the kernel wrote.
 pub(crate) fn get<T: Numbers>(
     socket: impl AsFd,
     level: c_int,
@@ -159,7 +157,7 @@ pub(crate) fn get<T: Numbers>(
     Ok((unsafe { value.assume_init() }, length as usize))
 }
 
-/// A message of one part, with control messages or room for them.
+/// Makes a message of one part, with control messages or room for them.
 pub(crate) fn message(part: &mut libc::iovec, control: &mut [u64]) -> libc::msghdr {
     // SAFETY: all zeros is a valid msghdr: no name, no parts, no control.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -214,7 +212,7 @@ mod tests {
             client.write_all(b"all that there is").unwrap();
             client.shutdown(Shutdown::Write).unwrap();
             let (mut stream, _) = listener.accept().unwrap();
-            // All of it was read: without the option this looks like an answer.
+            // All data was read, so that without the option this looks like an orderly end.
             stream.read_to_end(&mut Vec::new()).unwrap();
             if is_settled {
                 set_reset_on_close(&stream, false).unwrap();

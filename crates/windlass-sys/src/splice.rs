@@ -13,17 +13,16 @@ use rustix::pipe::{IoSliceRaw, SpliceFlags, fcntl_setpipe_size, splice, vmsplice
 
 use crate::memory::Memory;
 
-/// Bytes that do not change any more, in pages of their own: packets under way keep
-/// them. The kernel may send them late or again when this is long gone, and nothing
-/// else is written there.
+/// Constant bytes in pages of their own, to which packets in transit refer. The kernel may send the
+/// pages late or again, long after this is dropped; nothing else is ever written there.
 #[derive(Debug)]
 pub struct Pages(Memory);
 
 impl Pages {
-    /// Pages that hold these bytes.
+    /// Copies these bytes into pages.
     ///
     /// # Errors
-    /// Where there is no memory, or nothing to hold.
+    /// Fails without memory, or without bytes.
     pub fn holding(bytes: &[u8]) -> io::Result<Self> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -33,41 +32,41 @@ impl Pages {
         Ok(Self(memory))
     }
 
-    /// What they hold.
+    /// Returns their bytes.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: it is mapped as long as this is, and not written any more.
         unsafe { slice::from_raw_parts(self.0.start.as_ptr(), self.0.length) }
     }
 
-    /// How many bytes they hold.
+    /// Returns the number of their bytes.
     pub const fn length(&self) -> usize {
         self.0.length
     }
 }
 
-/// The way of pages into a socket.
+/// Moves pages into a socket, through a pipe.
 #[derive(Debug)]
 pub struct Splicer {
     from: OwnedFd,
     into: OwnedFd,
-    /// Bytes that are in the pipe.
+    /// Bytes in the pipe.
     queued: usize,
 }
 
 impl Splicer {
-    /// One that takes so many bytes at a time where the system lets it.
+    /// Makes a pipe for this many bytes at a time, if the system allows it.
     ///
     /// # Errors
-    /// Where no pipe is to be had.
+    /// Fails if there is no pipe.
     pub fn new(at_a_time: usize) -> io::Result<Self> {
         let (from, into) = io::pipe()?;
-        // Who has too many pipes keeps a smaller one.
+        // A user with too many pipes keeps a smaller one.
         let _ = fcntl_setpipe_size(&into, at_a_time);
         Ok(Self { from: from.into(), into: into.into(), queued: 0 })
     }
 
-    /// Sends a part and says how much went. Bytes of an earlier part that did not
-    /// go yet go first, so the next part begins behind what went.
+    /// Sends a part, and returns how many bytes were sent. Bytes left of an earlier part go first,
+    /// so the next part must begin behind the bytes sent.
     ///
     /// # Errors
     /// As for a write to `to`.
@@ -132,7 +131,7 @@ mod tests {
             }
             assert_eq!(sent, bytes.len());
         }
-        // The pages are gone before all is read.
+        // The pages are dropped before everything is read.
         drop((pages, near, paused));
         assert!(pauses > 0, "8 MB do not fit the buffers");
         let all = reader.join().unwrap();

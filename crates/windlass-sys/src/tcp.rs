@@ -1,4 +1,4 @@
-//! A TCP socket in a namespace, and what the standard library cannot set on one.
+//! A TCP socket in a namespace, with options that the standard library cannot set.
 
 use std::io;
 use std::net::{Shutdown, SocketAddrV4, TcpListener, TcpStream};
@@ -9,13 +9,13 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{self, AddressFamily, SocketType, sockopt};
 
 use crate::call::checked;
-use crate::namespace::{Namespace, NamespaceStep, Refused};
+use crate::namespace::{Namespace, NamespaceStep, Refusal};
 use crate::socket::set;
 
-/// How many connections may wait to be accepted, as with the standard library.
+/// Connections that may wait to be accepted, as with the standard library.
 const BACKLOG: c_int = 128;
 
-/// A TCP socket of the namespace in which it was opened, wherever it is used.
+/// A TCP socket of the namespace in which it was opened. Any thread may use it.
 #[derive(Debug)]
 pub struct Socket {
     stream: TcpStream,
@@ -25,19 +25,19 @@ impl Socket {
     /// Opens a socket that is not connected yet.
     ///
     /// # Errors
-    /// Where the namespace cannot be entered, or no socket is to be had.
-    pub fn open_in(namespace: &Namespace) -> Result<Self, Refused> {
+    /// Fails if the namespace cannot be entered, or the system gives no socket.
+    pub fn open_in(namespace: &Namespace) -> Result<Self, Refusal> {
         let socket =
             namespace.socket(AddressFamily::INET, SocketType::STREAM, NamespaceStep::Socket)?;
         Ok(Self { stream: socket.into() })
     }
 
-    /// The socket for reading and writing, once it is connected.
+    /// Returns the socket for reading and writing, once it is connected.
     pub const fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// The same, for whoever keeps it longer than this value.
+    /// Turns this value into the socket.
     pub fn into_stream(self) -> TcpStream {
         self.stream
     }
@@ -45,58 +45,56 @@ impl Socket {
     /// Chooses the congestion control by its name, as `cubic`.
     ///
     /// # Errors
-    /// Where the kernel has none of this name, or does not allow it.
+    /// Fails if the kernel does not know the name, or does not allow it.
     pub fn set_congestion(&self, name: &str) -> io::Result<()> {
         Ok(sockopt::set_tcp_congestion(&self.stream, name)?)
     }
 
-    /// Asks for a send buffer of so many bytes. Linux doubles it, for what it
-    /// keeps beside the data, and has a least (socket(7)):
-    /// [`Self::send_buffer`] tells what was granted.
+    /// Asks for a send buffer of this many bytes. Linux doubles the number, to have room for its
+    /// own data beside the payload, and has a minimum (socket(7)). [`Self::send_buffer`] returns
+    /// the size granted.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// Fails if the kernel refuses.
     pub fn set_send_buffer(&self, bytes: u64) -> io::Result<()> {
         let asked = c_int::try_from(bytes).unwrap_or(c_int::MAX);
         set(&self.stream, libc::SOL_SOCKET, libc::SO_SNDBUF, &asked)
     }
 
-    /// The send buffer, for data and what the kernel keeps beside it.
+    /// Returns the send buffer in bytes, including the kernel's own data.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// Fails if the kernel does not tell.
     pub fn send_buffer(&self) -> io::Result<u64> {
         Ok(sockopt::socket_send_buffer_size(&self.stream)? as u64)
     }
 
-    /// Connects, and waits until that is done.
+    /// Connects, and waits until the connection is open.
     ///
     /// # Errors
-    /// Where the peer refuses or does not answer, or [`Self::cut`] ends it.
+    /// Fails if the peer refuses or does not answer, or [`Self::cut`] ends the wait.
     pub fn connect(&self, to: SocketAddrV4) -> io::Result<()> {
         match retry_on_intr(|| net::connect(&self.stream, &to)) {
-            // A wait that a signal ended, and that was over then.
+            // A signal ended the wait, and the connection was open then.
             Err(Errno::ISCONN) => Ok(()),
             done => Ok(done?),
         }
     }
 
-    /// Listens on an address of its namespace; with port 0 on one that the
-    /// kernel chooses.
+    /// Listens on an address of its namespace. For port 0 the kernel chooses a port.
     ///
     /// # Errors
-    /// Where the namespace has no such address, or the port is taken.
+    /// Fails if the namespace has no such address, or the port is taken.
     pub fn listen(self, on: SocketAddrV4) -> io::Result<TcpListener> {
         net::bind(&self.stream, &on)?;
         net::listen(&self.stream, BACKLOG)?;
         Ok(OwnedFd::from(self.stream).into())
     }
 
-    /// The bytes that were written and are not acknowledged (`SIOCOUTQ` in
-    /// tcp(7)).
+    /// Returns the bytes that were written and are not acknowledged (`SIOCOUTQ` in tcp(7)).
     ///
     /// # Errors
-    /// Where the socket has never been connected.
+    /// Fails if the socket has never been connected.
     pub fn unacknowledged(&self) -> io::Result<u64> {
         let mut bytes: c_int = 0;
         // SAFETY: TIOCOUTQ, which is SIOCOUTQ, writes a number.
@@ -106,9 +104,9 @@ impl Socket {
         Ok(u64::try_from(bytes).unwrap_or(0))
     }
 
-    /// Ends what waits for this socket in another thread.
+    /// Ends any wait for this socket in another thread.
     pub fn cut(&self) {
-        // One that is not connected has nothing to end.
+        // A socket that is not connected has nothing to end.
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
@@ -126,7 +124,7 @@ mod tests {
             Ok(namespace) => namespace,
             Err(refused) => return eprintln!("skipped: {test}: {refused}"),
         };
-        // A port that listens out here is not there in the namespace.
+        // A port that listens outside does not exist in the namespace.
         let outside = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = outside.local_addr().unwrap().port();
         let socket = Socket::open_in(&namespace).unwrap();
@@ -138,7 +136,7 @@ mod tests {
         assert!(socket.send_buffer().unwrap() > 2_048, "Linux has a least");
         let refused = socket.connect(SocketAddrV4::new(Ipv4Addr::LOCALHOST, port)).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
-        // A listener in the namespace is found by another socket of it.
+        // Another socket of the namespace finds a listener in it.
         let own = Socket::open_in(&namespace).unwrap();
         let own = own.listen(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = own.local_addr().unwrap().port();

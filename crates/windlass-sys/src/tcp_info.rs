@@ -1,4 +1,4 @@
-//! What the kernel knows of a TCP connection: `TCP_INFO`.
+//! The kernel's state of a TCP connection: `TCP_INFO`.
 
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use crate::socket::{Numbers, get};
 
-/// The kernel's `struct tcp_info` up to `tcpi_total_rto_time`, as in `linux/tcp.h`.
-/// Kernels only ever add to its end: an older one writes less of it.
+/// The kernel's `struct tcp_info` up to `tcpi_total_rto_time`, as in `linux/tcp.h`. Kernels only
+/// ever add fields at its end, so an older one writes a shorter structure.
 #[cfg_attr(test, derive(Default))]
 #[repr(C)]
-struct Raw {
+struct RawTcpInfo {
     state: u8,
     ca_state: u8,
     retransmits: u8,
     probes: u8,
     backoff: u8,
     options: u8,
-    /// The sender's shift in the low half, the receiver's in the high one.
+    /// Window scale of the sender in the low half, that of the receiver in the high half.
     scales: u8,
     /// Bit 0: `delivery_rate_app_limited`.
     flags: u8,
@@ -76,12 +76,12 @@ struct Raw {
 }
 
 // SAFETY: a structure of numbers.
-unsafe impl Numbers for Raw {}
+unsafe impl Numbers for RawTcpInfo {}
 
 /// `TCP_INFINITE_SSTHRESH`: no loss has set a threshold.
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// What `tcpi_min_rtt` says before there is a sample.
+/// Value of `tcpi_min_rtt` before the first sample.
 const NO_SAMPLE: u32 = u32::MAX;
 
 /// `TCP_CA_Loss`: the retransmission timer ran out, and its losses are being sent again.
@@ -90,96 +90,93 @@ const AFTER_TIMEOUT: u8 = 4;
 /// `TCPI_OPT_TIMESTAMPS`.
 const TIMESTAMPS: u8 = 1;
 
-/// A moment of a TCP connection, as its kernel sees it.
+/// Snapshot of a TCP connection, as its kernel sees it.
 ///
-/// Times are those that the kernel keeps, in microseconds. Segments count as the
-/// stack handed them down: one that a card cuts up counts as its pieces.
+/// Times are the kernel's, in microseconds. Segments count as the stack handed them to the network
+/// card: one that the card splits counts as its pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// Whether both directions are open (`TCP_ESTABLISHED`).
+    /// True if both directions are open (`TCP_ESTABLISHED`).
     pub is_established: bool,
     /// True if the connection is over in both directions (`TCP_CLOSE`).
     pub is_closed: bool,
-    /// The smoothed RTT; nothing before the first sample.
+    /// The smoothed RTT; `None` before the first sample.
     pub rtt: Option<Duration>,
-    /// The least RTT that was seen of late (`tcpi_min_rtt`).
+    /// The minimum RTT over the kernel's recent window (`tcpi_min_rtt`).
     pub least_rtt: Option<Duration>,
     /// The retransmission timeout.
     pub rto: Duration,
-    /// Whether the retransmission timer ran out, and what was lost then is not repaired yet
-    /// (`tcpi_ca_state`, `tcpi_retransmits`).
+    /// True if the retransmission timer expired, and the loss is not repaired yet (`tcpi_ca_state`,
+    /// `tcpi_retransmits`).
     pub is_after_timeout: bool,
-    /// The size of the segments that are sent, in bytes. Linux sends no more than
-    /// half of the largest window at once, so a small window makes it small.
+    /// Size of the segments sent, in bytes. Linux sends at most half of the largest window at once,
+    /// so a small window makes the segments small.
     pub mss: u32,
-    /// What fits into a segment by what this end told the other, without the
-    /// time stamps.
+    /// MSS that this end announced, without time stamps.
     pub own_mss: u32,
     /// The congestion window, in segments.
     pub congestion_window: u32,
-    /// The slow-start threshold, in segments; nothing before the first loss.
+    /// The slow-start threshold, in segments; `None` before the first loss.
     pub slow_start_threshold: Option<u32>,
     /// Segments sent and not acknowledged.
     pub unacknowledged: u32,
     /// Bytes in the send buffer that were never sent.
     pub unsent: u32,
-    /// Bytes that the peer has acknowledged.
+    /// Bytes acknowledged by the peer.
     pub acknowledged: u64,
-    /// Bytes that came from the peer, in order.
+    /// Bytes received from the peer, in order.
     pub received: u64,
-    /// Data segments sent, with those sent again.
+    /// Data segments sent, retransmissions included.
     pub segments_sent: u32,
-    /// Segments that were sent again.
+    /// Segments retransmitted.
     pub retransmissions: u32,
-    /// Segments that arrived, with those beyond a hole and those sent again (Linux 4.18).
+    /// Segments delivered to the peer, also out of order and retransmitted (Linux 4.18).
     pub delivered: u32,
     /// Of these, segments that a queue on the path marked (ECN, `tcpi_delivered_ce`, Linux 4.18).
     pub marked: u32,
-    /// Bytes sent, with those sent again (Linux 4.19).
+    /// Bytes sent, retransmissions included (Linux 4.19).
     pub sent: u64,
-    /// Bytes that were sent again (Linux 4.19).
+    /// Bytes retransmitted (Linux 4.19).
     pub retransmitted: u64,
-    /// Segments that the peer says to have got twice (Linux 4.19).
+    /// Segments that the peer reported as received twice, by D-SACK (Linux 4.19).
     pub needless: u32,
-    /// How often the peer's ACKs showed that segments had overtaken others (Linux 4.19).
+    /// Number of times that the peer's ACKs showed reordering (Linux 4.19).
     pub reorderings: u32,
-    /// Segments that came from the peer out of order (Linux 5.4).
+    /// Segments received out of order (Linux 5.4).
     pub out_of_order: u32,
-    /// The largest packet that the path is believed to take (`tcpi_pmtu`), in bytes.
+    /// The path MTU known to the kernel, in bytes (`tcpi_pmtu`).
     pub path_mtu: u32,
-    /// The rate at which data was delivered of late, in bytes per second.
+    /// The latest delivery rate, in bytes per second.
     pub delivery_rate: u64,
-    /// Whether [`Self::delivery_rate`] is the program's doing.
+    /// True if the sending program limited [`Self::delivery_rate`].
     pub is_application_limited: bool,
-    /// The rate at which the kernel paces, in bytes per second; nothing where it
-    /// does not.
+    /// The kernel's pacing rate, in bytes per second; `None` without pacing.
     pub pacing_rate: Option<u64>,
-    /// The pace that the program asked for (`SO_MAX_PACING_RATE`), in bytes per second; nothing
-    /// where it did not.
+    /// The maximum pacing rate set by the program (`SO_MAX_PACING_RATE`), in bytes per second;
+    /// `None` if it set none.
     pub asked_pace: Option<u64>,
-    /// Whether the kernel keeps the three clocks that follow (Linux 4.10).
+    /// True if the kernel keeps the three clocks that follow (Linux 4.10).
     pub has_clocks: bool,
-    /// How long there was something to send or to be acknowledged (Linux 4.10).
+    /// Time with data to send or to be acknowledged (Linux 4.10).
     pub busy: Duration,
-    /// The part of [`Self::busy`] in which the peer's window held it up.
+    /// Part of [`Self::busy`] in which the peer's window was the limit.
     pub receiver_limited: Duration,
-    /// The part of [`Self::busy`] in which the send buffer held it up.
+    /// Part of [`Self::busy`] in which the send buffer was the limit.
     pub buffer_limited: Duration,
-    /// The window that the peer advertises, in bytes (Linux 5.4).
+    /// The window advertised by the peer, in bytes (Linux 5.4).
     pub peer_window: Option<u32>,
-    /// The window that this end advertises, in bytes (Linux 6.2).
+    /// The window advertised by this end, in bytes (Linux 6.2).
     pub own_window: Option<u32>,
-    /// How long losses waited for a retransmission timer and were repaired after it, from when
-    /// it first ran out (Linux 6.7).
+    /// Time in recovery from retransmission timeouts, from the first timeout until the losses were
+    /// repaired (Linux 6.7).
     pub after_timeouts: Option<Duration>,
-    /// How long ago the last ACK came.
+    /// Time since the last ACK.
     pub since_ack: Duration,
-    /// The shifts of the windows: the peer's, which applies to what is sent, and
-    /// the own one.
+    /// Window scales: the peer's, which applies to data sent, and this end's.
     pub scales: (u8, u8),
-    /// Probes of a closed window that went unanswered.
+    /// Unanswered probes of a closed window.
     pub probes: u8,
-    /// Timers in a row that ran out: of retransmissions, or of probes since a window closed.
+    /// Consecutive timeouts: of retransmissions, or of probes since a window closed.
     pub backoff: u8,
 }
 
@@ -194,20 +191,20 @@ impl TcpInfo {
     }
 }
 
-/// Asks the kernel about a connection.
+/// Reads the kernel's state of a connection.
 ///
 /// # Errors
-/// Where the socket is no TCP socket.
+/// Fails if the socket is no TCP socket.
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
-    let (raw, length) = get::<Raw>(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+    let (raw, length) = get::<RawTcpInfo>(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
     Ok(read(&raw, length))
 }
 
-/// Reads what the kernel wrote elsewhere, as behind `INET_DIAG_INFO`: what an older kernel does
-/// not have is not there, and what a newer one has more is passed over.
+/// Parses a structure that the kernel wrote elsewhere, as behind `INET_DIAG_INFO`. Fields that an
+/// older kernel lacks are absent, and additional fields of a newer one are ignored.
 pub(crate) fn parse(bytes: &[u8]) -> TcpInfo {
-    let mut raw = MaybeUninit::<Raw>::zeroed();
-    let length = bytes.len().min(size_of::<Raw>());
+    let mut raw = MaybeUninit::<RawTcpInfo>::zeroed();
+    let length = bytes.len().min(size_of::<RawTcpInfo>());
     // SAFETY: there is room for that many bytes, which lie elsewhere; and any bytes are a value.
     let raw = unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), raw.as_mut_ptr().cast::<u8>(), length);
@@ -216,7 +213,7 @@ pub(crate) fn parse(bytes: &[u8]) -> TcpInfo {
     read(&raw, length)
 }
 
-fn read(raw: &Raw, length: usize) -> TcpInfo {
+fn read(raw: &RawTcpInfo, length: usize) -> TcpInfo {
     let has = |offset: usize, bytes: usize| length >= offset + bytes;
     let micros = |value: u32| Duration::from_micros(u64::from(value));
     TcpInfo {
@@ -246,17 +243,17 @@ fn read(raw: &Raw, length: usize) -> TcpInfo {
         path_mtu: raw.pmtu,
         delivery_rate: raw.delivery_rate,
         is_application_limited: raw.flags & 1 == 1,
-        // What is not paced has all ones.
+        // All ones mean that the connection is not paced.
         pacing_rate: (raw.pacing_rate != u64::MAX).then_some(raw.pacing_rate),
         asked_pace: (![0, u64::MAX, u64::from(u32::MAX)].contains(&raw.max_pacing_rate))
             .then_some(raw.max_pacing_rate),
-        has_clocks: has(offset_of!(Raw, sndbuf_limited), size_of::<u64>()),
+        has_clocks: has(offset_of!(RawTcpInfo, sndbuf_limited), size_of::<u64>()),
         busy: Duration::from_micros(raw.busy_time),
         receiver_limited: Duration::from_micros(raw.rwnd_limited),
         buffer_limited: Duration::from_micros(raw.sndbuf_limited),
-        peer_window: has(offset_of!(Raw, snd_wnd), size_of::<u32>()).then_some(raw.snd_wnd),
-        own_window: has(offset_of!(Raw, rcv_wnd), size_of::<u32>()).then_some(raw.rcv_wnd),
-        after_timeouts: has(offset_of!(Raw, total_rto_time), size_of::<u32>())
+        peer_window: has(offset_of!(RawTcpInfo, snd_wnd), size_of::<u32>()).then_some(raw.snd_wnd),
+        own_window: has(offset_of!(RawTcpInfo, rcv_wnd), size_of::<u32>()).then_some(raw.rcv_wnd),
+        after_timeouts: has(offset_of!(RawTcpInfo, total_rto_time), size_of::<u32>())
             .then(|| Duration::from_millis(u64::from(raw.total_rto_time))),
         since_ack: Duration::from_millis(u64::from(raw.last_ack_recv)),
         scales: (raw.scales & 0xf, raw.scales >> 4),
@@ -274,15 +271,15 @@ mod tests {
     #[test]
     fn the_fields_lie_where_the_kernel_puts_them() {
         // From linux/tcp.h, 64 bits: two fields at each end of a group.
-        assert_eq!(offset_of!(Raw, rto), 8);
-        assert_eq!(offset_of!(Raw, total_retrans), 100);
-        assert_eq!(offset_of!(Raw, pacing_rate), 104);
-        assert_eq!(offset_of!(Raw, delivery_rate), 160);
-        assert_eq!(offset_of!(Raw, bytes_sent), 200);
-        assert_eq!(offset_of!(Raw, snd_wnd), 228);
-        assert_eq!(offset_of!(Raw, rcv_wnd), 232);
-        assert_eq!(offset_of!(Raw, total_rto_time), 244);
-        assert_eq!(size_of::<Raw>(), 248);
+        assert_eq!(offset_of!(RawTcpInfo, rto), 8);
+        assert_eq!(offset_of!(RawTcpInfo, total_retrans), 100);
+        assert_eq!(offset_of!(RawTcpInfo, pacing_rate), 104);
+        assert_eq!(offset_of!(RawTcpInfo, delivery_rate), 160);
+        assert_eq!(offset_of!(RawTcpInfo, bytes_sent), 200);
+        assert_eq!(offset_of!(RawTcpInfo, snd_wnd), 228);
+        assert_eq!(offset_of!(RawTcpInfo, rcv_wnd), 232);
+        assert_eq!(offset_of!(RawTcpInfo, total_rto_time), 244);
+        assert_eq!(size_of::<RawTcpInfo>(), 248);
     }
 
     #[test]
@@ -298,7 +295,7 @@ mod tests {
         near.read_exact(&mut got[..1]).unwrap();
         let info = tcp_info(&near).unwrap();
         assert!(info.is_established);
-        // The SYN counts as one, as in RFC 4898.
+        // The SYN counts as a byte, as in RFC 4898.
         assert!((5_000..=5_001).contains(&info.acknowledged), "{info:?}");
         assert_eq!(info.sent, 5_000);
         assert_eq!((info.retransmissions, info.retransmitted), (0, 0));
@@ -323,9 +320,14 @@ mod tests {
 
     #[test]
     fn what_an_old_kernel_does_not_write_is_not_known() {
-        let raw = Raw { snd_wnd: 7, min_rtt: NO_SAMPLE, snd_ssthresh: INFINITE, ..Raw::default() };
+        let raw = RawTcpInfo {
+            snd_wnd: 7,
+            min_rtt: NO_SAMPLE,
+            snd_ssthresh: INFINITE,
+            ..RawTcpInfo::default()
+        };
         assert_eq!(read(&raw, 200).peer_window, None);
-        let whole = read(&raw, size_of::<Raw>());
+        let whole = read(&raw, size_of::<RawTcpInfo>());
         assert_eq!(whole.peer_window, Some(7));
         assert_eq!((whole.least_rtt, whole.slow_start_threshold), (None, None));
     }

@@ -1,5 +1,5 @@
-//! A TUN interface: what the kernel sends through it is read here as IP
-//! packets, and what is written here arrives from it.
+//! A TUN interface: packets that the kernel sends through it are read here as IP packets, and
+//! packets written here arrive from it.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -8,43 +8,41 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::OFlags;
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::namespace::{Namespace, NamespaceStep, Refused, ask, named};
+use crate::namespace::{Namespace, NamespaceStep, Refusal, ask, named};
 
-/// A TUN interface that goes away with this value. Reading and writing never
-/// wait.
+/// A TUN interface that is removed with this value. Reading and writing never wait.
 #[derive(Debug)]
 pub struct Tun {
     file: File,
 }
 
 impl Tun {
-    /// Makes an interface of this name in the namespace. It has no address yet,
-    /// and is down.
+    /// Makes an interface of this name in the namespace, without an address and down.
     ///
     /// # Errors
-    /// Where `/dev/net/tun` is not there or not open to this user, and where
-    /// the name is taken or not allowed.
-    pub fn open_in(namespace: &Namespace, name: &str) -> Result<Self, Refused> {
+    /// Fails if `/dev/net/tun` is missing or this user may not open it, or the name is taken or not
+    /// allowed.
+    pub fn open_in(namespace: &Namespace, name: &str) -> Result<Self, Refusal> {
         Self::make(namespace, name, 0)
     }
 
-    /// Makes one whose packets have `header` before them, a flag of `TUNSETIFF`.
-    fn make(namespace: &Namespace, name: &str, header: libc::c_int) -> Result<Self, Refused> {
+    /// Makes an interface; `header` is the flag of `TUNSETIFF` for a header before each packet.
+    fn make(namespace: &Namespace, name: &str, header: libc::c_int) -> Result<Self, Refusal> {
         let flags = OFlags::RDWR | OFlags::NONBLOCK;
         let file = namespace.file(c"/dev/net/tun", flags, NamespaceStep::OpenTun)?;
-        let mut request = named(name).map_err(Refused::at(NamespaceStep::MakeTun))?;
+        let mut request = named(name).map_err(Refusal::at(NamespaceStep::MakeTun))?;
         let flags = libc::IFF_TUN | libc::IFF_NO_PI | header;
         request.ifr_ifru.ifru_flags = flags as libc::c_short;
-        // TUNSETIFF reads and writes an ifreq, too. musl has it as an int.
+        // TUNSETIFF reads and writes an ifreq. Its number is an int in musl.
         let made = ask(&file, libc::TUNSETIFF as _, &mut request);
-        made.map(|()| Self { file }).map_err(Refused::at(NamespaceStep::MakeTun))
+        made.map(|()| Self { file }).map_err(Refusal::at(NamespaceStep::MakeTun))
     }
 
-    /// Reads the next packet that the kernel sent; nothing where there is none.
-    /// What does not fit is cut off.
+    /// Reads the next packet that the kernel sent; `None` if there is none. Bytes beyond the room
+    /// are cut off.
     ///
     /// # Errors
-    /// Where the interface is gone.
+    /// Fails if the interface is gone.
     #[inline]
     pub fn read(&self, packet: &mut [u8]) -> io::Result<Option<usize>> {
         match retry_on_intr(|| rustix::io::read(&self.file, &mut *packet)) {
@@ -56,8 +54,7 @@ impl Tun {
     /// Lets a packet arrive.
     ///
     /// # Errors
-    /// Where the kernel does not take it: the interface is down, or this is no
-    /// IP packet.
+    /// Fails if the kernel does not take it: the interface is down, or this is no IP packet.
     #[inline]
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         (&self.file).write(packet).map(drop)
@@ -70,40 +67,39 @@ impl AsFd for Tun {
     }
 }
 
-/// A TUN interface that also takes several segments of TCP as one packet, as a network card
-/// with receive offload hands them over. What is sent through it are single packets.
+/// A TUN interface that also takes several TCP segments as one packet, as a network card with
+/// receive offload delivers them. Packets sent through it are single.
 #[derive(Debug)]
 pub struct OffloadTun(Tun);
 
-/// How a packet is made of segments, after `struct virtio_net_hdr` of `linux/virtio_net.h`.
+/// Segmentation of a joined packet, as in `struct virtio_net_hdr` of `linux/virtio_net.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segmented {
-    /// Whether they are in IPv4, and not in IPv6.
+pub struct Segmentation {
+    /// True for IPv4, false for IPv6.
     pub is_ipv4: bool,
-    /// Where TCP's header begins. The place of its checksum has the sum of what is counted
-    /// before it.
+    /// Offset of the TCP header. Its checksum field holds the sum of the pseudo-header.
     pub tcp_at: u16,
-    /// The bytes of the headers of IP and TCP.
+    /// Bytes of the IP and TCP headers.
     pub headers: u16,
-    /// The bytes of data in each but the last.
+    /// Bytes of data in each segment but the last.
     pub segment: u16,
 }
 
-/// The bytes of `struct virtio_net_hdr`.
+/// Bytes of `struct virtio_net_hdr`.
 const HEADER: usize = 10;
-/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: TCP's checksum is not computed.
+/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the TCP checksum is not computed.
 const NEEDS_CHECKSUM: u8 = 1;
 /// `VIRTIO_NET_HDR_GSO_TCPV4` and `VIRTIO_NET_HDR_GSO_TCPV6`.
 const SEGMENTS: [u8; 2] = [1, 4];
-/// Where TCP's checksum is in its header (RFC 9293 section 3.1).
+/// Offset of the checksum in the TCP header (RFC 9293 section 3.1).
 const CHECKSUM_AT: u16 = 16;
 
-impl Segmented {
+impl Segmentation {
     fn header(self) -> [u8; HEADER] {
         let mut header = [0; HEADER];
         header[0] = NEEDS_CHECKSUM;
         header[1] = SEGMENTS[usize::from(!self.is_ipv4)];
-        // By the machine's order: that of the driver where nobody says another.
+        // Numbers are in the machine's byte order, the driver's default.
         let numbers = [self.headers, self.segment, self.tcp_at, CHECKSUM_AT];
         for (place, number) in header[2..].chunks_exact_mut(2).zip(numbers) {
             place.copy_from_slice(&number.to_ne_bytes());
@@ -113,18 +109,18 @@ impl Segmented {
 }
 
 impl OffloadTun {
-    /// Makes one, as [`Tun::open_in`] does.
+    /// Makes an interface as [`Tun::open_in`] does.
     ///
     /// # Errors
-    /// The same.
-    pub fn open_in(namespace: &Namespace, name: &str) -> Result<Self, Refused> {
+    /// Fails as [`Tun::open_in`] does.
+    pub fn open_in(namespace: &Namespace, name: &str) -> Result<Self, Refusal> {
         Tun::make(namespace, name, libc::IFF_VNET_HDR).map(Self)
     }
 
-    /// Throws the next packet away that the kernel sent; tells whether there was one.
+    /// Discards the next packet that the kernel sent. Returns whether there was one.
     ///
     /// # Errors
-    /// Where the interface is gone.
+    /// Fails if the interface is gone.
     pub fn discard(&self) -> io::Result<bool> {
         Ok(self.0.read(&mut [0; HEADER])?.is_some())
     }
@@ -132,20 +128,20 @@ impl OffloadTun {
     /// Lets a packet arrive.
     ///
     /// # Errors
-    /// As [`Tun::write`] has them.
+    /// Fails as [`Tun::write`] does.
     #[inline]
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         let pieces = [IoSlice::new(&[0; HEADER]), IoSlice::new(packet)];
         (&self.0.file).write_vectored(&pieces).map(drop)
     }
 
-    /// Lets several segments of TCP arrive as one packet: these headers, and the data of each.
+    /// Lets several TCP segments arrive as one packet: these headers, and the data of each segment.
     ///
     /// # Errors
-    /// The same.
+    /// Fails as [`Tun::write`] does.
     pub fn write_segments<'a>(
         &self,
-        how: Segmented,
+        how: Segmentation,
         headers: &'a [u8],
         data: impl Iterator<Item = &'a [u8]>,
     ) -> io::Result<()> {

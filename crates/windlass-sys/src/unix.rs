@@ -1,5 +1,5 @@
-//! Sockets in the file system (unix(7)): a listener that takes the place of one that has
-//! gone, and who is at the other end.
+//! Sockets in the file system (unix(7)): listeners that replace a dead server's socket, and the
+//! credentials of a peer.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -12,24 +12,24 @@ use rustix::io::Errno;
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 
-/// A listener, whose file goes with it where that is its own.
+/// A listener, which removes its socket file when dropped if it made the file.
 #[derive(Debug)]
-pub struct Listening {
-    /// It.
+pub struct BoundListener {
+    /// The listener.
     pub listener: UnixListener,
     path: PathBuf,
-    /// The device and the number of its file; nothing where it stays when this goes.
+    /// Device and inode of its socket file; `None` if the file stays when this is dropped.
     file: Option<(u64, u64)>,
 }
 
-impl Listening {
-    /// One that somebody else listens at, too: its file is his.
+impl BoundListener {
+    /// Wraps a listener that another process shares and whose file belongs to that process.
     pub fn of_another(listener: UnixListener, path: PathBuf) -> Self {
         Self { listener, path, file: None }
     }
 }
 
-/// Who is at the other end of a connection.
+/// Credentials of the peer of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
     /// The process that made the connection.
@@ -45,13 +45,12 @@ fn file(path: &Path) -> io::Result<(u64, u64)> {
     Ok((metadata.dev(), metadata.ino()))
 }
 
-/// Listens at a path, which gets this mode. Where a server that has gone left its socket
-/// there, that is removed; where one is there still, this fails.
+/// Listens at a path, and sets the file's mode. The socket of a dead server is removed; a live
+/// server's makes the call fail.
 ///
 /// # Errors
-/// Where somebody listens there, where something else than a socket is there, or where the
-/// system says no.
-pub fn listen(path: &Path, mode: u32) -> io::Result<Listening> {
+/// Fails if a server listens there, if the path is another kind of file, or if the system refuses.
+pub fn listen(path: &Path, mode: u32) -> io::Result<BoundListener> {
     let listener = match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             if !fs::symlink_metadata(path)?.file_type().is_socket() {
@@ -66,42 +65,42 @@ pub fn listen(path: &Path, mode: u32) -> io::Result<Listening> {
         }
         bound => bound?,
     };
-    let listening = Listening { listener, path: path.to_owned(), file: Some(file(path)?) };
+    let listening = BoundListener { listener, path: path.to_owned(), file: Some(file(path)?) };
     fs::set_permissions(path, Permissions::from_mode(mode))?;
     Ok(listening)
 }
 
-/// Whether somebody listens at a socket. Nothing is waited for.
+/// Returns whether a server listens at a socket, without waiting.
 fn is_alive(path: &Path) -> io::Result<bool> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket: OwnedFd = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     match connect(&socket, &SocketAddrUnix::new(path)?) {
-        // It has too much to do to be asked.
+        // The server is too busy to answer, so it is alive.
         Ok(()) | Err(Errno::AGAIN | Errno::INPROGRESS) => Ok(true),
         Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(false),
         Err(error) => Err(error.into()),
     }
 }
 
-impl AsFd for Listening {
+impl AsFd for BoundListener {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         self.listener.as_fd()
     }
 }
 
-impl Drop for Listening {
+impl Drop for BoundListener {
     fn drop(&mut self) {
-        // Another server may have put its own there.
+        // Another server may have put its own socket there.
         if self.file.is_some() && file(&self.path).ok() == self.file {
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Who made a connection, as the kernel saw it then (`SO_PEERCRED`).
+/// Returns the credentials of a peer, as the kernel saw them at connection time (`SO_PEERCRED`).
 ///
 /// # Errors
-/// Where the socket is none of this kind.
+/// Fails if the socket is no Unix socket.
 pub fn credentials(stream: &UnixStream) -> io::Result<Credentials> {
     let found = socket_peercred(stream)?;
     Ok(Credentials {
@@ -119,7 +118,7 @@ mod tests {
     fn a_socket_that_was_left_is_replaced_and_one_that_lives_is_not() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("socket");
-        // The standard library's leaves its file behind, as a server does that was killed.
+        // The standard library's listener leaves its file behind, as a killed server does.
         drop(UnixListener::bind(&path).expect("a listener"));
         assert!(path.exists());
         let first = listen(&path, 0o660).expect("a listener");

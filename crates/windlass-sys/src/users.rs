@@ -7,11 +7,11 @@ use std::ptr::null_mut;
 
 use libc::{c_char, c_int, gid_t, group, passwd};
 
-/// The most bytes of what is known of a user or a group: groups with thousands of members
-/// have some.
+/// Maximum bytes of the entry of a user or a group: groups with thousands of members have long
+/// ones.
 const MAX_BYTES: usize = 1 << 20;
 
-/// The most groups that a user is in (`NGROUPS_MAX` of Linux).
+/// Maximum number of groups of a user (`NGROUPS_MAX` of Linux).
 const MAX_GROUPS: usize = 65_536;
 
 /// A user.
@@ -19,11 +19,11 @@ const MAX_GROUPS: usize = 65_536;
 pub struct User {
     /// The name.
     pub name: String,
-    /// The number of the group that it is in first of all.
+    /// ID of its primary group.
     pub group: u32,
 }
 
-/// Asks with ever more room, and gives what was found to `with`.
+/// Calls `ask` with ever more room, and passes the entry found to `with`.
 pub(crate) fn found<T, R>(
     ask: impl Fn(*mut T, *mut c_char, usize, *mut *mut T) -> c_int,
     with: impl FnOnce(&T) -> R,
@@ -42,7 +42,7 @@ pub(crate) fn found<T, R>(
     }
 }
 
-/// The user of a number; none where nobody has it.
+/// Returns the user of an ID; `None` if there is none.
 pub fn user(number: u32) -> Option<User> {
     let ask = |entry: *mut passwd, room, length, result| {
         // SAFETY: the entry, the room and the place of the result are there to be written.
@@ -55,7 +55,7 @@ pub fn user(number: u32) -> Option<User> {
     })
 }
 
-/// The number of a group; none where there is no such group.
+/// Returns the ID of a group; `None` if there is no such group.
 pub fn group_number(name: &str) -> Option<u32> {
     let name = CString::new(name).ok()?;
     let ask = |entry: *mut group, room, length, result| {
@@ -65,7 +65,7 @@ pub fn group_number(name: &str) -> Option<u32> {
     found(ask, |entry: &group| entry.gr_gid)
 }
 
-/// Whether a user is in a group: it is his first one, or has him among its members.
+/// Returns whether a user is in a group: as the primary group, or among its members.
 pub fn is_in_group(user: &User, group: &str) -> bool {
     let Some(wanted) = group_number(group) else { return false };
     if user.group == wanted {
@@ -75,7 +75,7 @@ pub fn is_in_group(user: &User, group: &str) -> bool {
     groups_of(&name, user.group).is_some_and(|groups| groups.contains(&wanted))
 }
 
-/// All groups of a user, the first one among them; none where they are more than may be.
+/// Returns all groups of a user, with the primary one; `None` if there are too many.
 pub(crate) fn groups_of(name: &CStr, first: u32) -> Option<Vec<u32>> {
     let mut groups: Vec<gid_t> = vec![0; 64];
     loop {

@@ -1,8 +1,7 @@
 //! Waiting to the microsecond.
 //!
-//! The kernel wakes a sleeper some ten microseconds late, and later where the
-//! processor has gone to rest. A [`Wait`] sleeps until shortly before the time,
-//! and looks at the clock from then on.
+//! The kernel wakes a sleeper about ten microseconds late, and later if the processor was idle. A
+//! [`Wait`] sleeps until shortly before the time, and polls the clock from then on.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -14,51 +13,50 @@ use libc::c_int;
 
 use crate::call::checked;
 
-/// Of the time, this many parts are spent awake at most for each part asleep.
+/// Maximum time awake, as a multiple of the time asleep.
 ///
-/// The kernel stops a thread that is always awake for milliseconds when its
-/// turn is over. To sleep a little and often is less late than that, and leaves
-/// time to the programs that are waited for.
+/// A thread that is always awake is stopped by the kernel for milliseconds when its time slice is
+/// over. Frequent short sleeps cost less delay than that, and leave time to the programs that the
+/// thread waits for.
 const AWAKE: u32 = 4;
 
-/// The longest that a thread may be awake after it has slept for long.
+/// Longest time awake after a long sleep.
 const MAX_CREDIT: Duration = Duration::from_micros(400);
 
-/// How long a thread sleeps that has had no time to.
+/// Length of a sleep that is forced on a busy thread.
 const REST: Duration = Duration::from_micros(100);
 
-/// A thread's waiting.
+/// The waits of a thread.
 #[derive(Clone, Debug)]
 pub struct Wait {
     spin: Duration,
-    /// When the thread last woke.
+    /// Time at which the thread last woke.
     woke: Instant,
-    /// How long it may still be awake, and how long it was beyond that.
+    /// Time for which the thread may still be awake, and time awake beyond that.
     credit: Duration,
     debt: Duration,
 }
 
 impl Wait {
-    /// Sleep ends, and a busy wait begins, `spin` before the time.
+    /// Makes waits that sleep until `spin` before the time, and then poll the clock.
     pub fn new(spin: Duration) -> Self {
         Self { spin, woke: Instant::now(), credit: MAX_CREDIT, debt: Duration::ZERO }
     }
 
-    /// The thread has done something else since its last wait, and slept there as it saw fit:
-    /// what it took is none of this one's time awake.
+    /// Restarts the count of time awake after other work of the thread, in which it slept as it
+    /// chose.
     pub fn resume(&mut self) {
         self.woke = Instant::now();
     }
 
-    /// Waits until one of these can be read, or until `due`. Tells whether one
-    /// can be read. `None` is no end: it may take for ever.
+    /// Waits until one of these files can be read, or until `due`. Returns whether one can be read.
+    /// `None` waits without end.
     ///
-    /// A signal ends the wait early. A thread that has been awake for too long
-    /// wakes some ten microseconds late, and where it is late already sleeps for
-    /// 100 µs.
+    /// A signal ends the wait early. A thread that has been awake for too long wakes about ten
+    /// microseconds late; if it is late already, it sleeps for 100 µs.
     ///
     /// # Errors
-    /// Where one of these cannot be waited for.
+    /// Fails if a file cannot be waited for.
     pub fn until(&mut self, due: Option<Instant>, files: &[BorrowedFd<'_>]) -> io::Result<bool> {
         let Some(due) = due else { return self.sleep(None, files) };
         loop {
@@ -103,22 +101,22 @@ impl Wait {
     }
 }
 
-/// The most files that one wait looks at.
+/// Maximum number of files of a wait.
 const MAX: usize = 4;
 
-/// Whether one of these can be read, or ended, within this time.
+/// Returns whether one of these can be read, or has ended, within this time.
 ///
 /// # Errors
-/// Where one of them cannot be waited for, or there are more than four.
+/// Fails if one of them cannot be waited for, or there are more than four.
 pub fn ready(files: &[BorrowedFd<'_>], within: Option<Duration>) -> io::Result<bool> {
     poll(files, libc::POLLIN, within)
 }
 
-/// Whether this one can be written to within this time. A connection can be once
-/// it is there, or has failed.
+/// Returns whether this file can be written to within this time. A connection can once it is open,
+/// or has failed.
 ///
 /// # Errors
-/// Where it cannot be waited for.
+/// Fails if the file cannot be waited for.
 pub fn writable(file: BorrowedFd<'_>, within: Option<Duration>) -> io::Result<bool> {
     poll(&[file], libc::POLLOUT, within)
 }
@@ -149,27 +147,27 @@ fn poll(
     }
 }
 
-/// What a preferred thread is promised: so much of each period. It is a little
-/// more than [`AWAKE`] lets it take.
+/// Processor time promised to a preferred thread, and its period: a little more than [`AWAKE`] lets
+/// it take.
 const PROMISE: (Duration, Duration) = (Duration::from_micros(850), Duration::from_millis(1));
 
-/// The turn of an ordinary thread that asks for short ones, from Linux 6.12 on.
-/// It waits the less for its next.
+/// Time slice of an ordinary thread that asks for short ones, from Linux 6.12 on. A shorter slice
+/// means a shorter wait for the next.
 const TURN: Duration = Duration::from_micros(100);
 
-/// Asks for preference over other threads, which takes `CAP_SYS_NICE`, or else
-/// for short turns; tells whether it is preferred.
+/// Asks for preference over other threads, which takes `CAP_SYS_NICE`, or else for short time
+/// slices. Returns whether the thread is preferred.
 ///
-/// The preference is a promise of time in each millisecond (`SCHED_DEADLINE` in
-/// sched(7)). With a real-time priority the kernel would stop a busy thread for
-/// tens of milliseconds a second, for the sake of ordinary ones.
+/// The preference is a promise of time in each millisecond (`SCHED_DEADLINE` in sched(7)). With a
+/// real-time priority the kernel would stop a busy thread for tens of milliseconds a second, for
+/// the sake of ordinary ones.
 pub fn prefer_this_thread() -> bool {
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let ask = |policy: c_int, time: Duration, period: Duration| {
         let wanted = libc::sched_attr {
             size: size_of::<libc::sched_attr>() as u32,
             sched_policy: policy.cast_unsigned(),
-            // Processes that it starts are ordinary again.
+            // Child processes are ordinary again.
             sched_flags: libc::SCHED_FLAG_RESET_ON_FORK as u64,
             sched_nice: 0,
             sched_priority: 0,
@@ -188,10 +186,10 @@ pub fn prefer_this_thread() -> bool {
     is_preferred
 }
 
-/// Has the kernel wake this thread on time, not up to 50 µs later for the sake
-/// of fewer wake-ups (`PR_SET_TIMERSLACK` in prctl(2)).
+/// Has the kernel wake this thread on time, rather than up to 50 µs late to save wake-ups
+/// (`PR_SET_TIMERSLACK` in prctl(2)).
 pub fn wake_on_time() {
-    // It cannot fail with this one.
+    // The call cannot fail with this value.
     let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
 }
 
@@ -223,7 +221,7 @@ mod tests {
             turns += 1;
         }
         assert!(turns > 10);
-        // What it slept has paid for what it was awake.
+        // The time asleep has paid for the time awake.
         assert!(wait.debt < Duration::from_millis(40), "{wait:?}");
         wait.until(Some(Instant::now() + Duration::from_millis(30)), &[here.as_fd()]).unwrap();
         assert!(wait.credit > MAX_CREDIT / 2, "{wait:?}");

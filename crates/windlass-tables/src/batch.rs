@@ -7,7 +7,7 @@ use arrow_schema::{ArrowError, Schema};
 
 use crate::column::{Column, Values};
 
-/// The batch of a table in the making.
+/// The record batch of a table while rows are added.
 pub(crate) struct Batch<R> {
     columns: Vec<Column<R>>,
     schema: Arc<Schema>,
@@ -15,7 +15,7 @@ pub(crate) struct Batch<R> {
     pub(crate) rows: usize,
 }
 
-/// The schema of a table of these columns.
+/// Returns the schema of a table of these columns.
 pub(crate) fn schema<R>(columns: &[Column<R>]) -> Arc<Schema> {
     Arc::new(Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>()))
 }
@@ -33,7 +33,7 @@ impl<R> Batch<R> {
         self.rows += 1;
     }
 
-    /// The rows so far, which are then none.
+    /// Returns the rows so far as a record batch, and starts an empty one.
     pub(crate) fn take(&mut self) -> Result<RecordBatch, ArrowError> {
         self.rows = 0;
         let arrays = self.values.iter_mut().map(Values::finish).collect();

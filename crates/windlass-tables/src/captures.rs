@@ -1,4 +1,4 @@
-//! The columns that every table of captures has.
+//! Columns of every table of captures.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ macro_rules! fact {
     };
 }
 
-/// A column of what the facts have where they have it in the JSON.
+/// Makes a column of a fact of the capture, which the JSON has at the path of the same names.
 macro_rules! told {
     ($at:ident $(.$then:ident)*, $get:ident, $about:literal) => {
         Column::named(
@@ -37,60 +37,61 @@ macro_rules! total {
     };
 }
 
-/// Those that every table of captures has.
+/// Returns the columns that every table of captures has.
 pub(crate) fn own() -> Vec<Column<Row>> {
     vec![
         Column::own(
             "capture",
-            "The SHA-256 of the file as it is, or of the member of an archive as far as it could \
-             be read, in hexadecimal digits; the key that the other tables join by. Null where \
-             the file could not be read, and of an archive that is damaged.",
+            "SHA-256 of the file, or of the readable part of a member of an archive, in \
+             hexadecimal digits; the key of the other tables. Null if the file could not be read, \
+             and for a damaged archive.",
             Get::Text(|row| row.capture.as_deref().map(Cow::Borrowed)),
         ),
         Column::named(
             "file",
             "capture.file",
-            "The file, as it was named. What is no UTF-8 in it is U+FFFD.",
+            "The file, as named on the command line. Bytes that are not UTF-8 are U+FFFD.",
             Get::Text(|row| Some(Cow::Borrowed(&row.file))),
         ),
         Column::named(
             "member",
             "capture.member",
-            "What it is called in the archive that it is in; null where it lies by itself.",
+            "Name of the member in its archive; null outside an archive.",
             fact!(Text, |facts| borrowed(facts.member.as_ref())),
         ),
         Column::own(
             "file_bytes",
-            "How large it is; null in an archive.",
+            "Size of the file; null in an archive.",
             Get::Bytes(|row| row.size),
         ),
         Column::own(
             "copy_of",
-            "The file before it with the same content. What that holds is there once.",
+            "An earlier file with the same content. Only the earlier file has rows in the other \
+             tables.",
             Get::Text(|row| borrowed(row.copy_of.as_ref())),
         ),
         Column::own(
             "error",
-            "Why it could not be explained; null where it was.",
+            "Reason why the capture could not be explained; null if it was.",
             Get::Text(|row| borrowed(row.error.as_ref())),
         ),
         Column::named(
             "damage",
             "capture.damage",
-            "Where it could not be read further. Everything before that is used.",
+            "Place where reading stopped. Everything before it is used.",
             fact!(Text, |facts| borrowed(facts.damage.as_ref())),
         ),
         Column::named(
             "format",
             "capture.format",
-            "Its format.",
+            "Format of the capture.",
             fact!(Text, |facts| Some(facts.format.as_str().into())),
         ),
-        told!(packets, Count, "Its packets; for text, its packet lines."),
+        told!(packets, Count, "Packets; for text, packet lines."),
         Column::named(
             "link_types",
             "capture.link_types",
-            "The link types of its interfaces.",
+            "Link types of the interfaces.",
             fact!(Texts, |facts| {
                 Some(facts.link_types.iter().map(|link| Cow::Borrowed(&**link)).collect())
             }),
@@ -98,23 +99,27 @@ pub(crate) fn own() -> Vec<Column<Row>> {
         Column::named(
             "link_type",
             "capture.link_type",
-            "The first of them.",
+            "The first link type.",
             fact!(Text, |facts| borrowed(facts.link_type.as_ref())),
         ),
         Column::named(
             "snap_length",
             "capture.snap_length",
-            "The most bytes that it keeps of a packet.",
+            "Maximum number of bytes kept of a packet.",
             Get::Bytes(|row| {
                 let snap = row.facts.as_ref().and_then(|facts| facts.snap_length);
                 snap.map(|snap| Bytes::new(snap.into()))
             }),
         ),
-        told!(start_time, Time, "When its first packet came; null where it has no dates."),
-        told!(end_time, Time, "When its last packet came."),
+        told!(start_time, Time, "Time of the first packet; null if the capture has no dates."),
+        told!(end_time, Time, "Time of the last packet."),
         told!(duration_seconds, Seconds, "From the first packet to the last."),
-        told!(received, Count, "Packets that its writer received, where it says so."),
-        told!(drops, Count, "Packets that its writer lost, where it says so."),
+        told!(
+            received,
+            Count,
+            "Packets received by the capturing program, if the capture says so."
+        ),
+        told!(drops, Count, "Packets lost by the capturing program, if the capture says so."),
         told!(passed_over.not_tcp, Count, "Packets that are not TCP over IP."),
         told!(
             passed_over.fragments,
@@ -145,12 +150,12 @@ pub(crate) fn own() -> Vec<Column<Row>> {
         ),
         Column::told(
             "totals.given_up",
-            "Connections that were taken as ended, to save memory.",
+            "Connections taken as ended, to save memory.",
             total!(given_up),
         ),
         Column::own(
             "analyser",
-            "The version of windlass that explained it.",
+            "Version of windlass that explained the capture.",
             Get::Text(|_| Some(Cow::Borrowed(crate::ANALYSER))),
         ),
     ]

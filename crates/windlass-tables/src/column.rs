@@ -1,5 +1,5 @@
-//! A column: its name, what it holds and where a row has it, written once. The schema, the
-//! documentation and the values follow from that.
+//! A column: its name, its type and the function that gets its value from a row, written once. The
+//! schema, the documentation and the values follow from that.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -18,21 +18,21 @@ use crate::date::Date;
 /// The time zone of all times.
 pub const UTC: &str = "UTC";
 
-/// Where a row has the value of a column, which says what it is.
+/// The function that gets a column's value from a row; the variant is the column's type.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Get<R> {
-    /// Whether something is so.
+    /// True or false.
     Flag(fn(&R) -> Option<bool>),
-    /// How many, or the number of something.
+    /// A count, or the number of a thing.
     Count(fn(&R) -> Option<u64>),
     /// A number that may be below zero.
     Number(fn(&R) -> Option<i64>),
-    /// A number of few bits, as a port.
+    /// A number of 16 bits, as a port.
     Small(fn(&R) -> Option<u16>),
     Bytes(fn(&R) -> Option<Bytes>),
     Seconds(fn(&R) -> Option<Span>),
     Rate(fn(&R) -> Option<Rate>),
-    /// Of a whole, from 0 to 1.
+    /// A share of a whole, from 0 to 1.
     Share(fn(&R) -> Option<f64>),
     /// A number in the unit that another column names.
     Value(fn(&R) -> Option<f64>),
@@ -43,9 +43,9 @@ pub(crate) enum Get<R> {
     Texts(for<'a> fn(&'a R) -> Option<Vec<Cow<'a, str>>>),
     Counts(fn(&R) -> Option<Vec<u64>>),
     Spans(fn(&R) -> Option<Vec<Span>>),
-    /// What stands at a place of the file's name.
+    /// The text at an index of the fields in the file's name.
     TextAt(usize, for<'a> fn(&'a R, usize) -> Option<Cow<'a, str>>),
-    /// The date at a place of the file's name.
+    /// The date at an index of the fields in the file's name.
     DateAt(usize, fn(&R, usize) -> Option<Date>),
 }
 
@@ -53,36 +53,35 @@ pub(crate) enum Get<R> {
 #[derive(Clone, Debug)]
 pub(crate) struct Column<R> {
     pub(crate) name: Cow<'static, str>,
-    /// Where the JSON of `windlass explain` has the same; empty where it has not.
+    /// The path of the value in the JSON of `windlass explain`; empty if the JSON lacks it.
     pub(crate) json: &'static str,
     pub(crate) about: &'static str,
     pub(crate) get: Get<R>,
 }
 
-/// What can be said of a column without its table's rows.
+/// Facts about a column that do not need its table's rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnFacts {
     /// Its name.
     pub name: String,
     /// Its type.
     pub data_type: DataType,
-    /// The unit of its values; empty where they have none.
+    /// The unit of its values; empty if they have none.
     pub unit: &'static str,
-    /// What it says.
+    /// The meaning of its values.
     pub about: &'static str,
-    /// Where the JSON of `windlass explain` has the same, as `losses.segments`; empty where it
-    /// has not.
+    /// The path of the value in the JSON of `windlass explain`, as `losses.segments`; empty if the
+    /// JSON lacks it.
     pub json: &'static str,
 }
 
 impl<R> Column<R> {
-    /// A column of what stands at that place of the JSON, and is called by it:
-    /// `losses.segments` is `losses_segments`.
+    /// Makes a column named after its path in the JSON: `losses_segments` for `losses.segments`.
     pub(crate) fn told(json: &'static str, about: &'static str, get: Get<R>) -> Self {
         Self { name: json.replace(['.', '-'], "_").into(), json, about, get }
     }
 
-    /// One of another name.
+    /// Makes a column with a name of its own.
     pub(crate) fn named(
         name: impl Into<Cow<'static, str>>,
         json: &'static str,
@@ -92,7 +91,7 @@ impl<R> Column<R> {
         Self { name: name.into(), json, about, get }
     }
 
-    /// One that the JSON has not.
+    /// Makes a column that the JSON lacks.
     pub(crate) fn own(
         name: impl Into<Cow<'static, str>>,
         about: &'static str,
@@ -117,7 +116,7 @@ fn list(of: DataType) -> DataType {
 }
 
 impl<R> Get<R> {
-    /// The type of the values, and their unit.
+    /// Returns the type of the values, and their unit.
     fn kind(&self) -> (DataType, &'static str) {
         match self {
             Self::Flag(_) => (DataType::Boolean, ""),
@@ -139,7 +138,7 @@ impl<R> Get<R> {
     }
 }
 
-/// The values of a column in the making.
+/// The values of a column while rows are added.
 pub(crate) enum Values {
     Flags(BooleanBuilder),
     Integers(Int64Builder),
@@ -154,7 +153,7 @@ pub(crate) enum Values {
     FloatLists(ListBuilder<Float64Builder>),
 }
 
-/// Counts have signed columns, as not every reader knows others.
+/// Converts a count for a signed column, as some readers know signed columns only.
 fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -178,7 +177,7 @@ impl Values {
         }
     }
 
-    /// Takes the value of a row. The values were made for the column.
+    /// Adds the value of a row. The values must have been made for the column.
     pub(crate) fn push<R>(&mut self, column: &Column<R>, row: &R) {
         match (self, &column.get) {
             (Self::Flags(to), Get::Flag(get)) => to.append_option(get(row)),

@@ -31,15 +31,15 @@ macro_rules! keys {
 }
 pub(crate) use keys;
 
-/// Text that the report has.
+/// Gets a text of the report.
 macro_rules! text {
     (|$row:ident| $value:expr) => {
         Get::Text(|$row: &Row| $value.map(Into::into))
     };
 }
 
-/// A column of what stands in the report where it stands in the JSON, too: the place, what is
-/// there, and what it says. Behind `?` is a field of a part that may be missing.
+/// Makes a column of a field of the report, which the JSON has at the path of the same names. Its
+/// arguments are the field, its type and its meaning. `?` marks a part that may be missing.
 macro_rules! told {
     ($at:ident $(.$then:ident)*, $get:ident, $about:literal) => {
         Column::told(
@@ -57,7 +57,7 @@ macro_rules! told {
     };
 }
 
-/// What is a field of a part of the report, where it has that part.
+/// Gets a field of a part of the report; null if the part is missing.
 macro_rules! part {
     ($get:ident, $part:ident, |$it:ident| $value:expr) => {
         Get::$get(|row: &Row| row.report.$part.as_ref().and_then(|$it| $value))
@@ -82,27 +82,27 @@ fn ends() -> Vec<Column<Row>> {
     vec![
         Column::told(
             "sender",
-            "Who sent the data, as `host:port`.",
+            "Sender of the data, as `host:port`.",
             Get::Text(|row| Some(Cow::Borrowed(&row.report.sender))),
         ),
         Column::told(
             "receiver",
-            "Who received it.",
+            "Receiver of the data, as `host:port`.",
             Get::Text(|row| Some(Cow::Borrowed(&row.report.receiver))),
         ),
         Column::told(
             "sender_address",
-            "The sender's address as text; null where the capture has a name instead.",
+            "Sender's address as text; null if the capture has a name instead.",
             text!(|row| row.report.sender_address.map(|address| address.to_string())),
         ),
         Column::own(
             "sender_address_binary",
-            "The same as 4 bytes, of IPv6 16.",
+            "The address as 4 bytes, or 16 for IPv6.",
             Get::Address(|row| row.report.sender_address),
         ),
         Column::own(
             "sender_prefix",
-            "The network of 24 bits that it is in, as `192.0.2.0/24`; of IPv6 64 bits.",
+            "Network of the address, as `192.0.2.0/24`; for IPv6, 64 bits.",
             text!(|row| row.report.sender_address.map(prefix)),
         ),
         told!(sender_port, Small, "The sender's port."),
@@ -113,40 +113,39 @@ fn ends() -> Vec<Column<Row>> {
         ),
         Column::own(
             "receiver_address_binary",
-            "The same as 4 bytes, of IPv6 16.",
+            "The address as 4 bytes, or 16 for IPv6.",
             Get::Address(|row| row.report.receiver_address),
         ),
         Column::own(
             "receiver_prefix",
-            "The network that it is in.",
+            "Network of the address.",
             text!(|row| row.report.receiver_address.map(prefix)),
         ),
         told!(receiver_port, Small, "The receiver's port."),
         Column::own(
             "service_port",
-            "The port that was connected to. Where no SYN tells, the lower one, as servers \
-             have.",
+            "Port that was connected to; the lower port if no SYN was captured.",
             Get::Small(|row| Some(row.service_port)),
         ),
         Column::own(
             "service",
-            "The side whose port that is: `sender` or `receiver`.",
+            "Side of the service port: `sender` or `receiver`.",
             text!(|row| Some(row.service.id())),
         ),
         Column::told(
             "sender_mac",
-            "The MAC address of the sender's side: of its first hop, where the sender is \
-             further off. Null where the capture has no Ethernet headers.",
+            "MAC address on the sender's side: of the sender, or of the nearest router. Null \
+             without Ethernet headers.",
             text!(|row| row.report.sender_mac.map(|mac| mac.to_string())),
         ),
         Column::told(
             "receiver_mac",
-            "That of the receiver's side.",
+            "MAC address on the receiver's side.",
             text!(|row| row.report.receiver_mac.map(|mac| mac.to_string())),
         ),
         Column::told(
             "vlans",
-            "The VLANs that its first packet was tagged with, the outer first.",
+            "VLAN tags of the first packet, outer first.",
             Get::Counts(|row| Some(row.report.vlans.iter().copied().map(u64::from).collect())),
         ),
     ]
@@ -154,29 +153,28 @@ fn ends() -> Vec<Column<Row>> {
 
 fn amounts() -> Vec<Column<Row>> {
     vec![
-        told!(start_time, Time, "When its first packet came; null where the capture has no dates."),
-        told!(end_time, Time, "When its last packet came."),
+        told!(start_time, Time, "Time of the first packet; null if the capture has no dates."),
+        told!(end_time, Time, "Time of the last packet."),
         told!(packets, Count, "Packets of both directions."),
         told!(bytes, Bytes, "Payload of the larger transfer, each byte counted once."),
         told!(
             seconds,
             Seconds,
-            "From the first data to the last ACK, or the last sign of the transfer."
+            "Time from the first data to the last ACK, or to the last packet of the transfer."
         ),
-        told!(bytes_per_second, Rate, "The one over the other."),
+        told!(bytes_per_second, Rate, "`bytes` / `seconds`."),
         told!(
             think_seconds,
             Seconds,
-            "Of the time, that in which the programs paused: nothing was in flight and \
-             nothing was owed."
+            "Time in which the programs paused: nothing was in flight, and no data was due."
         ),
-        told!(untold_seconds, Seconds, "The part of which the capture does not tell what it was."),
-        told!(transfer_seconds, Seconds, "The rest, in which the data moved."),
-        told!(bytes_returned, Bytes, "Payload that went the other way."),
+        told!(untold_seconds, Seconds, "Time that the capture does not explain."),
+        told!(transfer_seconds, Seconds, "The remaining time, in which data was transferred."),
+        told!(bytes_returned, Bytes, "Payload of the other direction."),
     ]
 }
 
-/// What one side offered.
+/// Makes the columns of the TCP options that one side offered.
 macro_rules! offer {
     ($side:ident, $(($json:literal, $about:literal, $get:ident, |$it:ident| $value:expr)),+ $(,)?) => {
         [$(Column::told(
@@ -187,7 +185,7 @@ macro_rules! offer {
     };
 }
 
-/// The same of both sides.
+/// Makes the columns of the TCP options that each side offered.
 macro_rules! offers {
     ($($offer:tt),+ $(,)?) => {
         offer!(sender, $($offer),+).into_iter().chain(offer!(receiver, $($offer),+))
@@ -199,54 +197,44 @@ fn handshake() -> Vec<Column<Row>> {
         told!(
             handshake?.complete,
             Flag,
-            "Whether both SYNs were captured with all their options; null where no SYN was."
+            "True if both SYNs were captured with all options; null if no SYN was."
         ),
         told!(
             handshake?.rtt_seconds,
             Seconds,
-            "From the last SYN to the third segment; null where one of the three is missing."
+            "Time from the last SYN to the third segment; null if one of the three is missing."
         ),
         Column::told(
             "handshake.opened_by",
-            "The side that opened it: `sender` or `receiver`.",
+            "Side that opened the connection: `sender` or `receiver`.",
             part!(Text, handshake, |it| it.opened_by.map(|side| side.id().into())),
         ),
         told!(
             handshake?.seconds,
             Seconds,
-            "From the first SYN to the third segment: what the set-up took."
+            "Time of the set-up, from the first SYN to the third segment."
         ),
         Column::told(
             "handshake.syns",
-            "How often the SYN was sent.",
+            "Number of SYNs.",
             part!(Count, handshake, |it| Some(it.syns.into())),
         ),
         Column::told(
             "handshake.syn_acks",
-            "How often it was answered.",
+            "Number of SYN-ACKs.",
             part!(Count, handshake, |it| Some(it.syn_acks.into())),
         ),
     ];
     columns.extend(offers![
-        ("mss", "The largest segment that this side takes.", Bytes, |it| it
-            .mss
-            .map(|mss| Bytes::new(mss.into()))),
-        (
-            "window_scale",
-            "The shift of this side's window field; null where it does not scale.",
-            Small,
-            |it| it.window_scale.map(u16::from)
-        ),
-        ("sack_permitted", "Whether this side takes selective acknowledgments.", Flag, |it| Some(
-            it.sack_permitted
+        ("mss", "MSS of this side.", Bytes, |it| it.mss.map(|mss| Bytes::new(mss.into()))),
+        ("window_scale", "Window scale of this side; null without scaling.", Small, |it| it
+            .window_scale
+            .map(u16::from)),
+        ("sack_permitted", "True if this side permits SACK.", Flag, |it| Some(it.sack_permitted)),
+        ("timestamps", "True if this side sends timestamps.", Flag, |it| Some(it.timestamps)),
+        ("first_window_bytes", "Window in the SYN, which is never scaled.", Bytes, |it| Some(
+            it.first_window_bytes
         )),
-        ("timestamps", "Whether this side sends timestamps.", Flag, |it| Some(it.timestamps)),
-        (
-            "first_window_bytes",
-            "The window in the SYN itself, which is never scaled.",
-            Bytes,
-            |it| Some(it.first_window_bytes)
-        ),
     ]);
     columns
 }
@@ -255,32 +243,32 @@ fn ending() -> Vec<Column<Row>> {
     vec![
         Column::told(
             "ending.how",
-            "What it came to: `fin`, `reset`, `silence`, `replaced` by another connection, or \
-             `open`, as the capture ended first.",
+            "End of the connection: `fin`, `reset`, `silence`, `replaced` by another connection, \
+             or `open` at the capture's end.",
             text!(|row| Some(row.report.ending.how.id())),
         ),
         Column::told(
             "ending.by",
-            "Who closed it first, broke it off or stopped answering.",
+            "Side that closed first, reset the connection or stopped answering.",
             text!(|row| row.report.ending.by.map(Side::id)),
         ),
-        told!(ending.packet, Count, "The packet of the FIN or RST."),
+        told!(ending.packet, Count, "Packet of the FIN or RST."),
         told!(
             ending.both_closed,
             Flag,
-            "Whether both sides closed it; null where only one was captured."
+            "True if both sides closed; null if only one side was captured."
         ),
         told!(
             ending.silent_seconds,
             Seconds,
-            "From its last packet to the capture's end; null where it was ended."
+            "Time from the last packet to the capture's end; null if the connection was closed."
         ),
         told!(
             ending.unanswered_bytes,
             Bytes,
-            "The data that waits for an answer of the side that stopped answering."
+            "Data without an answer from the side that stopped answering."
         ),
-        told!(ending.unanswered_seconds, Seconds, "How long it waits."),
+        told!(ending.unanswered_seconds, Seconds, "Time that this data waits."),
     ]
 }
 
@@ -289,34 +277,38 @@ fn receive_window() -> Vec<Column<Row>> {
         told!(
             receive_window.bytes,
             Bytes,
-            "The window that was offered most often while it was open; null where no ACK was \
-             captured."
+            "Window advertised most often while open; null if no ACK was captured."
         ),
-        told!(receive_window.full_frames, Count, "Full segments that fit into it."),
-        told!(receive_window.min_bytes, Bytes, "The least that was offered."),
-        told!(receive_window.max_bytes, Bytes, "The most that was offered."),
-        told!(receive_window.segment_bytes, Bytes, "The payload of a full segment."),
+        told!(
+            receive_window.full_frames,
+            Count,
+            "Number of full segments that fit into the \
+                                                  window."
+        ),
+        told!(receive_window.min_bytes, Bytes, "Minimum window advertised."),
+        told!(receive_window.max_bytes, Bytes, "Maximum window advertised."),
+        told!(receive_window.segment_bytes, Bytes, "Payload of a full segment."),
         Column::told(
             "receive_window.scale",
-            "The shift of the window field.",
+            "Window scale.",
             Get::Small(|row| Some(row.report.receive_window.scale.into())),
         ),
         told!(
             receive_window.scale_known,
             Flag,
-            "Whether the handshake tells the shift; else it is the least one that fits."
+            "True if the handshake has the scale; else it is the minimum that fits."
         ),
-        told!(receive_window.closures, Count, "How often the window was closed."),
-        told!(receive_window.closed_seconds, Seconds, "For how long, in all."),
-        told!(receive_window.longest_closure_seconds, Seconds, "The longest of them."),
-        told!(receive_window.probes, Count, "Probes of the closed window."),
-        told!(receive_window.zero_windows, Count, "ACKs that offered no window."),
+        told!(receive_window.closures, Count, "Number of times that the window closed."),
+        told!(receive_window.closed_seconds, Seconds, "Total time with a closed window."),
         told!(
-            receive_window.keep_alives,
-            Count,
-            "Segments that ask whether the other side is still there."
+            receive_window.longest_closure_seconds,
+            Seconds,
+            "Longest time with a closed window."
         ),
-        told!(receive_window.max_flight_bytes, Bytes, "The most that was in flight."),
+        told!(receive_window.probes, Count, "Zero-window probes."),
+        told!(receive_window.zero_windows, Count, "ACKs with a zero window."),
+        told!(receive_window.keep_alives, Count, "Keep-alive segments."),
+        told!(receive_window.max_flight_bytes, Bytes, "Maximum flight."),
     ]
 }
 
@@ -325,42 +317,29 @@ fn times() -> Vec<Column<Row>> {
         told!(
             ack_latency_seconds?.p50,
             Seconds,
-            "From a segment to the ACK that answers it, at the place of the capture: the \
-             median; null without samples."
+            "Time from a segment to its ACK, at the capture point: median; null without samples."
         ),
-        told!(ack_latency_seconds?.p90, Seconds, "Nine of ten are not longer."),
-        told!(ack_latency_seconds?.max, Seconds, "The longest."),
+        told!(ack_latency_seconds?.p90, Seconds, "90th percentile."),
+        told!(ack_latency_seconds?.max, Seconds, "Maximum."),
         told!(
             ack_latency_seconds?.receiver_own,
             Seconds,
-            "The receiver's own part of the median: what goes beyond the path."
+            "The receiver's part of the median, beyond the path's RTT."
         ),
         told!(ack_latency_seconds?.samples, Count, "The number of samples."),
-        told!(
-            rtt_seconds?.min,
-            Seconds,
-            "The path's round trip: the least that was seen; null where nothing tells it."
-        ),
-        told!(rtt_seconds?.handshake, Seconds, "From the handshake."),
-        told!(
-            rtt_seconds?.capture_to_sender,
-            Seconds,
-            "The part of the path between the capture and the sender, and back."
-        ),
-        told!(
-            queue_seconds,
-            Seconds,
-            "The longest that data stood in the path's queue; null where no queue took time."
-        ),
+        told!(rtt_seconds?.min, Seconds, "Base RTT: the minimum seen; null if unknown."),
+        told!(rtt_seconds?.handshake, Seconds, "RTT of the handshake."),
+        told!(rtt_seconds?.capture_to_sender, Seconds, "RTT between capture point and sender."),
+        told!(queue_seconds, Seconds, "Maximum queueing delay of the path; null without queueing."),
         told!(
             clock_step_seconds,
             Seconds,
-            "The step of the capture's clock; null where it is too fine to matter."
+            "Resolution of the capture's clock; null if it is too fine to matter."
         ),
     ]
 }
 
-/// What was lost in one direction.
+/// Makes the columns of the losses in one direction.
 macro_rules! lost {
     ($part:literal, |$row:ident| $losses:expr, $(($name:ident, $get:ident, $about:literal)),+ $(,)?) => {
         [$(Column::told(
@@ -369,12 +348,12 @@ macro_rules! lost {
             Get::$get(|$row: &Row| $losses.and_then(|losses| lost!(@$get losses.$name))),
         )),+]
     };
-    // Of all of these only the timer may be unknown.
+    // Only the timer may be unknown.
     (@Seconds $value:expr) => { $value };
     (@$get:ident $value:expr) => { Some($value) };
 }
 
-/// The same of both directions.
+/// Makes the columns of the losses in both directions.
 macro_rules! both {
     ($($lost:tt),+ $(,)?) => {
         lost!("losses", |row| Some(&row.report.losses), $($lost),+).into_iter().chain(
@@ -385,25 +364,25 @@ macro_rules! both {
 
 fn losses() -> Vec<Column<Row>> {
     both![
-        (segments, Count, "Data segments that were sent, those that were sent again among them."),
-        (retransmissions, Count, "Segments sent again."),
-        (fast, Count, "Of these, after duplicate ACKs."),
-        (by_timer, Count, "Of these, by a timer."),
-        (needless, Count, "Of these, needless: nothing was lost."),
-        (unheard, Count, "Segments that a timer sent again though they had arrived."),
-        (vain_repairs, Count, "Repairs whose first segment others had only overtaken."),
-        (timer_seconds, Seconds, "The least silence after which a timer sent again."),
-        (events, Count, "Times that the sender found loss."),
-        (ratio, Share, "Of `segments`, the share that was sent again and not needlessly."),
-        (out_of_order, Count, "Segments that others overtook."),
-        (duplicate_acks, Count, "ACKs that repeat the one before."),
+        (segments, Count, "Data segments sent, retransmissions included."),
+        (retransmissions, Count, "Retransmissions."),
+        (fast, Count, "Fast retransmissions, after duplicate ACKs."),
+        (by_timer, Count, "Retransmissions by a timer."),
+        (needless, Count, "Spurious retransmissions: nothing was lost."),
+        (unheard, Count, "Retransmissions by a timer of segments that had arrived."),
+        (vain_repairs, Count, "Fast recoveries caused by reordering, not by loss."),
+        (timer_seconds, Seconds, "Minimum silence before a retransmission by a timer."),
+        (events, Count, "Loss events found by the sender."),
+        (ratio, Share, "Share of `segments` that were retransmissions, spurious ones left out."),
+        (out_of_order, Count, "Segments out of order."),
+        (duplicate_acks, Count, "Duplicate ACKs."),
         (captured_twice, Count, "Packets that the capture holds twice."),
         (
             missing_from_capture_bytes,
             Bytes,
-            "Bytes that were acknowledged but are not in the capture."
+            "Bytes that were acknowledged but are missing from the capture."
         ),
-        (super_packets, Count, "Segments larger than a full one, which the network card cuts."),
+        (super_packets, Count, "Segments larger than a full one, which the network card splits."),
     ]
 }
 
@@ -424,22 +403,18 @@ fn shares() -> Vec<Column<Row>> {
         (
             "receiver-window",
             ReceiverWindow,
-            "The share of the time that each limit cost; they sum to 1. The window that the \
-             receiver advertises was full."
+            "Share of the time, by limit; the shares sum to 1. The receiver's advertised window \
+             was full."
         ),
         ("zero-window", ZeroWindow, "The receiver advertised a window of zero."),
         ("send-buffer", SendBuffer, "The sender's own buffer was full."),
         ("congestion-window", CongestionWindow, "The sender's congestion window was full."),
-        ("loss", Loss, "Segments were lost, or their ACKs, and were being sent again."),
-        ("path-capacity", PathCapacity, "The path carried all that it can."),
-        ("application", Application, "The program on one side did not send, or did not answer."),
+        ("loss", Loss, "Segments or their ACKs were lost, and were retransmitted."),
+        ("path-capacity", PathCapacity, "The path was full."),
+        ("application", Application, "The program of one side did not send, or did not answer."),
         ("small-segments", SmallSegments, "Segments carried much less than they could."),
-        (
-            "nagle-delayed-ack",
-            NagleDelayedAck,
-            "A small last segment waited for an ACK that the receiver delays."
-        ),
-        ("unknown", Unknown, "The capture does not tell."),
+        ("nagle-delayed-ack", NagleDelayedAck, "A small last segment waited for a delayed ACK."),
+        ("unknown", Unknown, "The capture does not show the limit."),
     ]
 }
 

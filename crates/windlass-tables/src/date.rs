@@ -1,4 +1,4 @@
-//! A day, as names of files and folders have it.
+//! A day, in the forms that names of files and folders use.
 
 use jiff::civil;
 
@@ -7,8 +7,8 @@ use jiff::civil;
 pub struct Date(civil::Date);
 
 impl Date {
-    /// The day that a text names: `2026-11-23`, `2026_11_23`, `2026.11.23` or `20261123`;
-    /// nothing where it is no day.
+    /// Parses a day: `2026-11-23`, `2026_11_23`, `2026.11.23` or `20261123`. Returns `None` if the
+    /// text is no day.
     pub fn named(text: &str) -> Option<Self> {
         let bytes = text.as_bytes();
         let digits: Vec<u8> = match bytes {
@@ -29,7 +29,7 @@ impl Date {
         civil::Date::new(year, month, day).ok().map(Self)
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the days since 1970-01-01.
     pub fn days(self) -> i32 {
         let epoch = civil::Date::constant(1970, 1, 1);
         self.0.since((jiff::Unit::Day, epoch)).map_or(0, |span| span.get_days())

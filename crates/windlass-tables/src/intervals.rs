@@ -11,45 +11,49 @@ pub(crate) fn columns() -> Vec<Column<Row>> {
     columns.extend([
         Column::own(
             "interval",
-            "Its place in the connection's timeline, from 1.",
+            "Number of the interval in the connection's timeline, from 1.",
             Get::Count(|row: &Row| Some(row.interval)),
         ),
         Column::own(
             "start_time",
-            "When it begins; null where the capture has no dates, or its clock was set back \
-             while the connection lived.",
+            "Start of the interval; null if the capture has no dates, or if its clock was set back \
+             during the connection.",
             Get::Time(|row| row.start_time),
         ),
         Column::told(
             "start",
-            "When it begins, from the start of the transfer.",
+            "Start of the interval, from the start of the transfer.",
             Get::Seconds(|row| Some(row.of.start)),
         ),
-        Column::told("end", "When it ends.", Get::Seconds(|row| Some(row.of.end))),
+        Column::told(
+            "end",
+            "End of the interval, from the start of the transfer.",
+            Get::Seconds(|row| Some(row.of.end)),
+        ),
         Column::told(
             "charged",
-            "The time in it that went to this limit: all of it, unless short intervals were \
+            "Time of the interval that this limit cost: all of it, unless short intervals were \
              merged into it.",
             Get::Seconds(|row| Some(row.of.charged)),
         ),
         Column::told(
             "limit",
-            "The limit that cost most of it.",
+            "Limit that cost most of the interval.",
             Get::Text(|row| Some(row.of.cause.limit().id().into())),
         ),
         Column::told(
             "because",
-            "Its reason; null where the limit has only one.",
+            "Reason of the limit; null if the limit has only one.",
             Get::Text(|row| row.of.cause.because().map(|because| because.id().into())),
         ),
         Column::told(
             "first_packet",
-            "The packet at which it begins.",
+            "First packet of the interval.",
             Get::Count(|row| Some(row.of.first_packet)),
         ),
         Column::told(
             "last_packet",
-            "The packet at which it ends.",
+            "Last packet of the interval.",
             Get::Count(|row| Some(row.of.last_packet)),
         ),
     ]);

@@ -1,4 +1,4 @@
-//! Names of files that say where and when: `{site}/{date}/*`.
+//! Names of files that tell a place and a time: `{site}/{date}/*`.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -6,21 +6,21 @@ use std::path::Path;
 use crate::captures;
 use crate::column::{Column, Get};
 use crate::date::Date;
-use crate::rows::{CaptureRow, Taken};
+use crate::rows::{CaptureRow, FileNameFields};
 
-/// The field that is a date.
+/// Name of the field that is a date.
 const DATE: &str = "date";
 
-/// The most fields, which is far more than names have parts.
+/// Maximum number of fields, far more than names have parts.
 const MOST_FIELDS: usize = 64;
 
-/// A piece of what a part of a path has to be.
+/// A piece of the pattern of one part of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece<'a> {
     Literal(&'a str),
-    /// Any text, none as well: `*`.
+    /// Any text, even an empty one: `*`.
     Any,
-    /// The field of this name: any text, but none.
+    /// The field of this name: any text that is not empty.
     Field(&'a str),
 }
 
@@ -29,27 +29,27 @@ enum Piece<'a> {
 pub struct PathField(String);
 
 impl PathField {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is a date.
+    /// Returns whether the field is a date.
     pub fn is_date(&self) -> bool {
         self.0 == DATE
     }
 }
 
-/// How files are named: a path whose last parts are of this form, all of them where it begins
-/// with `/`. `*` stands for any text within a part and `{name}` for a field, which takes as
-/// little as fits; `{date}` takes a date only.
+/// The form of files' names: the last parts of a path must match, or all of them if the pattern
+/// begins with `/`. `*` stands for any text within a part. `{name}` stands for a field, which takes
+/// as little as fits; `{date}` takes a date only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern {
     text: String,
     fields: Vec<PathField>,
 }
 
-/// The columns of `captures`, the fields of a pattern behind the others.
+/// Returns the columns of `captures`, followed by the fields of a pattern.
 pub(crate) fn columns(pattern: Option<&PathPattern>) -> Vec<Column<CaptureRow>> {
     let mut columns = captures::own();
     for (place, field) in pattern.into_iter().flat_map(PathPattern::fields).enumerate() {
@@ -70,7 +70,7 @@ fn text_at(row: &CaptureRow, place: usize) -> Option<Cow<'_, str>> {
 
 const OF_NAME: &str = "What the file's name has there; null where it does not match.";
 
-/// The pieces of a part; or what is wrong with it.
+/// Returns the pieces of a part, or the reason why it is wrong.
 fn pieces(part: &str) -> Result<Vec<Piece<'_>>, String> {
     let mut pieces = Vec::new();
     let mut rest = part;
@@ -106,7 +106,7 @@ fn pieces(part: &str) -> Result<Vec<Piece<'_>>, String> {
     Ok(pieces)
 }
 
-/// Whether a name can be that of a column.
+/// Checks that a name can be that of a column.
 fn check_name(name: &str) -> Result<(), String> {
     let mut letters = name.bytes();
     let begins = letters.next().is_some_and(|first| first.is_ascii_lowercase());
@@ -143,19 +143,19 @@ impl std::str::FromStr for PathPattern {
     }
 }
 
-/// The parts of a path.
+/// Returns the parts of a path.
 fn parts(path: &str) -> Vec<&str> {
     path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
 }
 
 impl PathPattern {
-    /// Its fields, in their order.
+    /// Returns its fields, in their order.
     pub fn fields(&self) -> &[PathField] {
         &self.fields
     }
 
-    /// What this file's name tells; nothing where it does not match.
-    pub fn take(&self, file: &Path) -> Option<Taken> {
+    /// Returns the values of the fields in a file's name; `None` if the name does not match.
+    pub fn take(&self, file: &Path) -> Option<FileNameFields> {
         let file = file.to_string_lossy();
         let (wanted, there) = (parts(&self.text), parts(&file));
         let before = there.len().checked_sub(wanted.len())?;
@@ -164,15 +164,15 @@ impl PathPattern {
         }
         let mut taken = Vec::with_capacity(self.fields.len());
         for (wanted, there) in wanted.into_iter().zip(&there[before..]) {
-            // It was checked when the pattern was made.
+            // The pattern was checked when it was made.
             let pieces = pieces(wanted).ok()?;
             taken.extend(matched(&pieces, there)?);
         }
-        Some(Taken(taken))
+        Some(FileNameFields(taken))
     }
 }
 
-/// What the fields of a part take of a text; nothing where it does not match.
+/// Returns the text that each field of a part takes; `None` if the text does not match.
 fn matched(pieces: &[Piece<'_>], text: &str) -> Option<Vec<String>> {
     let ends = || (0..=text.len()).filter(|end| text.is_char_boundary(*end));
     let takes = |piece: &Piece<'_>, from: usize, to: usize| {
@@ -184,7 +184,8 @@ fn matched(pieces: &[Piece<'_>], text: &str) -> Option<Vec<String>> {
             Piece::Field(_) => !taken.is_empty(),
         }
     };
-    // By piece, whether it and those behind it match what begins at a place.
+    // For each piece and each start: true if the piece and those behind it match the text from
+    // there.
     let mut fits = vec![vec![false; text.len() + 1]; pieces.len() + 1];
     fits[pieces.len()][text.len()] = true;
     for (at, piece) in pieces.iter().enumerate().rev() {
@@ -217,7 +218,7 @@ mod tests {
     }
 
     fn taken(text: &str, file: &str) -> Option<Vec<String>> {
-        pattern(text).take(Path::new(file)).map(|Taken(fields)| fields)
+        pattern(text).take(Path::new(file)).map(|FileNameFields(fields)| fields)
     }
 
     #[test]
@@ -282,7 +283,7 @@ mod tests {
         #[test]
         fn any_pattern_meets_any_name(text in "[*{}a-c/.=-]{0,16}", file in ".{0,40}") {
             if let Ok(pattern) = text.parse::<PathPattern>()
-                && let Some(Taken(fields)) = pattern.take(Path::new(&file))
+                && let Some(FileNameFields(fields)) = pattern.take(Path::new(&file))
             {
                 prop_assert_eq!(fields.len(), pattern.fields().len());
                 prop_assert!(fields.iter().all(|field| !field.is_empty()));

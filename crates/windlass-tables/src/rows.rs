@@ -1,4 +1,4 @@
-//! The rows of the tables: what the analyser says, with the keys that join it.
+//! The rows of the tables: results of the analyser, with the keys that join them.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use windlass_trace::{LatencySecond, Totals, Transfer};
 
 use crate::date::Date;
 
-/// Values that a file's name tells, by the fields of a pattern.
+/// Values of a pattern's fields in a file's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Taken(pub(crate) Vec<String>);
+pub struct FileNameFields(pub(crate) Vec<String>);
 
-impl Taken {
-    /// The field at this place.
+impl FileNameFields {
+    /// Returns the field at this index.
     pub fn text(&self, place: usize) -> Option<&str> {
         self.0.get(place).map(String::as_str)
     }
 
-    /// The date there.
+    /// Returns the date at this index.
     pub fn date(&self, place: usize) -> Option<Date> {
         self.text(place).and_then(Date::named)
     }
@@ -30,23 +30,23 @@ impl Taken {
 /// A row of `captures`: a file, read or not.
 #[derive(Clone, Debug, Default)]
 pub struct CaptureRow {
-    /// The SHA-256 of the file in hexadecimal digits; nothing where it could not be read.
+    /// The SHA-256 of the file in hexadecimal digits; `None` if the file could not be read.
     pub capture: Option<Arc<str>>,
     /// The file, as it was named.
     pub file: String,
-    /// How large it is.
+    /// Size of the file.
     pub size: Option<Bytes>,
-    /// The file before it that has the same content, and the rows of the other tables.
+    /// An earlier file with the same content, which has the rows of the other tables.
     pub copy_of: Option<String>,
-    /// Why it could not be explained.
+    /// Reason why the file could not be explained.
     pub error: Option<String>,
-    /// What it says of itself; nothing of one that could not be explained.
+    /// Facts about the capture; `None` for a file that could not be explained.
     pub facts: Option<CaptureFacts>,
-    /// What all of its connections come to.
+    /// Totals of all its connections.
     pub totals: Option<Totals>,
-    /// What its name tells, by the pattern that was given; nothing where there was none, or
-    /// the name does not match.
-    pub taken: Option<Taken>,
+    /// Fields in its name, by the pattern that was given; `None` without a pattern, and if the name
+    /// does not match.
+    pub taken: Option<FileNameFields>,
 }
 
 /// A row of `connections`, and of `verdicts`.
@@ -63,14 +63,14 @@ pub struct ConnectionRow {
 }
 
 impl ConnectionRow {
-    /// The row of a connection that is reported so.
+    /// Makes the row of a connection from its report.
     pub fn new(capture: &Arc<str>, report: ConnectionReport, connection: &Transfer) -> Self {
         let peer = connection.peer();
         let service = if peer == connection.receiver() { Side::Receiver } else { Side::Sender };
         Self { capture: Arc::clone(capture), report, service_port: peer.port, service }
     }
 
-    /// The rows of its timeline.
+    /// Returns the rows of its timeline.
     pub fn intervals(&self) -> impl Iterator<Item = IntervalRow> + '_ {
         (1..).zip(&self.report.timeline).map(|(interval, of)| IntervalRow {
             capture: Arc::clone(&self.capture),
@@ -81,8 +81,8 @@ impl ConnectionRow {
         })
     }
 
-    /// The remedy that brings most: of those of which a rate is expected the one with the
-    /// highest, else the first.
+    /// Returns the remedy that helps most: the one with the highest expected rate, or the first if
+    /// none has an expected rate.
     pub(crate) fn best(&self) -> Option<&Remedy> {
         let remedies = &self.report.verdict.remedies;
         let rate = |remedy: &&Remedy| remedy.expected_bytes_per_second;
@@ -100,9 +100,9 @@ pub struct IntervalRow {
     pub capture: Arc<str>,
     /// The number of the connection.
     pub connection: u64,
-    /// Its place in the timeline, from 1.
+    /// Its index in the timeline, from 1.
     pub interval: u64,
-    /// When it begins, where the capture has dates.
+    /// Its start, if the capture has dates.
     pub start_time: Option<windlass_base::Timestamp>,
     /// The interval.
     pub of: Interval,
@@ -119,7 +119,7 @@ pub struct RttRow {
     pub of: LatencySecond,
 }
 
-/// The network that an address is in: of 24 bits, of IPv6 64.
+/// Returns the network of an address: 24 bits of an IPv4 address, 64 of an IPv6 address.
 pub(crate) fn prefix(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => {

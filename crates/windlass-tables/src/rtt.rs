@@ -14,7 +14,7 @@ pub(crate) fn columns() -> Vec<Column<Row>> {
     columns.extend([
         Column::own(
             "start_time",
-            "When the second begins; null where the capture has no dates.",
+            "Start of the second; null if the capture has no dates.",
             Get::Time(|row: &Row| {
                 let nanos = row.of.second.checked_mul(1_000_000_000)?;
                 Timestamp::from_nanos(nanos).dated()
@@ -22,43 +22,38 @@ pub(crate) fn columns() -> Vec<Column<Row>> {
         ),
         Column::own(
             "second",
-            "The second, counted from 1970 or from the capture's own zero.",
+            "Number of the second, from 1970 or from the zero of the capture's clock.",
             Get::Number(|row| Some(row.of.second)),
         ),
         Column::own(
             "seconds",
-            "The time that the row stands for: 1 s, and 2, 4, 8 s… of a connection with more \
-             than 3,600 rows, or of one among very many.",
+            "Time that the row covers: 1 s; 2, 4, 8 s… for a connection with more than 3,600 rows, \
+             or if there are very many connections.",
             Get::Seconds(|row| Some(Span::from_seconds(row.of.seconds.into()))),
         ),
-        Column::own("samples", "ACKs that answered data.", Get::Count(|row| Some(row.of.samples))),
+        Column::own("samples", "Number of ACKs of data.", Get::Count(|row| Some(row.of.samples))),
         Column::own(
             "ack_latency_seconds_min",
-            "From a segment to the ACK that answers it, at the place of the capture: the \
-             shortest.",
+            "Time from a segment to its ACK, at the capture point: minimum.",
             Get::Seconds(|row| Some(row.of.min)),
         ),
         Column::own(
             "ack_latency_seconds_mean",
-            "The mean, each ACK counted once.",
+            "Mean, each ACK counted once.",
             Get::Seconds(|row| Some(row.of.sum.part_of(row.of.samples))),
         ),
-        Column::own(
-            "ack_latency_seconds_max",
-            "The longest.",
-            Get::Seconds(|row| Some(row.of.max)),
-        ),
+        Column::own("ack_latency_seconds_max", "Maximum.", Get::Seconds(|row| Some(row.of.max))),
         Column::own(
             "bucket_seconds",
-            "The histogram: the longest time that counts into each bucket, at most 1/16 more \
-             than what is in it; the shortest first, and none that is empty.",
+            "Histogram: upper bound of each bucket, at most 1/16 above its times; shortest first, \
+             without empty buckets.",
             Get::Spans(|row| {
                 Some(row.of.buckets.iter().map(|(at, _)| LatencySecond::upper(*at)).collect())
             }),
         ),
         Column::own(
             "bucket_segments",
-            "How many full segments waited so long. An ACK counts once for each that it \
+            "Number of full segments in each bucket. An ACK counts once for each segment that it \
              covers, as in `ack_latency_seconds_p50` of `connections`.",
             Get::Counts(|row| Some(row.of.buckets.iter().map(|(_, count)| *count).collect())),
         ),

@@ -1,4 +1,4 @@
-//! The tables, and what the analyser says on its way into them.
+//! The tables, and the analyser's results on their way into them.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::pattern::PathPattern;
 use crate::rows::{CaptureRow, ConnectionRow, IntervalRow, RttRow};
 use crate::{connections, intervals, pattern, rtt, verdicts};
 
-/// A batch has about so many rows: enough that their columns are encoded in one go, and little
-/// memory.
+/// Number of rows after which a batch is returned: enough that their columns are encoded in one go,
+/// in little memory.
 const BATCH: usize = 8_192;
 
 /// A table.
@@ -24,38 +24,33 @@ pub enum Table {
     Captures,
     /// A row for each connection that carried data.
     Connections,
-    /// The timelines: a row for each stretch of a connection that one limit held.
+    /// The timelines: a row for each interval of a connection during which one limit held.
     Intervals,
-    /// What each connection comes to.
+    /// The verdict on each connection.
     Verdicts,
     /// The ACKs of each connection in each second.
     Rtt,
 }
 
 impl Table {
-    /// What its rows are.
+    /// Describes its rows.
     pub const fn about(self) -> &'static str {
         match self {
             Self::Captures => {
-                "One row for each file, also for one that could not be explained, and for each \
-                 capture of an archive."
+                "One row for each file, explained or not, and for each capture of an archive."
             }
             Self::Connections => {
                 "One row for each connection that carried data, reduced to its larger transfer."
             }
             Self::Intervals => {
-                "The timelines of connections: one row for each stretch of time that one limit \
-                 held."
+                "Timelines of connections: one row for each interval with one limit."
             }
-            Self::Verdicts => "What each connection comes to, and the change that brings most.",
-            Self::Rtt => {
-                "How long the ACKs of a connection's data took, one row for each second in \
-                 which any came."
-            }
+            Self::Verdicts => "The verdict on each connection, and the best change.",
+            Self::Rtt => "ACK latency of a connection's data: one row for each second with ACKs.",
         }
     }
 
-    /// Its columns. `captures` has the fields of a pattern behind its own.
+    /// Returns its columns. `captures` has the fields of a pattern behind its own.
     pub fn columns(self, pattern: Option<&PathPattern>) -> Vec<ColumnFacts> {
         fn facts<R>(columns: &[Column<R>]) -> Vec<ColumnFacts> {
             columns.iter().map(Column::facts).collect()
@@ -69,7 +64,7 @@ impl Table {
         }
     }
 
-    /// Its schema.
+    /// Returns its schema.
     pub fn schema(self, pattern: Option<&PathPattern>) -> Arc<Schema> {
         match self {
             Self::Captures => batch::schema(&pattern::columns(pattern)),
@@ -97,7 +92,7 @@ impl std::fmt::Debug for Tables {
 }
 
 impl Tables {
-    /// None yet. `captures` has the fields of the pattern.
+    /// Creates tables without rows. `captures` has the fields of the pattern.
     pub fn new(pattern: Option<&PathPattern>) -> Self {
         Self {
             captures: Batch::new(pattern::columns(pattern)),
@@ -108,13 +103,12 @@ impl Tables {
         }
     }
 
-    /// Takes a file.
+    /// Adds a file.
     pub fn capture(&mut self, row: &CaptureRow) {
         self.captures.push(row);
     }
 
-    /// Takes a connection, and how its ACKs came in each second
-    /// ([`windlass_trace::Transfer::latencies`]).
+    /// Adds a connection, and its ACKs in each second ([`windlass_trace::Transfer::latencies`]).
     pub fn connection(&mut self, row: &ConnectionRow, seconds: Vec<LatencySecond>) {
         self.connections.push(row);
         self.verdicts.push(row);
@@ -127,7 +121,7 @@ impl Tables {
         }
     }
 
-    /// How many rows wait to be taken.
+    /// Returns how many rows wait to be taken.
     pub fn rows(&self, table: Table) -> usize {
         match table {
             Table::Captures => self.captures.rows,
@@ -138,15 +132,15 @@ impl Tables {
         }
     }
 
-    /// Takes the batches that are large enough to be worth it.
+    /// Takes the batches that have enough rows to be worth writing.
     ///
     /// # Errors
-    /// Where Arrow refuses one, as it does beyond 2 GB of text.
+    /// Arrow refuses a batch, as it does beyond 2 GB of text.
     pub fn full(&mut self) -> Result<Vec<(Table, RecordBatch)>, ArrowError> {
         self.take(BATCH)
     }
 
-    /// Takes all rows there are.
+    /// Takes all remaining rows.
     ///
     /// # Errors
     /// As [`Tables::full`].

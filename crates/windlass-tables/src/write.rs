@@ -16,19 +16,19 @@ use crate::pattern::PathPattern;
 use crate::tables::Table;
 use crate::{ANALYSER, SCHEMA};
 
-/// A row group is closed when its rows take so many bytes as they are encoded.
+/// Encoded size after which a row group is closed.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// Or when there are so many rows: readers share them out by row groups.
+/// Number of rows after which a row group is closed: readers share a file out by row groups.
 const GROUP_ROWS: usize = 128 << 10;
 
-/// The key of a file's metadata that has the name and version of the tables.
+/// Key of a file's metadata for the name and version of the tables.
 pub const SCHEMA_KEY: &str = "windlass.tables";
 
-/// The key that has the table's name.
+/// Key of a file's metadata for the table's name.
 pub const TABLE_KEY: &str = "windlass.table";
 
-/// The key that has the analyser's version.
+/// Key of a file's metadata for the analyser's version.
 pub const ANALYSER_KEY: &str = "windlass.analyser";
 
 /// Writes a table as Parquet. Equal batches make equal bytes.
@@ -43,7 +43,7 @@ impl<W: Write + Send> std::fmt::Debug for TableWriter<W> {
     }
 }
 
-/// What writing comes to, without the library's words around it.
+/// Returns the error of writing, without the library's words around it.
 fn plain(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(error) => match error.downcast::<io::Error>() {
@@ -55,16 +55,16 @@ fn plain(error: ParquetError) -> io::Error {
 }
 
 impl<W: Write + Send> TableWriter<W> {
-    /// One without rows.
+    /// Starts a table without rows.
     ///
     /// # Errors
-    /// Where its first bytes cannot be written.
+    /// Its first bytes cannot be written.
     pub fn new(to: W, table: Table, pattern: Option<&PathPattern>) -> io::Result<Self> {
         Self::with_schema(to, table.id(), table.schema(pattern))
     }
 
-    /// One of a table with this name, whose rows have more columns than a table's own, were read
-    /// from such files, or are sums of others.
+    /// Starts a table of this name with its own schema: rows with additional columns, rows read
+    /// from such files, or sums of others.
     ///
     /// # Errors
     /// As [`TableWriter::new`].
@@ -85,10 +85,10 @@ impl<W: Write + Send> TableWriter<W> {
         Ok(Self { writer, rows: 0 })
     }
 
-    /// Takes rows of the table.
+    /// Writes rows of the table.
     ///
     /// # Errors
-    /// Where they cannot be written, or are of another table.
+    /// The rows cannot be written, or are of another table.
     pub fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
         self.writer.write(rows).map_err(plain)?;
         self.rows += rows.num_rows() as u64;
@@ -100,15 +100,15 @@ impl<W: Write + Send> TableWriter<W> {
         Ok(())
     }
 
-    /// How many rows it has taken.
+    /// Returns how many rows it has taken.
     pub const fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Ends the file. Without that it is none.
+    /// Ends the file, which is incomplete before.
     ///
     /// # Errors
-    /// Where the rest cannot be written.
+    /// The rest cannot be written.
     pub fn finish(self) -> io::Result<W> {
         self.writer.into_inner().map_err(plain)
     }

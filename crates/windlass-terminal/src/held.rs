@@ -1,4 +1,4 @@
-//! What programs write while a view has the terminal.
+//! Output that programs write while a view has the terminal.
 
 use std::fs::File;
 use std::io::{self, PipeWriter, Read, Write, pipe};
@@ -9,29 +9,29 @@ use std::thread::{self, JoinHandle};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
 
-/// What would stand on the terminal while a view is shown, and is printed when that is over.
+/// Output kept while a view is shown, and printed when the view is over.
 ///
-/// Programs write into a pipe, which a thread empties into a file without a name: memory does
-/// not grow with what they write for days. A file alone would not do: whoever opens
-/// `/dev/stdout` anew would begin at its start.
+/// Programs write into a pipe, which a thread empties into a file without a name. So memory does
+/// not grow, even if they write for days. A file alone would not do: a program that opens
+/// `/dev/stdout` anew would write at its start.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldOutput {
     file: File,
     writer: PipeWriter,
-    /// Ends the thread when it goes.
+    /// Ends the thread when dropped.
     stop: Option<PipeWriter>,
     keeper: Option<JoinHandle<io::Result<()>>>,
 }
 
-impl Held {
-    /// Holds nothing yet.
+impl HeldOutput {
+    /// Creates the pipe and the file, both empty.
     ///
     /// # Errors
-    /// Where there is no room for a file, no descriptor or no thread.
+    /// No room for a file, no descriptor or no thread.
     pub fn new() -> io::Result<Self> {
         let file = tempfile::tempfile()?;
         let ((from, writer), (stopped, stop)) = (pipe()?, pipe()?);
-        // Others hold the pipe, too, and may do so for longer than this is wanted.
+        // Other processes hold the pipe, too, perhaps for longer than this.
         fcntl_setfl(&from, OFlags::NONBLOCK)?;
         let to = file.try_clone()?;
         let keeper = thread::Builder::new().name("held".to_owned());
@@ -39,25 +39,26 @@ impl Held {
         Ok(Self { file, writer, stop: Some(stop), keeper: Some(keeper) })
     }
 
-    /// Where to write.
+    /// Returns a writer into the pipe.
     ///
     /// # Errors
-    /// Where there are no more descriptors.
+    /// No more descriptors.
     pub fn writer(&self) -> io::Result<PipeWriter> {
         self.writer.try_clone()
     }
 
-    /// Writes all of it. What comes later is nobody's any more.
+    /// Writes everything kept. Later output is lost.
     ///
     /// # Errors
-    /// Where it was not kept, behind what was, and where it cannot be written.
+    /// The output could not be kept, which is told after the kept part is written; or it cannot be
+    /// written.
     pub fn release(mut self, to: impl Write) -> io::Result<()> {
         self.copy(to)
     }
 
     fn copy(&mut self, mut to: impl Write) -> io::Result<()> {
         drop(self.stop.take());
-        let broke = || io::Error::other("the thread that keeps it broke off");
+        let broke = || io::Error::other("the thread that keeps the terminal failed");
         let kept = self.keeper.take().map(|keeper| keeper.join().unwrap_or_else(|_| Err(broke())));
         let mut piece = vec![0; 1 << 16];
         let mut at = 0;
@@ -77,18 +78,18 @@ impl Held {
     }
 }
 
-/// However a program ends, what was to be read is there.
-impl Drop for Held {
+/// However a program ends, its kept output is printed.
+impl Drop for HeldOutput {
     fn drop(&mut self) {
         if self.keeper.is_some() {
-            // Where standard output is closed nobody reads it.
+            // Nobody reads it if standard output is closed.
             let _ = self.copy(io::stdout().lock());
         }
     }
 }
 
-/// Takes what comes until `stopped` is closed, and then what there is still. What cannot be kept
-/// is taken all the same: who writes it must not wait for ever.
+/// Takes output until `stopped` is closed, and then the rest. Output that cannot be kept is taken
+/// as well: its writer must not wait for ever.
 fn keep(mut from: impl Read + AsFd, stopped: &impl AsFd, mut to: File) -> io::Result<()> {
     let mut kept = Ok(());
     let mut piece = vec![0; 1 << 16];
@@ -121,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    fn released(held: Held) -> String {
+    fn released(held: HeldOutput) -> String {
         let mut bytes = Vec::new();
         held.release(&mut bytes).unwrap();
         String::from_utf8(bytes).unwrap()
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_several_write_comes_out_in_its_order() {
-        let held = Held::new().unwrap();
+        let held = HeldOutput::new().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo one; echo two >/dev/stdout; echo three >&2"]);
         command.stdout(held.writer().unwrap()).stderr(held.writer().unwrap());
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn more_than_a_pipe_holds_keeps_nobody_waiting() {
-        let held = Held::new().unwrap();
+        let held = HeldOutput::new().unwrap();
         let long = "x".repeat(1 << 20);
         held.writer().unwrap().write_all(long.as_bytes()).unwrap();
         assert!(released(held) == long);

@@ -2,25 +2,25 @@
 
 use crate::scene::Key;
 
-/// The longest sequence that is waited for; what is longer is no key.
+/// Maximum length of a sequence in bytes; a longer one is no key.
 const LONGEST: usize = 16;
 
 const ESCAPE: u8 = 0x1b;
 const CTRL_L: u8 = 0x0c;
 
-/// Bytes on their way to keys. A sequence may come in pieces.
+/// Bytes on their way to keys. A sequence may come in several pieces.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
     waiting: Vec<u8>,
 }
 
 impl Keys {
-    /// The keys that are whole with these bytes. What is no key is passed over.
+    /// Returns the keys that these bytes complete. Bytes that are no key are passed over.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Vec<Key> {
         bytes.iter().filter_map(|byte| self.byte(*byte)).collect()
     }
 
-    /// Nothing more came for a while: an escape was a key of its own.
+    /// Ends a sequence after a pause: the escape was a key of its own.
     pub(crate) fn pause(&mut self) {
         self.waiting.clear();
     }
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(keys(b"\x1bxq"), [Key::Letter('q')]);
         let endless = [b"\x1b[".as_slice(), &[b'1'; 100_000]].concat();
         let mut hostile = Keys::default();
-        // What is behind the longest that is waited for is digits again.
+        // Bytes behind the longest sequence are digits again.
         assert!(hostile.take(&endless).iter().all(|key| *key == Key::Letter('1')));
         assert!(hostile.waiting.len() < LONGEST);
     }

@@ -1,10 +1,10 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`Screen`] is the thread, [`Scene`] what it shows. `Held` is what programs write meanwhile. The
-//! modules beneath are the terminal itself, which is taken and given back, and the keys in its
-//! bytes.
+//! [`Screen`] is the thread, and [`Scene`] the contents that it shows. `HeldOutput` is the output
+//! of programs meanwhile. The modules beneath are the terminal itself, which is taken and given
+//! back, and the keys in its bytes.
 //!
-//! Elsewhere than on Linux a [`Screen`] never opens.
+//! On systems other than Linux a [`Screen`] never opens.
 
 #[cfg(target_os = "linux")]
 mod held;
@@ -19,6 +19,6 @@ mod signals;
 mod terminal;
 
 #[cfg(target_os = "linux")]
-pub use held::Held;
+pub use held::HeldOutput;
 pub use scene::{Answer, Key, Scene, Size};
 pub use screen::Screen;

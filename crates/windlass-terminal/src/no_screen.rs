@@ -1,4 +1,4 @@
-//! Where no view is shown: a terminal is taken on Linux alone.
+//! The screen of other systems than Linux, which never opens.
 
 use std::convert::Infallible;
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::scene::Scene;
 
-/// A view on the terminal: there is none.
+/// A view on the terminal, which cannot exist.
 pub struct Screen(Infallible);
 
 impl Screen {
@@ -16,6 +16,6 @@ impl Screen {
     /// # Errors
     /// Always.
     pub fn open(_: impl Scene, _: Arc<AtomicBool>) -> io::Result<Self> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "views are shown on Linux alone"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "live views need Linux"))
     }
 }

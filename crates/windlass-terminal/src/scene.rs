@@ -1,4 +1,4 @@
-//! What a view shows, and what it hears.
+//! The contents of a view, and its keys.
 
 /// Columns and rows of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,29 +26,30 @@ pub enum Key {
     Home,
     /// End.
     End,
-    /// Ctrl-L: all is to be drawn again.
+    /// Ctrl-L: everything is to be drawn again.
     Redraw,
 }
 
-/// What a view shows.
+/// The contents of a view.
 pub trait Scene: Send + 'static {
-    /// Whether there is something to draw since it was last drawn.
+    /// Returns whether anything changed since the contents were last drawn.
     fn has_changed(&mut self) -> bool;
 
-    /// The lines, from the top; each at most so wide, with codes of colour that end with it.
+    /// Returns the lines from the top. Each has at most `size.columns` characters, and ends its
+    /// colours.
     fn draw(&mut self, size: Size) -> Vec<String>;
 
-    /// A key was pressed.
+    /// Handles a pressed key.
     fn key(&mut self, key: Key) -> Answer;
 }
 
-/// What becomes of a key.
+/// Effect of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Nothing.
     Nothing,
-    /// It is to be drawn again.
+    /// The view is to be drawn again.
     Draw,
-    /// The program is to end, as by Ctrl-C.
+    /// The program is to end, as after Ctrl-C.
     End,
 }

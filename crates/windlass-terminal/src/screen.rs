@@ -10,13 +10,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::keys::Keys;
 use crate::scene::{Answer, Key, Scene};
-use crate::signals::{self, Came, Signals, Waker};
+use crate::signals::{self, SignalEffect, Signals, Waker};
 use crate::terminal;
 
-/// From one look at what is shown to the next.
+/// Time between two looks at the contents.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
-/// A view on the terminal. It is given back when this is dropped, where it was not before.
+/// A view on the terminal. Dropping it gives the terminal back, unless that is done already.
 pub struct Screen {
     is_over: Arc<AtomicBool>,
     waker: Waker,
@@ -24,14 +24,14 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Takes the terminal that standard output is, and shows `scene` on it.
+    /// Takes the terminal of standard output, and shows `scene` on it.
     ///
-    /// The program listens to SIGINT, SIGTERM and SIGHUP itself; one of them gives the terminal
-    /// back, and so does [`Answer::End`], which sends a SIGINT. `is_left` is set when the terminal is
-    /// as before for good: until then the program must not end at once.
+    /// The program itself handles SIGINT, SIGTERM and SIGHUP. Each of them gives the terminal back,
+    /// and so does [`Answer::End`], which sends a SIGINT. `is_left` is set once the terminal is
+    /// restored for good: until then the program must not end at once.
     ///
     /// # Errors
-    /// Where it is no terminal or is taken, and what the system says.
+    /// Standard output is no terminal, the terminal is taken already, or the system refuses.
     pub fn open(scene: impl Scene, is_left: Arc<AtomicBool>) -> io::Result<Self> {
         let (signals, waker) = Signals::listen(&is_left)?;
         let is_over = Arc::new(AtomicBool::new(false));
@@ -56,7 +56,7 @@ impl Drop for Screen {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.waker.wake();
-        // One that panicked has told so, and the terminal is given back.
+        // A thread that panicked has told so, and gave the terminal back.
         let _ = self.thread.take().map(JoinHandle::join);
         terminal::give_back();
     }
@@ -67,7 +67,7 @@ struct View<S> {
     keyboard: Option<OwnedFd>,
     keys: Keys,
     signals: Signals,
-    /// The lines that stand on the screen; none where it is to be drawn as a whole.
+    /// The lines that stand on the screen; none if the whole screen is to be drawn.
     shown: Vec<String>,
     is_over: Arc<AtomicBool>,
     is_left: Arc<AtomicBool>,
@@ -77,27 +77,30 @@ impl<S: Scene> View<S> {
     fn run(mut self) {
         let mut ends_program = false;
         self.draw();
-        // A thread that panics gives it back.
+        // A thread that panics gives the terminal back.
         while !self.is_over.load(Ordering::Relaxed) && terminal::is_taken() {
             let keys = self.wait();
             let mut is_due = false;
             for came in self.signals.came() {
                 match came {
-                    Came::End => self.is_over.store(true, Ordering::Relaxed),
-                    Came::Kill(signal) => {
+                    SignalEffect::End => self.is_over.store(true, Ordering::Relaxed),
+                    SignalEffect::Kill(signal) => {
                         terminal::give_back();
                         signals::as_by_default(signal);
                     }
-                    Came::Stop => {
+                    SignalEffect::Stop => {
                         terminal::give_back();
                         signals::stop();
                         self.keyboard = terminal::take().unwrap_or_default();
                         is_due = true;
                     }
-                    Came::Continue => terminal::take_again(),
-                    Came::Resize => {}
+                    SignalEffect::Continue => terminal::take_again(),
+                    SignalEffect::Resize => {}
                 }
-                if matches!(came, Came::Stop | Came::Continue | Came::Resize) {
+                if matches!(
+                    came,
+                    SignalEffect::Stop | SignalEffect::Continue | SignalEffect::Resize
+                ) {
                     self.shown.clear();
                     is_due = true;
                 }
@@ -125,11 +128,11 @@ impl<S: Scene> View<S> {
         if ends_program {
             signals::interrupt();
         }
-        // Whoever ends the program at once from here on leaves the terminal clean.
+        // A program that ends at once from here on leaves the terminal clean.
         self.is_left.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for a key, a signal, the owner, or the next look. Gives the keys.
+    /// Waits for a key, a signal, the owner, or the next look. Returns the keys.
     fn wait(&mut self) -> Vec<Key> {
         let mut files = vec![PollFd::new(&self.signals.woken, PollFlags::IN)];
         files.extend(self.keyboard.as_ref().map(|keys| PollFd::new(keys, PollFlags::IN)));
@@ -145,7 +148,7 @@ impl<S: Scene> View<S> {
         match rustix::io::read(keyboard, &mut bytes) {
             Ok(read) if read > 0 => self.keys.take(&bytes[..read]),
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Vec::new(),
-            // The terminal has gone: signals end the view.
+            // The terminal is gone: signals end the view.
             _ => {
                 self.keyboard = None;
                 Vec::new()
@@ -153,7 +156,7 @@ impl<S: Scene> View<S> {
         }
     }
 
-    /// Draws what differs from what stands there.
+    /// Draws the lines that differ from those on the screen.
     fn draw(&mut self) {
         let size = terminal::size();
         let mut lines = self.scene.draw(size);
@@ -170,7 +173,7 @@ impl<S: Scene> View<S> {
             }
         }
         self.shown = lines;
-        // Where the terminal has gone nobody looks.
+        // Nobody looks if the terminal is gone.
         let _ = terminal::write(bytes.as_bytes());
     }
 }

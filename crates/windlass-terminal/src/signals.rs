@@ -1,4 +1,4 @@
-//! Signals that a view has to hear of. What else a program does about them it goes on doing.
+//! Signals that a view needs. The program goes on handling them as before.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,45 +10,45 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SI
 use signal_hook::low_level::{emulate_default_handler, pipe, unregister};
 use signal_hook::{SigId, flag};
 
-/// A signal that came.
+/// Effect of a signal that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Came {
-    /// It is to end, and the program knows: it has a handler of its own.
+pub(crate) enum SignalEffect {
+    /// The program is to end, and knows of the signal by a handler of its own.
     End,
-    /// It is to end at once, as the system would have it.
+    /// The program is to end at once, as by default.
     Kill(i32),
-    /// It is to stop until it is to go on.
+    /// The program is to stop until it is continued.
     Stop,
-    /// It goes on.
+    /// The program continues.
     Continue,
     /// The terminal has another size.
     Resize,
 }
 
-const ALL: [(i32, Came); 7] = [
-    (SIGINT, Came::End),
-    (SIGTERM, Came::End),
-    (SIGHUP, Came::End),
-    (SIGQUIT, Came::Kill(SIGQUIT)),
-    (SIGTSTP, Came::Stop),
-    (SIGCONT, Came::Continue),
-    (SIGWINCH, Came::Resize),
+const ALL: [(i32, SignalEffect); 7] = [
+    (SIGINT, SignalEffect::End),
+    (SIGTERM, SignalEffect::End),
+    (SIGHUP, SignalEffect::End),
+    (SIGQUIT, SignalEffect::Kill(SIGQUIT)),
+    (SIGTSTP, SignalEffect::Stop),
+    (SIGCONT, SignalEffect::Continue),
+    (SIGWINCH, SignalEffect::Resize),
 ];
 
-/// Signals, until this is dropped.
+/// The signals of a view, until it is dropped.
 pub(crate) struct Signals {
-    flags: Vec<(Arc<AtomicBool>, Came)>,
+    flags: Vec<(Arc<AtomicBool>, SignalEffect)>,
     ids: Vec<SigId>,
-    /// Has a byte when one came, or when somebody else wakes the view.
+    /// Has a byte when a signal came, or somebody else wakes the view.
     pub(crate) woken: UnixStream,
 }
 
 impl Signals {
-    /// Listens. `is_left` says that there is no view any more: signals that end or stop a
-    /// program by default do so again.
+    /// Listens. `is_left` says that there is no view any more: signals that end or stop a program
+    /// by default do so again.
     ///
     /// # Errors
-    /// Where the system does not allow it.
+    /// The system refuses a handler or a socket.
     pub(crate) fn listen(is_left: &Arc<AtomicBool>) -> io::Result<(Self, Waker)> {
         let (woken, wakes) = UnixStream::pair()?;
         woken.set_nonblocking(true)?;
@@ -58,9 +58,9 @@ impl Signals {
             let flag = Arc::new(AtomicBool::new(false));
             signals.ids.push(flag::register(signal, Arc::clone(&flag))?);
             signals.ids.push(pipe::register(signal, wakes.try_clone()?)?);
-            if matches!(came, Came::Kill(_) | Came::Stop) {
-                // It stays: once a signal has been listened to, nothing else restores what
-                // the system does about it.
+            if matches!(came, SignalEffect::Kill(_) | SignalEffect::Stop) {
+                // This handler stays. Once a signal had a handler, nothing else restores the
+                // system's default action.
                 flag::register_conditional_default(signal, Arc::clone(is_left))?;
             }
             signals.flags.push((flag, came));
@@ -68,8 +68,8 @@ impl Signals {
         Ok((signals, Waker(wakes.into())))
     }
 
-    /// Those that came since the last call.
-    pub(crate) fn came(&self) -> Vec<Came> {
+    /// Returns the effects of the signals that came since the last call.
+    pub(crate) fn came(&self) -> Vec<SignalEffect> {
         let mut bytes = [0; 64];
         while matches!(rustix::io::read(&self.woken, &mut bytes), Ok(read) if read > 0) {}
         let came = self.flags.iter().filter(|(flag, _)| flag.swap(false, Ordering::Relaxed));
@@ -90,23 +90,23 @@ pub(crate) struct Waker(OwnedFd);
 
 impl Waker {
     pub(crate) fn wake(&self) {
-        // Where there is no room it is awake by then.
+        // The view is awake already if there is no room.
         let _ = rustix::io::write(&self.0, b"w");
     }
 }
 
-/// Does what the system does by default about a signal.
+/// Does the system's default action of a signal.
 pub(crate) fn as_by_default(signal: i32) {
-    // It fails for signals only that there are not.
+    // Only signals that do not exist fail.
     let _ = emulate_default_handler(signal);
 }
 
-/// Stops this process, as Ctrl-Z does, until it is to go on.
+/// Stops this process, as Ctrl-Z does, until it is continued.
 pub(crate) fn stop() {
     as_by_default(SIGTSTP);
 }
 
-/// Sends this process what Ctrl-C does. All that listens has heard it when this is over.
+/// Sends this process a SIGINT, as Ctrl-C does. All handlers have run on return.
 pub(crate) fn interrupt() {
     let _ = signal_hook::low_level::raise(SIGINT);
 }

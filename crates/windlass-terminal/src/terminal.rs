@@ -1,8 +1,8 @@
 //! The terminal: taken for a view, and given back as it was.
 //!
-//! There is one for the whole process, behind a lock: whoever ends the view first gives it back,
-//! the view's thread or the thread that panics, and what comes later finds it given back. So
-//! nothing is drawn onto the screen of before.
+//! There is one for the whole process, behind a lock. The view's thread or the thread that panics
+//! gives it back, whichever is first, and anything later finds it given back. So nothing is drawn
+//! onto the restored screen.
 
 use std::fs::File;
 use std::io;
@@ -16,39 +16,39 @@ use rustix::termios::{
 
 use crate::scene::Size;
 
-/// What a terminal is taken for that does not say how large it is.
+/// Size of a terminal that does not tell its own.
 const USUAL: Size = Size { columns: 80, rows: 24 };
 
-/// Another screen, which is empty; no cursor; what is too long for a line is cut.
+/// Switches to another screen, which is empty, without cursor; lines that are too long are cut.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[2J";
 
-/// All of that back. A terminal without another screen is left empty.
+/// Undoes [`ENTER`]. A terminal without another screen is left empty.
 const LEAVE: &str = "\x1b[0m\x1b[2J\x1b[H\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-/// A terminal that is taken.
-struct Taken {
-    /// Where keys come from, and how it was set.
+/// The terminal while it is taken.
+struct TakenTerminal {
+    /// The file that keys come from, and its settings before.
     keyboard: Option<(OwnedFd, Termios)>,
 }
 
-static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+static TAKEN: Mutex<Option<TakenTerminal>> = Mutex::new(None);
 
-/// Whoever panics holds no lock here.
-fn taken() -> MutexGuard<'static, Option<Taken>> {
+/// Locks the state. A thread that panics holds no lock here.
+fn taken() -> MutexGuard<'static, Option<TakenTerminal>> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes the terminal. Gives where its keys come from; nothing where there is none.
+/// Takes the terminal. Returns the file that keys come from; `None` if there is none.
 ///
 /// # Errors
-/// Where it is taken already or is none, and what the system says.
+/// The terminal is taken already, standard output is no terminal, or the system refuses.
 pub(crate) fn take() -> io::Result<Option<OwnedFd>> {
     let mut taken = taken();
     if taken.is_some() {
-        return Err(io::Error::other("the terminal is taken already"));
+        return Err(io::Error::other("the terminal is already in use"));
     }
     if !termios::isatty(io::stdout()) {
-        return Err(io::Error::other("standard output is no terminal"));
+        return Err(io::Error::other("standard output is not a terminal"));
     }
     give_back_on_panic();
     let keyboard = keyboard();
@@ -60,28 +60,27 @@ pub(crate) fn take() -> io::Result<Option<OwnedFd>> {
             Ok::<_, io::Error>((keyboard, before))
         })
         .transpose()?;
-    *taken = Some(Taken { keyboard });
+    *taken = Some(TakenTerminal { keyboard });
     drop(taken);
     write(ENTER.as_bytes()).inspect_err(|_| give_back())?;
     Ok(to_read)
 }
 
-/// Takes it anew where it was taken: a shell may have set it otherwise while this process was
-/// stopped.
+/// Sets the taken terminal up anew: a shell may have changed it while this process was stopped.
 pub(crate) fn take_again() {
     let taken = taken();
-    let Some(Taken { keyboard }) = &*taken else { return };
+    let Some(TakenTerminal { keyboard }) = &*taken else { return };
     if let Some((keyboard, before)) = keyboard {
-        // Where that fails keys are not heard, and the view goes on.
+        // If this fails, keys are not heard, and the view goes on.
         let _ = termios::tcsetattr(keyboard, OptionalActions::Now, &unbuffered(before));
     }
     let _ = put(ENTER.as_bytes());
 }
 
-/// Gives the terminal back, where it is taken.
+/// Gives the terminal back if it is taken.
 pub(crate) fn give_back() {
-    let Some(Taken { keyboard }) = taken().take() else { return };
-    // Where the terminal has gone there is nothing to restore.
+    let Some(TakenTerminal { keyboard }) = taken().take() else { return };
+    // If the terminal is gone, there is nothing to restore.
     let _ = put(LEAVE.as_bytes());
     if let Some((keyboard, before)) = keyboard {
         // Keys that were meant for the view are not for the shell.
@@ -90,21 +89,21 @@ pub(crate) fn give_back() {
     }
 }
 
-/// Whether it is taken.
+/// Returns whether the terminal is taken.
 pub(crate) fn is_taken() -> bool {
     taken().is_some()
 }
 
-/// Writes to it, where it is taken.
+/// Writes to the terminal if it is taken.
 ///
 /// # Errors
-/// Where it has gone.
+/// The terminal is gone.
 pub(crate) fn write(bytes: &[u8]) -> io::Result<()> {
     let taken = taken();
     if taken.is_some() { put(bytes) } else { Ok(()) }
 }
 
-/// How large it is.
+/// Returns the size of the terminal.
 pub(crate) fn size() -> Size {
     match tcgetwinsize(io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
@@ -114,7 +113,7 @@ pub(crate) fn size() -> Size {
     }
 }
 
-/// Past the buffer that the library keeps for standard output, which another thread may hold.
+/// Writes past the library's buffer of standard output, which another thread may hold.
 fn put(mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match rustix::io::write(io::stdout(), bytes) {
@@ -127,7 +126,7 @@ fn put(mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Where keys come from: standard input, or the terminal behind a pipe into it.
+/// Opens the file that keys come from: standard input, or the terminal behind a pipe into it.
 fn keyboard() -> Option<OwnedFd> {
     let stdin = io::stdin();
     if termios::isatty(&stdin) {
@@ -136,8 +135,8 @@ fn keyboard() -> Option<OwnedFd> {
     File::options().read(true).write(true).open("/dev/tty").ok().map(OwnedFd::from)
 }
 
-/// Each key at once, and none shown. Keys of signals go on sending them, to all programs of a
-/// pipe; those that halt the output do not, as the view would halt with it.
+/// Returns settings that read each key at once, and echo none. Keys of signals still send them, to
+/// all programs of a pipe. Keys that halt the output do not, as the view would halt with it.
 fn unbuffered(before: &Termios) -> Termios {
     let mut modes = before.clone();
     modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
@@ -147,7 +146,7 @@ fn unbuffered(before: &Termios) -> Termios {
     modes
 }
 
-/// A panic gives the terminal back before it is told of.
+/// Gives the terminal back on a panic, before its message is written.
 fn give_back_on_panic() {
     static HOOKED: Once = Once::new();
     HOOKED.call_once(|| {

@@ -16,7 +16,7 @@ const ENTER: &str = "\x1b[?1049h";
 const LEAVE: &str = "\x1b[?1049l";
 const SHOW_CURSOR: &str = "\x1b[?25h";
 
-/// Says that it is drawn, and panics where it is to.
+/// A scene that says when it is drawn, and panics on demand.
 struct Drawing {
     drawn: Sender<()>,
     panics: bool,
@@ -24,7 +24,7 @@ struct Drawing {
 
 impl Scene for Drawing {
     fn has_changed(&mut self) -> bool {
-        // It is asked when what was drawn stands on the terminal.
+        // The view asks once the drawn lines stand on the terminal.
         let _ = self.drawn.send(());
         assert!(!self.panics, "the view broke off");
         false
@@ -83,8 +83,8 @@ fn is_installed(tool: &str) -> bool {
     env::split_paths(&paths).any(|folder| folder.join(tool).is_file())
 }
 
-/// What a child's terminal had on it, and the shell's words behind it; nothing where there is no
-/// `script`.
+/// Returns the contents of a child's terminal, and the shell's words behind them; nothing if there
+/// is no `script`.
 fn on_a_terminal(child: &str, signal: &str) -> Option<String> {
     if !is_installed("script") {
         eprintln!("skipped: {child}: script is not installed");
@@ -117,7 +117,7 @@ fn on_a_terminal(child: &str, signal: &str) -> Option<String> {
     Some(text)
 }
 
-/// Where a word stands behind the view.
+/// Checks that a word stands behind the view.
 fn behind(text: &str, word: &str) {
     let (left, said) = (text.find(LEAVE).unwrap(), text.find(word).unwrap_or_default());
     assert!(left < said, "{text:?}");

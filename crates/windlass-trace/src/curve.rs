@@ -10,7 +10,7 @@ use windlass_base::{Span, Timestamp, whole_part};
 
 /// Samples next to each other in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
+pub struct SampleRange {
     /// The time when the first was taken.
     pub from: Timestamp,
     /// The time when the last was taken.
@@ -21,12 +21,12 @@ pub struct Stretch {
     pub most: i64,
     /// The last: the level that holds until the next stretch.
     pub last: i64,
-    /// How many they are.
+    /// Number of samples.
     pub samples: u64,
 }
 
-impl Stretch {
-    /// Takes in what follows.
+impl SampleRange {
+    /// Merges the following stretch into this one.
     fn join(&mut self, next: &Self) {
         self.from = self.from.min(next.from);
         self.to = self.to.max(next.to);
@@ -40,18 +40,18 @@ impl Stretch {
 /// A curve in the making.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// To how many stretches it is reduced when it has twice as many.
+    /// Number of stretches to which the curve is reduced, once it has twice as many.
     kept: usize,
     began: Timestamp,
-    /// The time for which a stretch may be; zero while each sample has its own.
+    /// Maximum duration of a stretch; zero while each sample has its own.
     width: Span,
-    /// The times that go into the last stretch, from the first to before the last.
+    /// Time span of the last stretch: from its first time to just before its last.
     open: (Timestamp, Timestamp),
-    stretches: Vec<Stretch>,
+    stretches: Vec<SampleRange>,
 }
 
 impl Curve {
-    /// One that never has more than twice `kept` stretches; 1 at least.
+    /// Returns a curve that never has more than twice `kept` stretches; `kept` is 1 at least.
     pub fn new(kept: usize) -> Self {
         let kept = kept.max(1);
         let (zero, width) = (Timestamp::ZERO, Span::ZERO);
@@ -66,7 +66,7 @@ impl Curve {
     /// Takes a sample that reaches from one value to another.
     pub fn add_range(&mut self, time: Timestamp, low: i64, high: i64) {
         let (least, most) = (low.min(high), low.max(high));
-        let next = Stretch { from: time, to: time, least, most, last: most, samples: 1 };
+        let next = SampleRange { from: time, to: time, least, most, last: most, samples: 1 };
         if self.stretches.is_empty() {
             self.began = time;
         }
@@ -82,8 +82,8 @@ impl Curve {
         }
     }
 
-    /// Its stretches, in the order in which they came.
-    pub fn stretches(&self) -> &[Stretch] {
+    /// Returns the stretches, in the order in which they came.
+    pub fn stretches(&self) -> &[SampleRange] {
         &self.stretches
     }
 
@@ -92,17 +92,17 @@ impl Curve {
         self.width == Span::ZERO && self.stretches.iter().all(|stretch| stretch.samples == 1)
     }
 
-    /// The greatest value of all.
+    /// Returns the greatest value.
     pub fn most(&self) -> Option<i64> {
         self.stretches.iter().map(|stretch| stretch.most).max()
     }
 
-    /// The least value of all.
+    /// Returns the least value.
     pub fn least(&self) -> Option<i64> {
         self.stretches.iter().map(|stretch| stretch.least).min()
     }
 
-    /// How many samples it was made of.
+    /// Returns the number of samples in the curve.
     pub fn samples(&self) -> u64 {
         self.stretches.iter().map(|stretch| stretch.samples).sum()
     }
@@ -126,7 +126,8 @@ impl Curve {
         self.open = self.stretches.last().map_or(self.open, |last| self.cell(last.from));
     }
 
-    /// The times that share a stretch with this one: none while each sample has its own.
+    /// Returns the time span that shares a stretch with this time: empty while each sample has its
+    /// own.
     fn cell(&self, time: Timestamp) -> (Timestamp, Timestamp) {
         if self.width == Span::ZERO {
             return (time, time);
@@ -136,8 +137,8 @@ impl Curve {
         (from, from + self.width)
     }
 
-    fn join_where(&mut self, mut joins: impl FnMut(&Stretch, &Stretch) -> bool) {
-        let mut joined: Vec<Stretch> = Vec::with_capacity(self.stretches.len());
+    fn join_where(&mut self, mut joins: impl FnMut(&SampleRange, &SampleRange) -> bool) {
+        let mut joined: Vec<SampleRange> = Vec::with_capacity(self.stretches.len());
         for next in self.stretches.drain(..) {
             match joined.last_mut() {
                 Some(last) if joins(last, &next) => last.join(&next),
@@ -148,7 +149,7 @@ impl Curve {
     }
 }
 
-/// Amounts by time: how much came in each of equal bins.
+/// Amounts by time, in equal bins.
 #[derive(Clone, Debug)]
 pub struct Bins {
     most: usize,
@@ -158,15 +159,16 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// The bins that it begins with.
+    /// Initial width of a bin.
     const FINEST: Span = Span::from_micros(100);
 
-    /// One of at most so many bins; 2 at least. They get twice as wide when that is too few.
+    /// Returns bins of which there are at most `most`, and at least 2. When these are too few, the
+    /// bins get twice as wide.
     pub fn new(most: usize) -> Self {
         Self { most: most.max(2), began: None, width: Self::FINEST, amounts: Vec::new() }
     }
 
-    /// Takes an amount. What came before the first is counted there.
+    /// Takes an amount. An amount from before the first bin counts in the first bin.
     pub fn add(&mut self, time: Timestamp, amount: u64) {
         let began = *self.began.get_or_insert(time);
         let after = time.since(began).or_zero().as_nanos();
@@ -181,7 +183,7 @@ impl Bins {
         self.amounts[place] = self.amounts[place].saturating_add(amount);
     }
 
-    /// The same in bins that are so many times as wide.
+    /// Returns the steps with bins that are wider by this factor.
     #[must_use]
     pub fn joined(&self, times: usize) -> Self {
         let times = times.max(1);
@@ -195,17 +197,17 @@ impl Bins {
         *self = self.joined(2);
     }
 
-    /// The time when the first bin begins; `None` where nothing came.
+    /// Returns the start of the first bin; `None` without amounts.
     pub fn began(&self) -> Option<Timestamp> {
         self.began
     }
 
-    /// How long a bin is.
+    /// Returns the width of a bin.
     pub fn width(&self) -> Span {
         self.width
     }
 
-    /// What came in each.
+    /// Returns the amount in each bin.
     pub fn amounts(&self) -> &[u64] {
         &self.amounts
     }
@@ -245,12 +247,12 @@ impl Bins {
 pub struct Steps {
     /// The length of a step; the last may be half as long or one and a half times.
     pub width: Span,
-    /// For each step its end, from the beginning of the first, and its amount.
+    /// End of each step, from the beginning of the first, and its amount.
     pub ends: Vec<(Span, u64)>,
 }
 
 impl Steps {
-    /// For each step its end and its rate in units per second.
+    /// Returns the end of each step and its rate in units per second.
     pub fn rates(&self) -> impl Iterator<Item = (Span, f64)> + '_ {
         let mut from = Span::ZERO;
         self.ends.iter().map(move |(to, amount)| {
@@ -260,7 +262,7 @@ impl Steps {
         })
     }
 
-    /// The mean difference between neighbours, in units per second.
+    /// Returns the mean difference between neighbours, in units per second.
     pub fn variation(&self) -> f64 {
         let rates: Vec<f64> = self.rates().map(|(_, rate)| rate).collect();
         let sum: f64 = rates.windows(2).map(|pair| (pair[1] - pair[0]).abs()).sum();
@@ -323,8 +325,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes: no extreme is lost, no sample lies outside its stretch, and the
-        /// size is bounded. Clocks may be set back.
+        /// For any samples, no extreme is lost, no sample lies outside its stretch, and the size is
+        /// bounded. Clocks may be set back.
         #[test]
         fn no_extreme_is_lost(
             samples in prop::collection::vec((0_i64..1_000_000, any::<i64>()), 1..400),

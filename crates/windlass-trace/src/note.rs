@@ -24,7 +24,7 @@ pub enum Note {
     },
     /// The receiver closed its window, or left too little of it to use.
     WindowClosed {
-        /// What is left of it.
+        /// Remaining window.
         left: Bytes,
     },
     /// The receiver opened its window again.
@@ -38,7 +38,7 @@ pub enum Note {
     },
     /// The sender asks whether the window is still closed.
     Probe {
-        /// The how many-th probe since it closed.
+        /// Number of the probe since the window closed.
         count: u32,
     },
     /// The receiver answers a probe: still closed.
@@ -47,19 +47,19 @@ pub enum Note {
     KeepAlive,
     /// Data that was sent before.
     Retransmission {
-        /// The packet that sent it first, where the capture holds it.
+        /// Packet with the first copy, if the capture holds it.
         of: Option<u64>,
-        /// What made the sender send it again.
+        /// Trigger of the retransmission.
         trigger: Trigger,
     },
     /// Data that overtaken data had left room for: late, not lost.
     OutOfOrder {
-        /// How late.
+        /// Delay.
         late: Span,
     },
     /// An ACK that repeats the one before: data arrived out of order.
     DuplicateAck {
-        /// The how many-th repetition.
+        /// Number of the repetition.
         count: u32,
     },
     /// The capture holds this packet twice.
@@ -69,7 +69,7 @@ pub enum Note {
     },
     /// Bytes before this packet are not in the capture.
     NotCaptured {
-        /// How many.
+        /// Number of bytes.
         missing: Bytes,
     },
     /// The sender had nothing in flight for so long.
@@ -86,7 +86,7 @@ pub enum Note {
     },
 }
 
-/// What makes a sender send data again.
+/// Trigger of a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// Duplicate ACKs or SACK blocks (RFC 5681 section 3.2, RFC 6675).
@@ -96,7 +96,7 @@ pub enum Trigger {
     Timer,
     /// Nothing: the data had been acknowledged before.
     Needless,
-    /// Nothing that a sender has: it came too soon after the first copy for any timer.
+    /// Second copy on the network: it came too soon after the first copy for any timer of a sender.
     Copy,
     /// ACKs of data that had arrived twice, which say nothing of a loss (RFC 2883 section 4).
     OfCopies,
@@ -153,13 +153,12 @@ impl fmt::Display for Note {
     }
 }
 
-/// Takes notes as they are made.
+/// Receiver of notes.
 pub trait Notes {
-    /// Whether they are of use. Where they are not, short connections take
-    /// less memory.
+    /// True if notes are used. Without notes, short connections take less memory.
     const WANTED: bool = true;
 
-    /// A note on the packet `number`.
+    /// Takes a note on the packet `number`.
     fn note(&mut self, number: u64, note: Note);
 }
 

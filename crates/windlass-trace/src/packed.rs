@@ -1,4 +1,4 @@
-//! State in few bytes: how a connection that hibernates is kept.
+//! Compact state of hibernating connections.
 //!
 //! Most fields of a connection are small or zero, so numbers take as many bytes
 //! as they need, points in time count from a common one, and large offsets from
@@ -9,10 +9,10 @@ use std::collections::VecDeque;
 
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 
-/// What can be packed, and unpacked to the same; floats to seven digits of it.
+/// A value that can be packed and unpacked without change; floats keep seven digits.
 pub(crate) trait Packed: Sized {
     fn pack(&self, to: &mut Packer);
-    /// What [`Packed::pack`] wrote.
+    /// Reads a value that [`Packed::pack`] wrote.
     fn unpack(from: &mut Unpacker<'_>) -> Self;
 }
 
@@ -37,11 +37,11 @@ macro_rules! packed {
 }
 pub(crate) use packed;
 
-/// From here on a number is written as its distance from the last such one:
-/// offsets of a connection lie close to each other and far from zero.
+/// Least number that is written as its distance from the last such number: offsets of a connection
+/// lie close to each other and far from zero.
 const LARGE: u64 = 1 << 35;
 
-/// Writes.
+/// Writer of packed values.
 #[derive(Debug)]
 pub(crate) struct Packer {
     bytes: Vec<u8>,
@@ -50,7 +50,7 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// One that counts time from `epoch` and writes behind what `bytes` holds.
+    /// Returns a packer that counts time from `epoch` and appends to `bytes`.
     pub(crate) fn new(epoch: Timestamp, bytes: Vec<u8>) -> Self {
         Self { bytes, epoch, large: 0 }
     }
@@ -63,14 +63,14 @@ impl Packer {
         write_number(&mut self.bytes, number);
     }
 
-    /// Bytes as they are.
+    /// Writes bytes unchanged.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.bytes.extend_from_slice(bytes);
     }
 }
 
-/// Seven bits in a byte, the lowest first (LEB128).
+/// Writes a number with seven bits in a byte, the lowest first (LEB128).
 #[inline]
 pub(crate) fn write_number(to: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -80,7 +80,7 @@ pub(crate) fn write_number(to: &mut Vec<u8>, mut number: u64) {
     to.push(number as u8);
 }
 
-/// What [`write_number`] wrote at the start of `from`, which then begins behind it.
+/// Reads a number that [`write_number`] wrote at the start of `from`, and removes it.
 #[inline]
 pub(crate) fn number(from: &mut &[u8]) -> u64 {
     let mut number = 0;
@@ -95,7 +95,7 @@ pub(crate) fn number(from: &mut &[u8]) -> u64 {
     number
 }
 
-/// Reads what a [`Packer`] wrote. Behind the end everything is zero.
+/// Reader of what a [`Packer`] wrote. Behind the end everything is zero.
 #[derive(Debug)]
 pub(crate) struct Unpacker<'a> {
     bytes: &'a [u8],
@@ -112,7 +112,7 @@ impl<'a> Unpacker<'a> {
         number(&mut self.bytes)
     }
 
-    /// What [`Packer::raw`] wrote.
+    /// Reads bytes that [`Packer::raw`] wrote.
     pub(crate) fn raw(&mut self) -> &'a [u8] {
         let length = usize::try_from(self.number()).unwrap_or(usize::MAX);
         let (bytes, rest) = self.bytes.split_at(length.min(self.bytes.len()));
@@ -121,7 +121,7 @@ impl<'a> Unpacker<'a> {
     }
 }
 
-/// The sign in the lowest bit.
+/// Returns the number with its sign in the lowest bit.
 pub(crate) fn zigzag(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }

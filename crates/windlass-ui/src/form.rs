@@ -1,16 +1,16 @@
-//! The fields of a form or of a query (`application/x-www-form-urlencoded`).
+//! Fields of a form or of a query (`application/x-www-form-urlencoded`).
 
 use windlass_wire::escape;
 
-/// The most fields that are taken: what is behind them is passed over.
+/// Maximum number of fields; later ones are ignored.
 const MOST: usize = 200;
 
-/// Fields by their names, in the order in which they came.
+/// Fields with their names, in the order of the form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Reads them. What is no UTF-8 becomes U+FFFD.
+    /// Reads the fields. Bytes that are not UTF-8 become U+FFFD.
     pub fn read(text: &str) -> Self {
         let undone = |text: &str| escape::undone(&text.replace('+', " "));
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).take(MOST);
@@ -21,22 +21,22 @@ impl Fields {
         Self(pairs.collect())
     }
 
-    /// Fields that were read already.
+    /// Creates fields that are already decoded.
     pub(crate) fn of(pairs: Vec<(String, String)>) -> Self {
         Self(pairs.into_iter().take(MOST).collect())
     }
 
-    /// The first value of a name, without spaces around it; empty where there is none.
+    /// Returns the first value of a name, without surrounding spaces; empty if there is none.
     pub fn text(&self, name: &str) -> &str {
         self.all(name).next().unwrap_or_default()
     }
 
-    /// All values of a name.
+    /// Returns all values of a name.
     pub fn all<'a, 'b>(&'a self, name: &'b str) -> impl Iterator<Item = &'a str> + use<'a, 'b> {
         self.0.iter().filter(move |(own, _)| own == name).map(|(_, value)| value.trim())
     }
 
-    /// Whether there is one of a name, though it may be empty.
+    /// Returns whether there is a field of a name, even an empty one.
     pub fn has(&self, name: &str) -> bool {
         self.all(name).next().is_some()
     }

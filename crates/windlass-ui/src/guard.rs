@@ -1,9 +1,9 @@
-//! Whom a server answers that is for the browser of this machine alone.
+//! Access checks of a server for the browser of this machine.
 //!
-//! Others can reach it, too: every user of this machine, and every page that its browser opens,
-//! which may send requests here (CSRF) or let its own name lead here (DNS rebinding). So a request
-//! has to know the token, to be for this server by its `Host`, and to be of this server's own
-//! pages by its `Origin` where it may change something.
+//! Others can reach it, too: every user of this machine, and every page in its browser. Such a page
+//! may send requests here (CSRF) or point its own name here (DNS rebinding). So a request must
+//! contain the token, and name this server in `Host`. A request that may change something must also
+//! come from this server's own pages, by its `Origin`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -11,35 +11,34 @@ use windlass_wire::http::Request;
 
 use crate::Token;
 
-/// Who is let through.
+/// Access checks of requests.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    /// What the server may be called, in small letters: `127.0.0.1:8080`; nothing where by any
-    /// name.
+    /// Accepted values of `Host`, in lower case: `127.0.0.1:8080`; none if any is accepted.
     names: Option<Vec<String>>,
-    /// What a path has to begin with; nothing where anybody may read.
+    /// Token at the start of a path; none if anyone may read.
     token: Option<Token>,
 }
 
-/// Why a request is not answered.
+/// Reason why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The status of HTTP.
+    /// Status code of HTTP.
     pub status: u16,
-    /// Why, and what to do.
+    /// The reason, with advice.
     pub why: String,
 }
 
-/// A request that was let through.
+/// Request that passed the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Passed {
-    /// Whether something is to be done, and not only shown.
+pub(crate) struct CheckedRequest {
+    /// True for a POST request, which may change something.
     pub(crate) is_post: bool,
-    /// Whether the head of the answer alone is wanted.
+    /// True if only the head of the answer is wanted.
     pub(crate) is_head: bool,
-    /// What is behind the token, without a slash before it.
+    /// Path after the token, without a leading slash.
     pub(crate) path: String,
-    /// What is behind the question mark.
+    /// Query: the part after the question mark.
     pub(crate) query: String,
 }
 
@@ -50,75 +49,75 @@ impl Refusal {
 }
 
 impl Guard {
-    /// That of a server on this port of 127.0.0.1.
+    /// Creates the checks of a server on this port of 127.0.0.1.
     pub fn new(port: u16, token: Token) -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Self { names: Some(names(address)), token: Some(token) }
     }
 
-    /// That of a server whose pages anybody may read who reaches it, and where nothing can be done.
-    /// On loopback these are the users of this machine, but not the pages that their browsers open
-    /// (DNS rebinding), so it is asked by its own names alone.
+    /// Creates the checks of a read-only server, whose pages anyone who can reach it may read. On
+    /// loopback these are the users of this machine. Pages in their browsers are not (DNS
+    /// rebinding), so only requests for the server's own names are accepted.
     pub fn of_readers(address: SocketAddr) -> Self {
         Self { names: address.ip().is_loopback().then(|| names(address)), token: None }
     }
 
-    /// The token; nothing where anybody may read.
+    /// Returns the token; none if anyone may read.
     pub const fn token(&self) -> Option<&Token> {
         self.token.as_ref()
     }
 
-    /// Looks at the head of a request.
-    pub(crate) fn check(&self, request: &Request) -> Result<Passed, Refusal> {
+    /// Checks the head of a request.
+    pub(crate) fn check(&self, request: &Request) -> Result<CheckedRequest, Refusal> {
         let host = self.host(request)?;
         let (path, query) = self.path(request)?;
         let is_post = match request.method.as_str() {
             "GET" | "HEAD" => false,
             "POST" if self.token.is_some() => true,
-            _ => return Err(Refusal::new(405, "this method is not known here: try GET")),
+            _ => return Err(Refusal::new(405, "this method is not supported: use GET")),
         };
         origin(request, &host, is_post)?;
-        Ok(Passed { is_post, is_head: request.method == "HEAD", path, query })
+        Ok(CheckedRequest { is_post, is_head: request.method == "HEAD", path, query })
     }
 
-    /// The name by which it is asked.
+    /// Checks the `Host` of a request, and returns it.
     fn host(&self, request: &Request) -> Result<String, Refusal> {
         let mut hosts = request.headers.all("Host");
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(Refusal::new(400, "the request does not name one host"));
+            return Err(Refusal::new(400, "the request must name one host"));
         };
         let host = String::from_utf8_lossy(host).trim().to_ascii_lowercase();
         if self.names.as_ref().is_none_or(|names| names.contains(&host)) {
             return Ok(host);
         }
-        let why = "this server is asked by the address that windlass printed, and by no other name";
+        let why = "use the address that windlass printed: this server answers to no other name";
         Err(Refusal::new(421, why))
     }
 
-    /// What is asked for, behind the token.
+    /// Checks the token, and returns the path and the query after it.
     fn path(&self, request: &Request) -> Result<(String, String), Refusal> {
-        // A target with a host in it would be another's (RFC 9112, section 3.2.2).
+        // A target with a host in it would be for another server (RFC 9112, section 3.2.2).
         let Some(target) = request.path.strip_prefix('/') else {
-            return Err(Refusal::new(400, "the target of the request is no path"));
+            return Err(Refusal::new(400, "the target of the request is not a path"));
         };
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let Some(own) = &self.token else { return Ok((path.to_owned(), query.to_owned())) };
         let (token, rest) = path.split_once('/').unwrap_or((path, ""));
         if !own.is(token) {
-            let why = "open the whole address that windlass ui printed: the token in it is what \
-                       lets you in, and each start has another";
+            let why = "open the whole address that windlass ui printed: it has the token, \
+                       which is new at each start";
             return Err(Refusal::new(403, why));
         }
         Ok((rest.to_owned(), query.to_owned()))
     }
 }
 
-/// What a server at this address may be called.
+/// Returns the accepted values of `Host` for a server at this address.
 fn names(address: SocketAddr) -> Vec<String> {
     let port = address.port();
     let mut names = vec![address.to_string(), format!("localhost:{port}")];
     if port == 80 {
-        // The usual port is not said.
+        // Clients leave out the default port.
         let ip = match address {
             SocketAddr::V4(address) => address.ip().to_string(),
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
@@ -128,31 +127,31 @@ fn names(address: SocketAddr) -> Vec<String> {
     names
 }
 
-/// From what page a request comes (RFC 6454, section 7; Fetch Metadata): where a browser says it,
-/// it must be one of this server, and where something may change a browser says it.
+/// Checks the page that a request comes from (RFC 6454, section 7; Fetch Metadata). If a browser
+/// names the page, it must be on this server; for a POST a browser always names one.
 fn origin(request: &Request, host: &str, is_post: bool) -> Result<(), Refusal> {
     let no = |why: &str| Err(Refusal::new(403, why));
     let own = format!("http://{host}");
     let mut origins = request.headers.all("Origin");
     match (origins.next(), origins.next()) {
         (None, None) if is_post => {
-            return no("the request does not say of which page it is");
+            return no("the request has no Origin");
         }
         (None, None) => {}
         (Some(one), None) if one.trim_ascii().eq_ignore_ascii_case(own.as_bytes()) => {}
-        _ => return no("the request is of another page"),
+        _ => return no("the request is from another page"),
     }
     let says = |name| request.headers.text(name).map(|value| value.trim().to_owned());
     match says("Sec-Fetch-Site").as_deref() {
         None | Some("same-origin") => Ok(()),
-        // To open a page from a terminal, a bookmark or a file changes nothing; to take it into
-        // another page is something else.
+        // Opening a page from a terminal, a bookmark or a file changes nothing. Embedding it in
+        // another page is refused.
         Some(site) if !is_post => match says("Sec-Fetch-Mode").as_deref() {
             None | Some("navigate") => Ok(()),
             _ if site == "none" => Ok(()),
-            _ => no("another site may not take this into a page"),
+            _ => no("another site may not embed this page"),
         },
-        Some(_) => no("the request is of another site"),
+        Some(_) => no("the request is from another site"),
     }
 }
 
@@ -224,7 +223,7 @@ mod tests {
         }
         assert_eq!(status(&guard, "GET", &path, &[]), 400);
         assert_eq!(status(&guard, "GET", &path, &[HOST, HOST]), 400);
-        // Who does not know the name learns nothing of the token.
+        // A client with a wrong name learns nothing about the token.
         assert_eq!(status(&guard, "GET", "/x/", &[("Host", "evil.example")]), 421);
         let usual = Guard::new(80, Token::by_chance().unwrap());
         let path = format!("/{}/", usual.token().unwrap().as_str());

@@ -15,16 +15,16 @@ use windlass_sys::process::{Process, Signal, end_with_this_thread, hear};
 
 use crate::Files;
 
-/// So much of what a program prints is kept; the rest is read and thrown away.
+/// Maximum output of a program that is kept, in bytes; the rest is read and discarded.
 const MAX_OUTPUT: usize = 32 << 20;
 
-/// The same of its standard error.
+/// Maximum standard error of a program that is kept, in bytes.
 const MAX_SAID: usize = 64 << 10;
 
-/// So many jobs are remembered.
+/// Number of jobs that are remembered.
 const REMEMBERED: usize = 8;
 
-/// The programs that were started. `M` is what the caller knows of each.
+/// Programs that were started. `M` is the caller's data of each.
 #[derive(Debug)]
 pub struct Jobs<M> {
     program: PathBuf,
@@ -36,27 +36,27 @@ pub struct Jobs<M> {
 struct Table<M> {
     last: u64,
     jobs: VecDeque<Arc<Job<M>>>,
-    /// Whether none is started any more.
+    /// True if no more jobs are started.
     is_closed: bool,
 }
 
-/// A program that was started.
+/// Program that was started.
 #[derive(Debug)]
 pub struct Job<M> {
-    /// Its number, from 1 on.
+    /// Number of the job, from 1 on.
     pub id: u64,
-    /// What the caller knows of it.
+    /// The caller's data of the job.
     pub of: M,
-    /// When it was started.
+    /// Time of the start.
     pub began: Instant,
     process: Process,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedState {
     state: Mutex<State>,
-    /// Told when it is over.
+    /// Notified at the end of the job.
     ended: Condvar,
 }
 
@@ -67,46 +67,46 @@ struct State {
     stage: Stage,
 }
 
-/// How far a job is.
+/// Stages of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
-    /// It runs.
+    /// Running.
     #[default]
     Runs,
-    /// It was told to stop, and says what it found.
+    /// Told to stop; the program prints its results.
     Stops,
-    /// It is over. The code is missing where a signal ended it.
+    /// Ended; the code is missing if a signal ended the program.
     Ended(Option<i32>),
 }
 
-/// What a job has printed so far.
+/// Output of a job so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
-    /// On standard output.
+    /// Standard output.
     pub output: Vec<u8>,
-    /// On standard error.
+    /// Standard error.
     pub said: String,
-    /// How far it is.
+    /// Stage of the job.
     pub stage: Stage,
 }
 
-/// The folder of a program, and the files that it needs until it is over.
+/// Working folder of a program, and the files that it needs until its end.
 #[derive(Clone, Debug, Default)]
 pub struct Workplace {
-    /// Its folder; the server's own where there is none.
+    /// Working folder; none for that of the server.
     pub folder: Option<PathBuf>,
-    /// Files that are removed when it is over, unless somebody else has them.
+    /// Files that are removed at the end, unless another job uses them.
     pub files: Files,
 }
 
-/// Why a program was not started.
+/// Errors of starting a program.
 #[derive(Debug)]
 pub enum StartError {
-    /// The job of this number is not over.
+    /// The job of this number still runs.
     Busy(u64),
-    /// The server ends.
+    /// The server is ending.
     Closed,
-    /// The system does not start it.
+    /// The system cannot start the program.
     Failed(io::Error),
 }
 
@@ -115,16 +115,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<M> Jobs<M> {
-    /// Runs of a program, each with these variables beside those of this process.
+    /// Creates jobs of a program, with these environment variables added to those of this process.
     pub fn new(program: PathBuf, environment: Vec<(OsString, OsString)>) -> Self {
         let table = Table { last: 0, jobs: VecDeque::new(), is_closed: false };
         Self { program, environment, table: Mutex::new(table) }
     }
 
-    /// Starts the program with these arguments, each as it is. Its number is the job's.
+    /// Starts the program with these arguments, unchanged. Returns the number of the job.
     ///
     /// # Errors
-    /// Where another is not over yet, or it cannot be started.
+    /// Returns an error if another job still runs, or the program cannot be started.
     pub fn start(&self, arguments: &[String], of: M) -> Result<u64, StartError> {
         self.start_in(Workplace::default(), arguments, of)
     }
@@ -132,7 +132,7 @@ impl<M> Jobs<M> {
     /// Starts the program at a workplace.
     ///
     /// # Errors
-    /// As of [`Jobs::start`].
+    /// The errors of [`Jobs::start`].
     pub fn start_in(
         &self,
         workplace: Workplace,
@@ -154,19 +154,19 @@ impl<M> Jobs<M> {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C at the terminal is for the server, which passes it on once.
+            // A Ctrl-C at the terminal is for the server, which passes the signal on once.
             .process_group(0);
         if let Some(folder) = folder {
             command.current_dir(folder);
         }
-        // Where the server is killed, the program stops and keeps what it found. It may be told so
-        // more than once, and a second SIGINT would end it at once.
+        // If the server is killed, the program stops and keeps its results. It may get SIGTERM more
+        // than once; a second SIGINT would end it at once.
         end_with_this_thread(&mut command, Signal::TERM);
         hear(&mut command, Signal::INT);
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SharedState>::default();
         let kept = Arc::clone(&shared);
         let (started, begun) = sync_channel(1);
-        // The thread that starts it is there until it is over.
+        // The thread that starts the program must outlive it.
         thread::Builder::new()
             .spawn(move || match begin(command) {
                 Ok((child, process)) => {
@@ -176,35 +176,35 @@ impl<M> Jobs<M> {
                 Err(error) => drop(started.send(Err(error))),
             })
             .map_err(StartError::Failed)?;
-        let broke = || io::Error::other("the thread that starts it broke off");
+        let broke = || io::Error::other("the thread that starts the command failed");
         let process = begun.recv().map_err(|_| broke()).flatten().map_err(StartError::Failed)?;
         table.last += 1;
         let id = table.last;
         table.jobs.push_back(Arc::new(Job { id, of, began: Instant::now(), process, shared }));
         if table.jobs.len() > REMEMBERED {
-            // All but the last are over.
+            // All jobs but the last are over.
             table.jobs.pop_front();
         }
         Ok(id)
     }
 
-    /// A job, where it is remembered.
+    /// Returns a job, if it is still remembered.
     pub fn job(&self, id: u64) -> Option<Arc<Job<M>>> {
         locked(&self.table).jobs.iter().find(|job| job.id == id).cloned()
     }
 
-    /// The jobs that are remembered, the newest first.
+    /// Returns the remembered jobs, the newest first.
     pub fn all(&self) -> Vec<Arc<Job<M>>> {
         locked(&self.table).jobs.iter().rev().cloned().collect()
     }
 
-    /// The one that is not over.
+    /// Returns the job that still runs.
     pub fn running(&self) -> Option<Arc<Job<M>>> {
         locked(&self.table).jobs.iter().find(|job| !job.is_over()).cloned()
     }
 
-    /// Ends what runs, for the server ends: it is told to stop, and after `grace` it is killed. No
-    /// other is started any more.
+    /// Ends the running job because the server ends: tells it to stop, and kills it after `grace`.
+    /// No further job is started.
     pub fn end(&self, grace: Duration) {
         locked(&self.table).is_closed = true;
         let Some(job) = self.running() else { return };
@@ -218,24 +218,24 @@ impl<M> Jobs<M> {
 }
 
 impl<M> Job<M> {
-    /// How far it is.
+    /// Returns the stage of the job.
     pub fn stage(&self) -> Stage {
         locked(&self.shared.state).stage
     }
 
-    /// Whether it is over.
+    /// Returns whether the job has ended.
     pub fn is_over(&self) -> bool {
         matches!(self.stage(), Stage::Ended(_))
     }
 
-    /// What it has printed so far.
+    /// Returns the output so far.
     pub fn output(&self) -> Output {
         let state = locked(&self.shared.state);
         let said = String::from_utf8_lossy(&state.said).into_owned();
         Output { output: state.output.clone(), said, stage: state.stage }
     }
 
-    /// The last whole line that it has printed.
+    /// Returns the last complete line of the output.
     pub fn last_line(&self) -> Option<String> {
         let state = locked(&self.shared.state);
         let whole = &state.output[..state.output.iter().rposition(|byte| *byte == b'\n')?];
@@ -243,7 +243,7 @@ impl<M> Job<M> {
         Some(String::from_utf8_lossy(&whole[from..]).into_owned())
     }
 
-    /// Tells it to stop (SIGINT), so that it says what it found; the second time ends it (SIGKILL).
+    /// Tells the program to stop (SIGINT), so that it prints its results; the second call kills it.
     pub fn stop(&self) {
         let mut state = locked(&self.shared.state);
         match state.stage {
@@ -256,7 +256,7 @@ impl<M> Job<M> {
         }
     }
 
-    /// Waits until it is over, for so long at the most.
+    /// Waits until the job is over, at most `grace`.
     fn over(&self, grace: Duration) {
         let state = locked(&self.shared.state);
         let is_not_over = |state: &mut State| !matches!(state.stage, Stage::Ended(_));
@@ -276,8 +276,8 @@ fn begin(mut command: Command) -> io::Result<(Child, Process)> {
     }
 }
 
-/// Reads what a program prints, until it is over and its files are removed.
-fn follow(mut child: Child, shared: &Shared, files: Files) {
+/// Reads the output of a program until it ends, then removes its files.
+fn follow(mut child: Child, shared: &SharedState, files: Files) {
     let state = &shared.state;
     let (output, said) = (child.stdout.take(), child.stderr.take());
     thread::scope(|scope| {
@@ -320,7 +320,7 @@ mod tests {
         jobs.start(&["-c".to_owned(), script.to_owned()], "a script")
     }
 
-    /// What a job came to, once it is over.
+    /// Waits for the end of a job, and returns its output.
     fn over(jobs: &Jobs<&'static str>, id: u64) -> Output {
         let job = jobs.job(id).unwrap();
         job.over(Duration::from_secs(60));
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(jobs.job(id).unwrap().stage(), Stage::Stops);
         jobs.job(id).unwrap().stop();
         assert_eq!(over(&jobs, id).stage, Stage::Ended(None));
-        // And so it is where the server ends.
+        // The end of the server kills the program as well.
         let id = start(&jobs, deaf).unwrap();
         printed(&jobs, id);
         jobs.end(Duration::from_millis(50));

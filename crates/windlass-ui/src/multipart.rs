@@ -1,27 +1,27 @@
 //! Forms that carry files (`multipart/form-data`: RFC 7578; RFC 2046, section 5.1).
 //!
-//! The decoder takes a body piece by piece, however it is cut, and holds no more of it than a
-//! boundary or the head of a part.
+//! The decoder takes a body in pieces of any size. It keeps at most a boundary or the head of a
+//! part in memory.
 
 use memchr::memmem::Finder;
 use windlass_wire::media_type;
 
-/// The longest boundary (RFC 2046, section 5.1.1).
+/// Maximum length of a boundary (RFC 2046, section 5.1.1).
 const MAX_BOUNDARY: usize = 70;
 
-/// The longest head of a part. Browsers send two short lines.
+/// Maximum length of a part's head. Browsers send two short lines.
 const MAX_HEAD: usize = 4 << 10;
 
-/// The name of a part, and of its file if it is one.
+/// Name of a part, and of its file if it has one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PartHead {
     pub(crate) name: String,
     pub(crate) file: Option<String>,
 }
 
-/// The receiver of a form's parts.
+/// Receiver of a form's parts.
 pub(crate) trait PartSink {
-    /// Why a part is refused.
+    /// Error of a refused part.
     type Refusal: From<MultipartError>;
 
     /// Begins a part.
@@ -46,17 +46,17 @@ pub(crate) enum MultipartError {
 }
 
 impl MultipartError {
-    /// The error as a sentence.
+    /// Returns the error as a sentence.
     pub(crate) const fn says(self) -> &'static str {
         match self {
-            Self::Head => "a part of the form has no name",
-            Self::Boundary => "a boundary of the form is followed by something else",
+            Self::Head => "a field of the form has no name",
+            Self::Boundary => "the form has data after a boundary",
             Self::Truncated => "the form ends before its last boundary",
         }
     }
 }
 
-/// The position in the form.
+/// Position in the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
     /// Before the first boundary.
@@ -71,7 +71,7 @@ enum Position {
     Epilogue,
 }
 
-/// A decoder of one form.
+/// Decoder of one form.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     delimiter: Finder<'static>,
@@ -100,7 +100,7 @@ impl Decoder {
         Some(Self { delimiter, pending: b"\r\n".to_vec(), position: Position::Preamble })
     }
 
-    /// Takes the next bytes of the body, and gives the parts in them to the sink.
+    /// Takes the next bytes of the body, and passes the parts in them to the sink.
     pub(crate) fn push<S: PartSink>(
         &mut self,
         bytes: &[u8],
@@ -121,7 +121,7 @@ impl Decoder {
                     Some(_) => return Err(MultipartError::Boundary.into()),
                 },
                 Position::Head => {
-                    // The line end behind the boundary is still there: a head may be empty.
+                    // The line end behind the boundary is still pending: a head may be empty.
                     let end = memchr::memmem::find(&self.pending, b"\r\n\r\n");
                     let Some(end) = end.filter(|end| *end <= MAX_HEAD) else {
                         if self.pending.len() > MAX_HEAD {
@@ -156,8 +156,8 @@ impl Decoder {
         }
     }
 
-    /// Gives away what precedes the next delimiter, and drops both. Returns false if more bytes
-    /// are needed to find it.
+    /// Passes on the bytes before the next delimiter, and removes both. Returns false if more bytes
+    /// are needed to find the delimiter.
     fn pass_delimiter<E>(&mut self, give: impl FnOnce(&[u8]) -> Result<(), E>) -> Result<bool, E> {
         let length = self.delimiter.needle().len();
         if let Some(at) = self.delimiter.find(&self.pending) {
@@ -166,7 +166,7 @@ impl Decoder {
             self.position = Position::Boundary;
             return Ok(true);
         }
-        // The last bytes may be the beginning of a delimiter.
+        // The last bytes may be the start of a delimiter.
         let free = self.pending.len().saturating_sub(length - 1);
         give(&self.pending[..free])?;
         self.pending.drain(..free);
@@ -201,11 +201,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The parts of a form: the name, the file's name and the content.
+    /// Parts of a form: the name, the file's name and the content.
     #[derive(Debug, Default, PartialEq, Eq)]
-    struct Collected(Vec<(String, Option<String>, Vec<u8>)>);
+    struct CollectedParts(Vec<(String, Option<String>, Vec<u8>)>);
 
-    impl PartSink for Collected {
+    impl PartSink for CollectedParts {
         type Refusal = MultipartError;
 
         fn begin(&mut self, head: PartHead) -> Result<(), MultipartError> {
@@ -223,9 +223,9 @@ mod tests {
         }
     }
 
-    fn decoded(body: &[u8], piece: usize) -> Result<Collected, MultipartError> {
+    fn decoded(body: &[u8], piece: usize) -> Result<CollectedParts, MultipartError> {
         let mut decoder = Decoder::for_content_type("multipart/form-data; boundary=x-y").unwrap();
-        let mut parts = Collected::default();
+        let mut parts = CollectedParts::default();
         for piece in body.chunks(piece.max(1)) {
             decoder.push(piece, &mut parts)?;
         }
@@ -293,7 +293,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a file holds comes out as it is, however the body is cut.
+        /// The content of a file is unchanged, however the body is cut.
         #[test]
         fn content_is_kept(content in "[-xy\r\n]{0,60}", piece in 1_usize..40) {
             prop_assume!(!content.contains("\r\n--x-y"));

@@ -1,4 +1,4 @@
-//! A server on loopback: one request for each connection, within bounds.
+//! Server on loopback: one request for each connection, within limits.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,42 +13,42 @@ use windlass_sys::socket::is_pause;
 use windlass_sys::wait::ready;
 use windlass_wire::http::{BodyLength, HeadError, Headers, Request, Response};
 
-use crate::guard::{Passed, Refusal};
+use crate::guard::{CheckedRequest, Refusal};
 use crate::multipart::Decoder;
 use crate::uploads::FormReceiver;
 use crate::{Fields, Files, Guard, Token, Uploads};
 
-/// How long it is waited before it is looked whether the server ends.
+/// Time between two checks for the end of the server.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How long it is waited for the client's end behind an answer, and for how many bytes.
+/// Limits of the wait for the client to close after an answer: time, and bytes.
 const PARTING: Duration = Duration::from_secs(1);
 const MAX_PARTING: usize = 1 << 20;
 
-/// The longest time for all files of a form, while bytes keep arriving: 1 GiB over a forwarded
-/// port at 2.5 Mbit/s.
+/// Maximum time for all files of a form while bytes keep arriving: 1 GiB over a forwarded port at
+/// 2.5 Mbit/s.
 const LONGEST_UPLOAD: Duration = Duration::from_secs(3_600);
 
-/// The bytes of an upload that are read at once.
+/// Bytes of an upload that are read at once.
 const UPLOAD_PIECE: usize = 64 << 10;
 
-/// The slowest client that gets the whole of a long answer, in bytes per second.
+/// Slowest client that receives a long answer completely, in bytes per second.
 const SLOWEST: usize = 100_000;
 
-/// What a browser may load for a page and do with it: what it has from here, and nothing in the
-/// frame of another page. No page has a script or a style in itself.
+/// Content security policy of the pages: everything from this server, no inline scripts or styles,
+/// and no frame in another page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; \
                       frame-ancestors 'none'";
 
-/// What is borne.
+/// Resource limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// So many connections at a time; one more is told to come again.
+    /// Maximum number of connections at a time; one more is refused.
     pub connections: usize,
-    /// So long a request may take to come, and an answer to go, whatever of it moves meanwhile.
+    /// Maximum time for receiving a request, and for sending an answer, even if bytes keep moving.
     pub patience: Duration,
-    /// The longest form, in bytes.
+    /// Maximum size of a form, in bytes.
     pub form: u64,
 }
 
@@ -58,22 +58,22 @@ impl Default for Limits {
     }
 }
 
-/// What is asked for.
+/// Request that passed the access checks.
 #[derive(Clone, Debug)]
-pub struct Asked {
-    /// Whether something is to be done, and not only shown.
+pub struct PageRequest {
+    /// True for a POST request, which may change something.
     pub is_post: bool,
-    /// What, without a slash before it: `runs/k2f9abcdef`.
+    /// Path, without a leading slash: `runs/k2f9abcdef`.
     pub path: String,
-    /// The fields of the form, or of the query.
+    /// Fields of the form, or of the query.
     pub fields: Fields,
-    /// The files of the form.
+    /// Files of the form.
     pub files: Files,
-    /// The kinds of answers that the client takes, as it says (`Accept`).
+    /// Media types that the client accepts (`Accept`).
     pub accept: String,
 }
 
-/// What is answered.
+/// Answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     status: u16,
@@ -85,24 +85,24 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A page.
+    /// Creates an answer with a page.
     pub fn html(body: impl Into<Vec<u8>>) -> Self {
         Self::of("text/html; charset=utf-8", body)
     }
 
-    /// A file of this kind, as `text/css; charset=utf-8`.
+    /// Creates an answer with a file of this media type, such as `text/css; charset=utf-8`.
     pub fn of(kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
         let (location, policy, download) = (None, None, None);
         Self { status: 200, kind, location, policy, download, body: body.into() }
     }
 
-    /// The browser is to show this path of the server, as [`Server::base`] begins it.
+    /// Redirects the browser to this path of the server, which begins with [`Server::base`].
     pub fn see(path: String) -> Self {
         let plain = "text/plain; charset=utf-8";
         Self { status: 303, location: Some(path), ..Self::of(plain, "see there\n") }
     }
 
-    /// The same with a status: 404, 400, 409.
+    /// Sets the status, for instance 404.
     #[must_use]
     pub fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
@@ -114,7 +114,7 @@ impl Answer {
         Self { policy: Some(policy), ..self }
     }
 
-    /// Makes it a file that the browser saves under this name.
+    /// Makes the answer a file that the browser saves under this name.
     #[must_use]
     pub fn as_download(self, name: &str) -> Self {
         let safe = |one: char| one.is_ascii_alphanumeric() || "-._".contains(one);
@@ -130,90 +130,92 @@ impl From<Refusal> for Answer {
     }
 }
 
-/// A server: on 127.0.0.1 behind a token, or one whose pages anybody may read.
+/// Server on 127.0.0.1 behind a token, or one with pages that anyone may read.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     guard: Guard,
     limits: Limits,
-    /// The forms that may carry files. The lock is had while one arrives.
+    /// Settings for forms with files. The lock is held while such a form arrives.
     uploads: Option<(Uploads, Mutex<()>)>,
 }
 
 impl Server {
-    /// Listens on a port of 127.0.0.1; 0 is one of the kernel's choice. Nobody is answered yet.
+    /// Listens on a port of 127.0.0.1; 0 means any free port. Requests wait until
+    /// [`Server::serve`].
     ///
     /// # Errors
-    /// Where the port cannot be had, or there is no chance for a token.
+    /// Returns an error if the port cannot be bound, or the system has no random numbers for a
+    /// token.
     pub fn bind(port: u16) -> io::Result<Self> {
         Self::with_limits(port, Limits::default())
     }
 
-    /// The same with other limits.
+    /// Listens on a port of 127.0.0.1, with these limits.
     ///
     /// # Errors
-    /// As of [`Server::bind`].
+    /// The errors of [`Server::bind`].
     pub fn with_limits(port: u16, limits: Limits) -> io::Result<Self> {
         let (listener, address) = listen((Ipv4Addr::LOCALHOST, port).into())?;
         let guard = Guard::new(address.port(), Token::by_chance()?);
         Ok(Self { listener, address, guard, limits, uploads: None })
     }
 
-    /// Listens at an address, for pages that anybody may read who reaches it. Nobody is answered
-    /// yet.
+    /// Listens at an address, for pages that anyone who can reach the server may read. Requests
+    /// wait until [`Server::serve`].
     ///
     /// # Errors
-    /// Where the address cannot be had.
+    /// Returns an error if the address cannot be bound.
     pub fn of_readers(address: SocketAddr) -> io::Result<Self> {
         let (listener, address) = listen(address)?;
         let guard = Guard::of_readers(address);
         Ok(Self { listener, address, guard, limits: Limits::default(), uploads: None })
     }
 
-    /// Takes files with the forms of one path, one form at a time.
+    /// Accepts files with the forms of one path, one form at a time.
     #[must_use]
     pub fn taking(self, uploads: Uploads) -> Self {
         Self { uploads: Some((uploads, Mutex::new(()))), ..self }
     }
 
-    /// Its port.
+    /// Returns the port.
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// What each path begins with: a slash and the token; nothing where there is none.
+    /// Returns the prefix of each path: a slash and the token; empty without a token.
     pub fn base(&self) -> String {
         self.guard.token().map(|token| format!("/{}", token.as_str())).unwrap_or_default()
     }
 
-    /// What to open in a browser.
+    /// Returns the address to open in a browser.
     pub fn address(&self) -> String {
         format!("http://{}{}/", self.address, self.base())
     }
 
-    /// Answers until it is to stop. Requests that are being answered then are waited for.
+    /// Answers requests until `stops` returns true, and then completes those in progress.
     pub fn serve(
         &self,
-        answer: &(dyn Fn(&Asked) -> Answer + Sync),
+        answer: &(dyn Fn(&PageRequest) -> Answer + Sync),
         stops: &(dyn Fn() -> bool + Sync),
     ) {
         let open = AtomicUsize::new(0);
         thread::scope(|scope| {
             while !stops() {
-                // Where that fails there is nobody to tell, and the next one may come.
+                // A failure affects no client yet, and the next attempt may succeed.
                 if !matches!(ready(&[self.listener.as_fd()], Some(LOOK)), Ok(true)) {
                     continue;
                 }
                 let Ok((stream, _)) = self.listener.accept() else {
-                    // Without files left for it, it waits until there are some.
+                    // Wait until file descriptors are free again.
                     thread::sleep(Duration::from_millis(10));
                     continue;
                 };
                 let is_full = open.fetch_add(1, Ordering::Relaxed) >= self.limits.connections;
                 let open = &open;
                 let serve = move || {
-                    // A client that goes away is none of the others' affair.
+                    // A client that goes away affects no other.
                     let _ = self.converse(stream, answer, stops, is_full);
                     open.fetch_sub(1, Ordering::Relaxed);
                 };
@@ -224,11 +226,11 @@ impl Server {
         });
     }
 
-    /// One request and its answer.
+    /// Reads one request and answers it.
     fn converse(
         &self,
         stream: TcpStream,
-        answer: &(dyn Fn(&Asked) -> Answer + Sync),
+        answer: &(dyn Fn(&PageRequest) -> Answer + Sync),
         stops: &(dyn Fn() -> bool + Sync),
         is_full: bool,
     ) -> io::Result<()> {
@@ -236,21 +238,21 @@ impl Server {
         stream.set_nodelay(true)?;
         let mut client = Client { stream, got: Vec::new(), stops, by: self.by() };
         if is_full {
-            let why = "too many connections are open: try again";
+            let why = "too many connections are open: try again later";
             return client.say(&Refusal::new(503, why).into(), false);
         }
         let (asked, is_head) = match self.request(&mut client) {
             Ok(asked) => asked,
-            Err(No::Refused(refusal)) => {
+            Err(RequestError::Refused(refusal)) => {
                 client.by = self.by();
                 return client.say(&refusal.into(), false);
             }
-            Err(No::Gone) => return Ok(()),
+            Err(RequestError::Gone) => return Ok(()),
         };
-        // A page that fails is not to end the server.
+        // A page that panics must not end the server.
         let answered = catch_unwind(AssertUnwindSafe(|| answer(&asked)));
         let answered = answered.unwrap_or_else(|_| {
-            Refusal::new(500, "this page failed: standard error of windlass ui has more").into()
+            Refusal::new(500, "this page failed: see standard error of windlass ui").into()
         });
         let length = u64::try_from(answered.body.len() / SLOWEST).unwrap_or(u64::MAX);
         client.by = self.by() + Duration::from_secs(length);
@@ -261,8 +263,8 @@ impl Server {
         Instant::now() + self.limits.patience
     }
 
-    /// Reads a request that may be answered.
-    fn request(&self, client: &mut Client<'_>) -> Result<(Asked, bool), No> {
+    /// Reads a request, and checks that it may be answered.
+    fn request(&self, client: &mut Client<'_>) -> Result<(PageRequest, bool), RequestError> {
         let (request, used) = loop {
             match Request::decode(&client.got) {
                 Ok(Some(whole)) => break whole,
@@ -274,19 +276,19 @@ impl Server {
             }
         };
         client.got.drain(..used);
-        let Passed { is_post, is_head, path, query } = self.guard.check(&request)?;
+        let CheckedRequest { is_post, is_head, path, query } = self.guard.check(&request)?;
         let accept = request.headers.text("Accept").unwrap_or_default().into_owned();
         let length = match request.body() {
             Ok(BodyLength::Of(length)) => length,
-            Ok(_) => return Err(Refusal::new(411, "the form does not say how long it is").into()),
+            Ok(_) => return Err(Refusal::new(411, "the form has no Content-Length").into()),
             Err(error) => return Err(Refusal::new(400, error.to_string()).into()),
         };
         if !is_post {
             if length > 0 {
-                return Err(Refusal::new(400, "a request for a page has no body").into());
+                return Err(Refusal::new(400, "a request for a page must have no body").into());
             }
             let (fields, files) = (Fields::read(&query), Files::default());
-            return Ok((Asked { is_post, path, fields, files, accept }, is_head));
+            return Ok((PageRequest { is_post, path, fields, files, accept }, is_head));
         }
         let kind = request.headers.text("Content-Type").unwrap_or_default();
         if let Some((uploads, lock)) = self.uploads.as_ref().filter(|(one, _)| one.path == path)
@@ -294,23 +296,23 @@ impl Server {
         {
             let _alone = match lock.try_lock() {
                 Err(TryLockError::WouldBlock) => {
-                    let why = "other files are arriving: try again when they are here";
+                    let why = "another upload is running: try again after it";
                     return Err(Refusal::new(503, why).into());
                 }
                 alone => alone,
             };
             let (fields, files) = self.upload(client, uploads, decoder, &request, length)?;
-            return Ok((Asked { is_post, path, fields, files, accept }, is_head));
+            return Ok((PageRequest { is_post, path, fields, files, accept }, is_head));
         }
         if length > self.limits.form {
-            return Err(Refusal::new(413, "that is no form of these pages").into());
+            return Err(Refusal::new(413, "this is not a form of these pages").into());
         }
         let kind = kind.to_ascii_lowercase();
         if kind.split(';').next().map(str::trim) != Some("application/x-www-form-urlencoded") {
-            return Err(Refusal::new(415, "that is no form of these pages").into());
+            return Err(Refusal::new(415, "this is not a form of these pages").into());
         }
         if request.waits() {
-            client.write(b"HTTP/1.1 100 Continue\r\n\r\n").map_err(|_| No::Gone)?;
+            client.write(b"HTTP/1.1 100 Continue\r\n\r\n").map_err(|_| RequestError::Gone)?;
         }
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         while client.got.len() < length {
@@ -319,11 +321,11 @@ impl Server {
         client.got.truncate(length);
         let form = String::from_utf8_lossy(&client.got);
         let (fields, files) = (Fields::read(&form), Files::default());
-        Ok((Asked { is_post, path, fields, files, accept }, is_head))
+        Ok((PageRequest { is_post, path, fields, files, accept }, is_head))
     }
 
-    /// Receives a form with files. Each piece has the usual time to arrive, and the whole has
-    /// more than that.
+    /// Receives a form with files. Each piece has the usual time limit, and the whole form a longer
+    /// one.
     fn upload(
         &self,
         client: &mut Client<'_>,
@@ -331,18 +333,17 @@ impl Server {
         mut decoder: Decoder,
         request: &Request,
         length: u64,
-    ) -> Result<(Fields, Files), No> {
+    ) -> Result<(Fields, Files), RequestError> {
         if length > uploads.most {
             let most = uploads.most;
-            return Err(Refusal::new(413, format!("{most} bytes at most are taken")).into());
+            return Err(Refusal::new(413, format!("at most {most} bytes are accepted")).into());
         }
         let room = usize::try_from(self.limits.form).unwrap_or(usize::MAX);
-        let receiver = FormReceiver::new(uploads, room).map_err(|error| {
-            Refusal::new(507, format!("there is no place for the files: {error}"))
-        });
+        let receiver = FormReceiver::new(uploads, room)
+            .map_err(|error| Refusal::new(507, format!("cannot store the files: {error}")));
         let mut receiver = receiver?;
         if request.waits() {
-            client.write(b"HTTP/1.1 100 Continue\r\n\r\n").map_err(|_| No::Gone)?;
+            client.write(b"HTTP/1.1 100 Continue\r\n\r\n").map_err(|_| RequestError::Gone)?;
         }
         let end = Instant::now() + LONGEST_UPLOAD;
         let mut left = length;
@@ -364,7 +365,7 @@ impl Server {
     }
 }
 
-/// Listens, without waiting for who comes; the address has the port that the kernel chose.
+/// Listens without blocking; the returned address has the port that the kernel chose.
 fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
@@ -372,30 +373,30 @@ fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     Ok((listener, address))
 }
 
-/// Why there is no request.
-enum No {
+/// Reason why there is no request to answer.
+enum RequestError {
     Refused(Refusal),
     Gone,
 }
 
-impl From<Refusal> for No {
+impl From<Refusal> for RequestError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-/// A connection.
+/// Connection of a client.
 struct Client<'a> {
     stream: TcpStream,
-    /// What has come and was not used.
+    /// Received bytes that are not used yet.
     got: Vec<u8>,
     stops: &'a (dyn Fn() -> bool + Sync),
-    /// When what is done now has to be done.
+    /// Deadline of the current step.
     by: Instant,
 }
 
 impl Client<'_> {
-    /// Whether something can be read; not where the time is over, or the server ends.
+    /// Returns whether something can be read; false after the deadline, or if the server ends.
     fn waits(&self, by: Instant) -> bool {
         while !(self.stops)() {
             let left = by.saturating_duration_since(Instant::now());
@@ -411,26 +412,27 @@ impl Client<'_> {
         false
     }
 
-    /// Reads more.
-    fn fill(&mut self) -> Result<(), No> {
-        // Who has said nothing expects nothing, as a connection that a browser opened ahead.
+    /// Reads more bytes of the request.
+    fn fill(&mut self) -> Result<(), RequestError> {
+        // A client that sent nothing expects no answer: a browser may open a connection ahead.
         let is_silent = self.got.is_empty();
         let mut piece = [0; 4 << 10];
-        let got = self.read(&mut piece).map_err(|no| if is_silent { No::Gone } else { no })?;
+        let got =
+            self.read(&mut piece).map_err(|no| if is_silent { RequestError::Gone } else { no })?;
         self.got.extend_from_slice(&piece[..got]);
         Ok(())
     }
 
-    /// Reads into a buffer: one byte at least.
-    fn read(&mut self, piece: &mut [u8]) -> Result<usize, No> {
+    /// Reads at least one byte into a buffer.
+    fn read(&mut self, piece: &mut [u8]) -> Result<usize, RequestError> {
         if !self.waits(self.by) {
             if (self.stops)() {
-                return Err(No::Gone);
+                return Err(RequestError::Gone);
             }
-            return Err(Refusal::new(408, "the request did not come in time").into());
+            return Err(Refusal::new(408, "the request timed out").into());
         }
         match self.stream.read(piece) {
-            Ok(0) | Err(_) => Err(No::Gone),
+            Ok(0) | Err(_) => Err(RequestError::Gone),
             Ok(got) => Ok(got),
         }
     }
@@ -451,14 +453,14 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Answers, and ends the connection.
+    /// Sends an answer, and ends the connection.
     fn say(&mut self, answer: &Answer, is_head: bool) -> io::Result<()> {
         let mut headers = Headers::default()
             .with("Content-Type", answer.kind)
             .with("Content-Security-Policy", answer.policy.as_deref().unwrap_or(POLICY))
             .with("X-Content-Type-Options", "nosniff")
-            // To other sites no page says where it is from: the token is in that. To its own
-            // server it does, or a browser would say of no form where that is from.
+            // Other sites must not learn the address of a page, which contains the token. This
+            // server may: otherwise a browser would not name the page that a form comes from.
             .with("Referrer-Policy", "same-origin")
             .with("Cross-Origin-Opener-Policy", "same-origin")
             .with("Cross-Origin-Resource-Policy", "same-origin")
@@ -478,8 +480,8 @@ impl Client<'_> {
         self.part()
     }
 
-    /// To close a connection while data waits unread would reset it, and the client would lose
-    /// what it has not read.
+    /// Closes the connection after the client has read the answer. Closing with unread data would
+    /// reset the connection, and the client would lose the rest of the answer.
     fn part(&mut self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)?;
         let by = Instant::now() + PARTING;

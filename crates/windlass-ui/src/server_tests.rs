@@ -4,11 +4,11 @@ use std::sync::atomic::AtomicBool;
 
 use super::*;
 
-/// Serves with these limits while `test` runs. A page answers with what was asked.
+/// Serves with these limits while `test` runs. The page answers with the request's contents.
 fn served(limits: Limits, test: impl FnOnce(&Server)) {
     let server = Server::with_limits(0, limits).unwrap();
     let ends = AtomicBool::new(false);
-    let answer = |asked: &Asked| {
+    let answer = |asked: &PageRequest| {
         assert!(asked.path != "panic", "a page of the test that fails");
         let field = asked.fields.text("a").to_owned();
         Answer::html(format!("{} {} {field}", asked.is_post, asked.path))
@@ -25,15 +25,15 @@ fn connected(server: &Server) -> TcpStream {
     TcpStream::connect((Ipv4Addr::LOCALHOST, server.port())).unwrap()
 }
 
-/// All that comes on a connection.
+/// Returns all bytes that still come on a connection.
 fn rest(mut stream: TcpStream) -> String {
     let mut all = String::new();
-    // A reset is an end as well.
+    // A reset also ends the stream.
     let _ = stream.read_to_string(&mut all);
     all
 }
 
-/// What is answered to a request with these headers.
+/// Returns the answer to a request with these headers.
 fn said(server: &Server, first: &str, headers: &str, body: &str) -> String {
     let mut stream = connected(server);
     let port = server.port();
@@ -76,7 +76,7 @@ fn a_page_is_answered_and_guarded() {
         );
         assert_eq!(status(&said(server, &format!("GET {base}/panic"), "", "")), 500);
         assert_eq!(status(&said(server, &format!("GET {base}/"), "", "")), 200, "it goes on");
-        // Other addresses of this host lead nowhere.
+        // Other addresses of this host are closed.
         assert!(TcpStream::connect(("127.0.0.2", server.port())).is_err());
         assert!(TcpStream::connect(("::1", server.port())).is_err());
     });
@@ -110,7 +110,7 @@ fn a_form_is_taken_from_own_pages_and_within_bounds() {
     });
 }
 
-/// A form with a file, and the answer of a server that takes files for `captures`.
+/// Sends a form with a file, and checks the answer of a server that takes files for `captures`.
 #[test]
 fn files_are_received_for_one_path_and_removed_with_the_request() {
     let folder = tempfile::tempdir().unwrap();
@@ -118,7 +118,7 @@ fn files_are_received_for_one_path_and_removed_with_the_request() {
     let limits = Limits { patience: Duration::from_secs(3), ..Limits::default() };
     let server = Server::with_limits(0, limits).unwrap().taking(uploads);
     let ends = AtomicBool::new(false);
-    let answer = |asked: &Asked| {
+    let answer = |asked: &PageRequest| {
         let folder = asked.files.folder().unwrap();
         let read = |name: &String| std::fs::read(folder.join(name)).unwrap().len();
         let all: Vec<usize> = asked.files.names().iter().map(read).collect();
@@ -145,7 +145,7 @@ fn files_are_received_for_one_path_and_removed_with_the_request() {
             assert!(page.ends_with("[\"a.pcap\"] [150000] 9100"), "{page}");
             assert_eq!(status(&said(&server, &first, &headers(200_001), "")), 413);
             assert_eq!(status(&said(&server, &first, &headers(6), "--x-\r\n")), 400);
-            // One that stops in the middle is left, and meanwhile nobody else sends files.
+            // A client that stops in the middle is dropped; meanwhile no other form is accepted.
             let mut slow = connected(&server);
             let head = format!(
                 "{first} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{}\r\n{}",
@@ -185,19 +185,19 @@ fn what_is_no_request_is_refused() {
 
 #[test]
 fn who_is_slow_is_left_and_who_is_too_many_comes_again() {
-    // A machine that starves this for a second or two leaves time to look.
+    // This limit leaves time to look even if the machine is busy for a second or two.
     let patience = Duration::from_secs(3);
     served(Limits { connections: 2, patience, ..Limits::default() }, |server| {
         let began = Instant::now();
         let mut slow = connected(server);
         slow.write_all(b"GET / HTTP/1.1\r\n").unwrap();
         let idle = connected(server);
-        // Both have a place; a third one has none until they are left.
+        // Two connections use all places; a third is refused until they end.
         let third = || said(server, &format!("GET {}/", server.base()), "", "");
         while status(&third()) != 503 {
             assert!(began.elapsed() < patience, "both are gone already");
         }
-        // A client that drips has no more time than one that is silent.
+        // A slow client has no more time than a silent one.
         let mut dripping = slow.try_clone().unwrap();
         thread::scope(|scope| {
             scope.spawn(move || {
@@ -219,7 +219,7 @@ fn who_is_slow_is_left_and_who_is_too_many_comes_again() {
 fn a_server_that_ends_waits_for_nobody_who_is_silent() {
     let server = Server::bind(0).unwrap();
     let ends = AtomicBool::new(false);
-    let answer = |_: &Asked| Answer::see("/x/".to_owned());
+    let answer = |_: &PageRequest| Answer::see("/x/".to_owned());
     thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(&answer, &|| ends.load(Ordering::Relaxed)));
         let _idle = connected(&server);

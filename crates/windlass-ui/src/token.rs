@@ -1,37 +1,38 @@
-//! The secret in the address.
+//! Secret in the address of the server.
 
 use std::fmt::Write;
 use std::io;
 
-/// So many bytes of it are by chance: 160 bits.
+/// Number of random bytes: 160 bits.
 const LENGTH: usize = 20;
 
-/// A secret by chance, as hexadecimal digits. Whoever has it may do all that the pages can.
+/// Random secret, as hexadecimal digits. Anyone with the token may do everything that the pages
+/// offer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one.
+    /// Creates a new token.
     ///
     /// # Errors
-    /// Where the system has no chance to give.
+    /// Returns an error if the system has no random numbers.
     pub fn by_chance() -> io::Result<Self> {
         let mut bytes = [0; LENGTH];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         let mut text = String::with_capacity(2 * LENGTH);
         for byte in bytes {
-            // A string takes whatever is written.
+            // Writing to a string always succeeds.
             let _ = write!(text, "{byte:02x}");
         }
         Ok(Self(text))
     }
 
-    /// Its digits.
+    /// Returns the digits of the token.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether a text is it. How long that takes says nothing of how far they agree.
+    /// Returns whether a text is the token, in constant time.
     pub fn is(&self, text: &str) -> bool {
         let pairs = self.0.bytes().zip(text.bytes());
         let differs = pairs.fold(0, |differs, (one, other)| differs | (one ^ other));

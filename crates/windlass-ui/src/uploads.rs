@@ -1,4 +1,4 @@
-//! Files that come with a form: each form's in a folder of its own, which is removed with them.
+//! Files that come with a form: each form has a folder of its own, which is removed with its files.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -12,24 +12,24 @@ use crate::Fields;
 use crate::guard::Refusal;
 use crate::multipart::{MultipartError, PartHead, PartSink};
 
-/// The most files of a form. A report of more would be too long to read.
+/// Maximum number of files in a form. A report on more would be too long to read.
 const MAX_FILES: usize = 20;
 
-/// The longest name that a file keeps; file systems allow 255 bytes.
+/// Maximum length of a file name; file systems allow 255 bytes.
 const MAX_NAME: usize = 120;
 
-/// The forms that may carry files, and where these go.
+/// Path of the forms that may carry files, and the folder of these files.
 #[derive(Clone, Debug)]
 pub struct Uploads {
-    /// The path whose forms may carry files.
+    /// Path whose forms may carry files.
     pub path: &'static str,
-    /// The folder in which each form gets a folder of its own.
+    /// Folder in which each form gets a folder of its own.
     pub folder: PathBuf,
-    /// The most bytes of a form, files and all.
+    /// Maximum number of bytes of a form, including its files.
     pub most: u64,
 }
 
-/// The files of a form. Their folder is removed with the last copy of this.
+/// Files of a form. Their folder is removed with the last clone of this value.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     folder: Option<Arc<TempDir>>,
@@ -37,39 +37,41 @@ pub struct Files {
 }
 
 impl Files {
-    /// Their names, each without a folder. None begins with a dot or a hyphen.
+    /// Returns the names of the files, each without a folder. No name begins with a dot or a
+    /// hyphen.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The folder in which they are; nothing without files.
+    /// Returns the folder of the files; `None` without files.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref().map(TempDir::path)
     }
 }
 
-/// A form that is being received.
+/// Receiver of a form.
 #[derive(Debug)]
 pub(crate) struct FormReceiver {
     folder: Arc<TempDir>,
     names: Vec<String>,
     fields: Vec<(String, String)>,
-    /// The bytes that fields may still have.
+    /// Number of bytes that the fields may still have.
     room: usize,
     open: Option<OpenPart>,
 }
 
-/// The part whose bytes come now.
+/// Part whose bytes come next.
 #[derive(Debug)]
 enum OpenPart {
     File(File),
     Field(String, Vec<u8>),
-    /// A file field that was left empty.
+    /// Empty file field.
     Nothing,
 }
 
 impl FormReceiver {
-    /// A receiver with a new folder for its owner alone, and room for so many bytes of fields.
+    /// Creates a receiver with a new folder that only its owner can read, and with a limit on the
+    /// bytes of fields.
     pub(crate) fn new(uploads: &Uploads, room: usize) -> io::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("upload-")
@@ -79,7 +81,7 @@ impl FormReceiver {
         Ok(Self { folder: Arc::new(folder), names, fields, room, open: None })
     }
 
-    /// The fields and the files of the form.
+    /// Returns the fields and the files of the form.
     pub(crate) fn finish(self) -> (Fields, Files) {
         let folder = (!self.names.is_empty()).then_some(self.folder);
         (Fields::of(self.fields), Files { folder, names: self.names })
@@ -92,9 +94,9 @@ impl From<MultipartError> for Refusal {
     }
 }
 
-/// The refusal where the disk takes no more.
+/// Returns the refusal for a failed write to the disk.
 fn unwritten(error: &io::Error) -> Refusal {
-    Refusal::new(507, format!("the file could not be stored: {error}"))
+    Refusal::new(507, format!("cannot store the file: {error}"))
 }
 
 impl PartSink for FormReceiver {
@@ -105,7 +107,7 @@ impl PartSink for FormReceiver {
             None => OpenPart::Field(head.name, Vec::new()),
             Some(name) if name.is_empty() => OpenPart::Nothing,
             Some(_) if self.names.len() == MAX_FILES => {
-                return Err(Refusal::new(413, format!("{MAX_FILES} files at most are taken")));
+                return Err(Refusal::new(413, format!("at most {MAX_FILES} files are accepted")));
             }
             Some(name) => {
                 let name = unique(&own_name(&name), &self.names);
@@ -143,12 +145,13 @@ impl PartSink for FormReceiver {
     }
 }
 
-/// The name under which a file is stored: no folder, nothing hidden, nothing like an option.
+/// Returns the name under which a file is stored: without a folder, not hidden, and unlike an
+/// option.
 fn own_name(said: &str) -> String {
     let last = said.rsplit(['/', '\\']).next().unwrap_or_default();
     let safe = |one: char| if one.is_control() { '_' } else { one };
     let mut name: String = last.trim_start_matches(['.', '-', ' ']).chars().map(safe).collect();
-    // The end says what it is; it is the beginning that goes.
+    // The end of a name tells the file's type, so the start is cut.
     while name.len() > MAX_NAME {
         name.remove(0);
     }
@@ -156,7 +159,7 @@ fn own_name(said: &str) -> String {
     if name.is_empty() { "capture".to_owned() } else { name.to_owned() }
 }
 
-/// The name with a number before it where another file has it.
+/// Returns the name, with a number before it if another file has the name.
 fn unique(name: &str, taken: &[String]) -> String {
     let numbered = (2..).map(|number| format!("{number}-{name}"));
     let mut names = std::iter::once(name.to_owned()).chain(numbered);

@@ -1,51 +1,48 @@
-//! ICMP echo over IPv4 (RFC 792, RFC 1122 section 3.2.2.6): what ping asks, and
-//! what a host answers.
+//! ICMP echo over IPv4 (RFC 792, RFC 1122 section 3.2.2.6): the requests of ping, and the replies
+//! of a host.
 
 use std::net::Ipv4Addr;
 
 use crate::build::{IPV4, Sum, ipv4_header};
 use crate::decode::ip::protocol;
-use crate::icmp::{Echo, Family, HEADER, Kind};
+use crate::icmp::{Echo, EchoKind, Family, HEADER};
 
-/// A question.
+/// An echo request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'a> {
-    /// Who asks.
+pub struct EchoRequest<'a> {
+    /// Address of the requester.
     pub source: Ipv4Addr,
-    /// Who is asked.
+    /// Address of the host that is to reply.
     pub destination: Ipv4Addr,
-    /// Identifier, sequence number and data: all that comes back as it is.
+    /// Identifier, sequence number and data, which the reply repeats.
     echo: Echo<'a>,
 }
 
-/// Reads a whole IPv4 packet; `None` where it is no echo request that a host may
-/// answer: something else, a fragment, cut short, or with a wrong checksum.
-pub fn request(packet: &[u8]) -> Option<Request<'_>> {
+/// Reads an echo request from a whole IPv4 packet. Returns `None` for a packet that a host must not
+/// answer: another protocol, a fragment, a cut packet, or a wrong checksum.
+pub fn request(packet: &[u8]) -> Option<EchoRequest<'_>> {
     let header = usize::from(packet.first()? & 15) * 4;
     let head = packet.get(..header).filter(|head| head.len() >= IPV4)?;
     let word = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
-    // What follows the packet's own length, as Ethernet's padding does, is none
-    // of its.
+    // Bytes behind the packet's own length, such as Ethernet padding, do not belong to it.
     let message = packet.get(header..usize::from(word(2)))?;
-    // Of this word the lower bits are the place of a fragment, and whether more
-    // follow.
+    // The lower bits of this word are the fragment offset and the "more fragments" flag.
     let whole = word(6) & 0x3fff == 0;
     let ours =
         head[0] >> 4 == 4 && head[9] == protocol::ICMP && Sum::default().and(head).is_right();
-    let echo = Echo::read(message, Family::V4, Kind::Request).filter(|_| whole && ours)?;
+    let echo = Echo::read(message, Family::V4, EchoKind::Request).filter(|_| whole && ours)?;
     let address = |at: usize| Ipv4Addr::new(head[at], head[at + 1], head[at + 2], head[at + 3]);
-    Some(Request { source: address(12), destination: address(16), echo })
+    Some(EchoRequest { source: address(12), destination: address(16), echo })
 }
 
-impl Request<'_> {
-    /// Appends the packet that answers. It is as long as the question, less the
-    /// options of its IP header.
+impl EchoRequest<'_> {
+    /// Appends the packet of the reply. It is as long as the request without IP options.
     pub fn answer(&self, out: &mut Vec<u8>, identification: u16, hop_limit: u8) {
-        // It came in a packet of 65,535 bytes at most, with a header as long.
+        // The data came in a packet of at most 65,535 bytes, with a header at least as long.
         let total = (IPV4 + HEADER + self.echo.data.len()) as u16;
         let (from, to) = (self.destination, self.source);
         ipv4_header(out, total, identification, hop_limit, protocol::ICMP, (from, to));
-        self.echo.write(out, Family::V4, Kind::Reply);
+        self.echo.write(out, Family::V4, EchoKind::Reply);
     }
 }
 
@@ -58,7 +55,7 @@ mod tests {
     const PING: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
     const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
-    /// A question as Linux's ping sends it: identifier 0x1234, number 1.
+    /// Builds a request of Linux's ping: identifier 0x1234, number 1.
     fn asked(data: &[u8]) -> Vec<u8> {
         let mut message = vec![8, 0, 0, 0, 0x12, 0x34, 0, 1];
         message.extend(data);
@@ -88,7 +85,7 @@ mod tests {
         assert_eq!(answer[20..22], [0, 0], "an echo reply");
         assert_eq!(answer[24..], packet[24..], "identifier, number and data");
         assert_eq!(answer[4..6], [0, 9]);
-        // An answer is no question: two hosts do not answer each other for ever.
+        // A reply is no request, so two hosts cannot answer each other for ever.
         assert_eq!(super::request(&answer), None);
     }
 

@@ -1,20 +1,20 @@
-//! What URIs may not hold, and how they hold it (RFC 3986, section 2.1).
+//! Percent-encoding of URIs (RFC 3986, section 2.1).
 
-/// What stands for itself everywhere (section 2.3).
+/// Signs that are never encoded (section 2.3).
 const UNRESERVED: &[u8] = b"-._~";
 
-/// A path with what may not be in it escaped (section 3.3). A percent sign is of an
-/// escape already, or the user's own mistake.
+/// Percent-encodes a path (section 3.3). A percent sign stays: it belongs to an existing escape, or
+/// is the user's own mistake.
 pub fn path(path: &str) -> String {
     escaped(path, b"/-._~!$&'()*+,;=:@%?")
 }
 
-/// A name as one segment of a path: nothing of it reads as anything else.
+/// Percent-encodes a name as one segment of a path.
 pub fn segment(name: &str) -> String {
     escaped(name, UNRESERVED)
 }
 
-/// A text with all bytes escaped but letters, digits and these.
+/// Percent-encodes all bytes of a text except letters, digits and `fine`.
 fn escaped(text: &str, fine: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -27,11 +27,11 @@ fn escaped(text: &str, fine: &[u8]) -> String {
     out
 }
 
-/// The text that was escaped. What is no escape stays as it is.
+/// Decodes a percent-encoded text. Invalid escapes stay as they are.
 pub fn undone(text: &str) -> String {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let Some((&first, after)) = rest.split_first() {
-        // A sign would be read as part of a number.
+        // A sign would be parsed as part of a number.
         let digits = after.get(..2).filter(|two| two.iter().all(u8::is_ascii_hexdigit));
         let digits = digits.and_then(|two| std::str::from_utf8(two).ok());
         match digits.and_then(|two| u8::from_str_radix(two, 16).ok()) {

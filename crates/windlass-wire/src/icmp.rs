@@ -1,54 +1,53 @@
-//! ICMP echo messages without their IP headers (RFC 792; RFC 4443 section 4):
-//! what a socket of ICMP sends and receives.
+//! ICMP echo messages without their IP headers (RFC 792; RFC 4443 section 4), as an ICMP socket
+//! sends and receives them.
 
 use crate::build::Sum;
 
-/// The bytes of an echo's header: type, code, checksum, identifier, sequence
-/// number.
+/// Bytes of an echo's header: type, code, checksum, identifier, sequence number.
 pub const HEADER: usize = 8;
 
-/// Which ICMP.
+/// Version of ICMP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// That of IPv4.
+    /// ICMP of IPv4.
     V4,
-    /// That of IPv6.
+    /// ICMP of IPv6.
     V6,
 }
 
-/// Question or answer.
+/// Echo request or echo reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Whoever gets it answers.
+pub enum EchoKind {
+    /// A request, to which the receiver replies.
     Request,
-    /// The answer: the question's own identifier, number and data.
+    /// A reply, with the identifier, number and data of the request.
     Reply,
 }
 
 /// An echo message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo<'a> {
-    /// Whose it is: requests of several programs come back to one system.
+    /// Identifier of the program: one system receives the replies for several programs.
     pub identifier: u16,
-    /// Which of them it is.
+    /// Sequence number of the request.
     pub sequence: u16,
-    /// What comes back as it is.
+    /// Data, which the reply repeats.
     pub data: &'a [u8],
 }
 
-const fn number(family: Family, kind: Kind) -> u8 {
+const fn number(family: Family, kind: EchoKind) -> u8 {
     match (family, kind) {
-        (Family::V4, Kind::Request) => 8,
-        (Family::V4, Kind::Reply) => 0,
-        (Family::V6, Kind::Request) => 128,
-        (Family::V6, Kind::Reply) => 129,
+        (Family::V4, EchoKind::Request) => 8,
+        (Family::V4, EchoKind::Reply) => 0,
+        (Family::V6, EchoKind::Request) => 128,
+        (Family::V6, EchoKind::Reply) => 129,
     }
 }
 
 impl<'a> Echo<'a> {
-    /// Appends the message. That of IPv6 has no checksum yet: it covers the
-    /// addresses, which the kernel knows and fills it in.
-    pub fn write(&self, out: &mut Vec<u8>, family: Family, kind: Kind) {
+    /// Appends the message. A message of IPv6 has no checksum yet: it covers the addresses, so the
+    /// kernel fills it in.
+    pub fn write(&self, out: &mut Vec<u8>, family: Family, kind: EchoKind) {
         let start = out.len();
         out.extend([number(family, kind), 0, 0, 0]);
         out.extend(self.identifier.to_be_bytes());
@@ -60,17 +59,17 @@ impl<'a> Echo<'a> {
         }
     }
 
-    /// Reads a message; `None` where it is none of this kind, or its checksum is
-    /// wrong. That of IPv6 is the kernel's to check.
-    pub fn read(message: &'a [u8], family: Family, kind: Kind) -> Option<Self> {
+    /// Reads a message. Returns `None` if it is not of this kind, or its checksum is wrong. For
+    /// IPv6, the kernel verifies the checksum.
+    pub fn read(message: &'a [u8], family: Family, kind: EchoKind) -> Option<Self> {
         let echo = Self::read_quoted(message, family, kind)?;
         let is_right = family == Family::V6 || Sum::default().and(message).is_right();
         is_right.then_some(echo)
     }
 
-    /// Reads a message that somebody quotes: it may be cut short behind its
-    /// header, so nothing is said of its checksum.
-    pub fn read_quoted(message: &'a [u8], family: Family, kind: Kind) -> Option<Self> {
+    /// Reads a message that an ICMP error quotes. It may be cut behind its header, so its checksum
+    /// is not verified.
+    pub fn read_quoted(message: &'a [u8], family: Family, kind: EchoKind) -> Option<Self> {
         let (head, data) = message.split_first_chunk::<HEADER>()?;
         let [first, code, _, _, identifier @ .., high, low] = *head;
         (first == number(family, kind) && code == 0).then_some(Self {
@@ -81,8 +80,8 @@ impl<'a> Echo<'a> {
     }
 }
 
-/// What an IPv4 packet carries: raw sockets give it with its header. `None`
-/// where it is no whole packet of IPv4.
+/// Returns the payload of an IPv4 packet, which raw sockets give with its header. `None` if it is
+/// no IPv4 packet with a whole header.
 pub fn payload(packet: &[u8]) -> Option<&[u8]> {
     let first = packet.first()?;
     let header = usize::from(first & 15) * 4;
@@ -100,16 +99,16 @@ mod tests {
     fn a_request_is_as_ping_sends_it() {
         let echo = Echo { identifier: 0x1234, sequence: 1, data: b"abcdefgh" };
         let mut message = Vec::new();
-        echo.write(&mut message, Family::V4, Kind::Request);
+        echo.write(&mut message, Family::V4, EchoKind::Request);
         assert_eq!(message[..8], [8, 0, 0x54, 0x35, 0x12, 0x34, 0, 1], "the sum by hand");
-        assert_eq!(Echo::read(&message, Family::V4, Kind::Request), Some(echo));
-        // A host that asks itself sees its own requests, which are no answers.
-        assert_eq!(Echo::read(&message, Family::V4, Kind::Reply), None);
-        assert_eq!(Echo::read(&message, Family::V6, Kind::Request), None);
+        assert_eq!(Echo::read(&message, Family::V4, EchoKind::Request), Some(echo));
+        // A host that pings itself sees its own requests, which are no replies.
+        assert_eq!(Echo::read(&message, Family::V4, EchoKind::Reply), None);
+        assert_eq!(Echo::read(&message, Family::V6, EchoKind::Request), None);
         message.clear();
-        echo.write(&mut message, Family::V6, Kind::Reply);
+        echo.write(&mut message, Family::V6, EchoKind::Reply);
         assert_eq!(message[..8], [129, 0, 0, 0, 0x12, 0x34, 0, 1]);
-        assert_eq!(Echo::read(&message, Family::V6, Kind::Reply), Some(echo));
+        assert_eq!(Echo::read(&message, Family::V6, EchoKind::Reply), Some(echo));
     }
 
     #[test]
@@ -118,17 +117,17 @@ mod tests {
         Echo { identifier: 7, sequence: 9, data: b"abcd" }.write(
             &mut right,
             Family::V4,
-            Kind::Reply,
+            EchoKind::Reply,
         );
         for place in 0..right.len() {
             let mut wrong = right.clone();
             wrong[place] ^= 0x10;
-            assert_eq!(Echo::read(&wrong, Family::V4, Kind::Reply), None, "byte {place}");
+            assert_eq!(Echo::read(&wrong, Family::V4, EchoKind::Reply), None, "byte {place}");
         }
         // Routers quote the header and eight bytes of a packet at least.
-        let quoted = Echo::read_quoted(&right[..8], Family::V4, Kind::Reply).unwrap();
+        let quoted = Echo::read_quoted(&right[..8], Family::V4, EchoKind::Reply).unwrap();
         assert_eq!((quoted.identifier, quoted.sequence, quoted.data), (7, 9, &[][..]));
-        assert_eq!(Echo::read_quoted(&right[..7], Family::V4, Kind::Reply), None);
+        assert_eq!(Echo::read_quoted(&right[..7], Family::V4, EchoKind::Reply), None);
     }
 
     #[test]
@@ -149,7 +148,7 @@ mod tests {
             identifier: u16, sequence: u16, data in prop::collection::vec(any::<u8>(), 0..1_500),
         ) {
             for family in BOTH {
-                for kind in [Kind::Request, Kind::Reply] {
+                for kind in [EchoKind::Request, EchoKind::Reply] {
                     let echo = Echo { identifier, sequence, data: &data };
                     let mut message = vec![1, 2, 3];
                     echo.write(&mut message, family, kind);
@@ -162,8 +161,8 @@ mod tests {
         fn anything_may_come(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
             for family in BOTH {
                 let carried = payload(&bytes).unwrap_or(&bytes);
-                let _ = Echo::read_quoted(carried, family, Kind::Request);
-                if let Some(echo) = Echo::read(carried, family, Kind::Reply) {
+                let _ = Echo::read_quoted(carried, family, EchoKind::Request);
+                if let Some(echo) = Echo::read(carried, family, EchoKind::Reply) {
                     prop_assert_eq!(echo.data.len() + HEADER, carried.len());
                 }
             }

@@ -1,29 +1,29 @@
-//! Whole IP packets to segments with their data, as they come out of a TUN
-//! interface. A capture's packets may be cut: they are for a [`Decoder`].
+//! Decoding of whole IP packets to segments with their data, as a TUN interface delivers them.
+//! Packets of a capture may be cut: they are for a [`Decoder`].
 
 use windlass_base::Timestamp;
 
-use crate::build::{self, Checked};
+use crate::build::{self, ChecksumVerdict};
 use crate::decode::{Damage, Decoded};
 use crate::{Decoder, LinkType, Packet, Segment};
 
 /// A segment and its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Incoming<'a> {
-    /// The segment. Its number is 0: it is not from a capture.
+pub struct IncomingSegment<'a> {
+    /// The segment. Its number is 0, because it is not from a capture.
     pub segment: Segment,
     /// Its data.
     pub data: &'a [u8],
 }
 
-/// Why a packet gives no segment.
+/// Reason for which a packet gives no segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Refused {
-    /// It is something else than TCP.
+pub enum PacketRefusal {
+    /// The packet is not TCP.
     NotTcp,
-    /// It is a fragment. TCP asks for none, and a small stack joins none.
+    /// The packet is a fragment. TCP avoids fragments, and a small stack reassembles none.
     Fragment,
-    /// Its headers say what cannot be, or it is cut short.
+    /// Its headers are invalid, or the packet is cut short.
     Damaged(Damage),
     /// A checksum is wrong.
     Checksum,
@@ -33,8 +33,8 @@ pub enum Refused {
 /// arrived at `time`.
 ///
 /// # Errors
-/// Why there is no segment in it that a host may take.
-pub fn segment(packet: &[u8], time: Timestamp) -> Result<Incoming<'_>, Refused> {
+/// Fails with the reason for which the packet has no segment that a host may accept.
+pub fn segment(packet: &[u8], time: Timestamp) -> Result<IncomingSegment<'_>, PacketRefusal> {
     let whole = Packet {
         number: 0,
         time,
@@ -43,23 +43,27 @@ pub fn segment(packet: &[u8], time: Timestamp) -> Result<Incoming<'_>, Refused> 
         original_length: u32::try_from(packet.len()).unwrap_or(u32::MAX),
         data: packet,
     };
-    // A decoder for each packet: what came before has no part in this one.
+    // Each packet has its own decoder, so that earlier packets do not affect it.
     let segment = match Decoder::new().decode(&whole) {
         Decoded::Segment(segment) => segment,
-        Decoded::Fragment | Decoded::Damaged(Damage::Fragments) => return Err(Refused::Fragment),
-        Decoded::NotTcp(_) => return Err(Refused::NotTcp),
-        Decoded::Damaged(damage) => return Err(Refused::Damaged(damage)),
+        Decoded::Fragment | Decoded::Damaged(Damage::Fragments) => {
+            return Err(PacketRefusal::Fragment);
+        }
+        Decoded::NotTcp(_) => return Err(PacketRefusal::NotTcp),
+        Decoded::Damaged(damage) => return Err(PacketRefusal::Damaged(damage)),
     };
     match build::check(packet) {
-        Checked::Right => {}
-        Checked::WrongIp | Checked::WrongTcp => return Err(Refused::Checksum),
-        Checked::Unknown => return Err(Refused::Damaged(Damage::Short)),
+        ChecksumVerdict::Right => {}
+        ChecksumVerdict::WrongIp | ChecksumVerdict::WrongTcp => {
+            return Err(PacketRefusal::Checksum);
+        }
+        ChecksumVerdict::Unknown => return Err(PacketRefusal::Damaged(Damage::Short)),
     }
-    // What was checked ends where the IP header says, and the data with it.
+    // The IP header gives the end of the checked bytes, and so of the data.
     let (at, header) = if packet[0] >> 4 == 4 { (2, 0) } else { (4, 40) };
     let end = header + usize::from(u16::from_be_bytes([packet[at], packet[at + 1]]));
     let data = packet.get(end.saturating_sub(segment.payload as usize)..end);
-    data.map(|data| Incoming { segment, data }).ok_or(Refused::Damaged(Damage::Short))
+    data.map(|data| IncomingSegment { segment, data }).ok_or(PacketRefusal::Damaged(Damage::Short))
 }
 
 #[cfg(test)]
@@ -69,7 +73,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::build::{Addresses, Carrier, Data, Outgoing};
+    use crate::build::{Addresses, Carrier, Data, OutgoingSegment};
     use crate::{Flags, Options};
 
     fn built(data: &[u8], six: bool) -> Vec<u8> {
@@ -85,7 +89,7 @@ mod tests {
             }
         };
         let carrier = Carrier { frame: None, addresses, identification: 7, hop_limit: 64 };
-        let segment = Outgoing {
+        let segment = OutgoingSegment {
             source: 49_152,
             destination: 515,
             sequence: 1,
@@ -135,12 +139,12 @@ mod tests {
             wrong[place] = value;
             segment(&wrong, Timestamp::ZERO).map(|incoming| incoming.data.len())
         };
-        assert_eq!(with(9, 17), Err(Refused::NotTcp));
-        assert_eq!(with(6, 0x20), Err(Refused::Fragment));
-        assert_eq!(with(8, 63), Err(Refused::Checksum));
-        assert_eq!(with(52, b'D'), Err(Refused::Checksum));
+        assert_eq!(with(9, 17), Err(PacketRefusal::NotTcp));
+        assert_eq!(with(6, 0x20), Err(PacketRefusal::Fragment));
+        assert_eq!(with(8, 63), Err(PacketRefusal::Checksum));
+        assert_eq!(with(52, b'D'), Err(PacketRefusal::Checksum));
         let cut = segment(&right[..50], Timestamp::ZERO);
-        assert_eq!(cut, Err(Refused::Damaged(Damage::Short)));
+        assert_eq!(cut, Err(PacketRefusal::Damaged(Damage::Short)));
         assert!(segment(&[], Timestamp::ZERO).is_err());
     }
 }

@@ -1,26 +1,26 @@
-//! What a client of iperf 2 says before its data.
+//! Header of an iperf 2 client before its data.
 //!
-//! In its plain test nothing is answered: data flows to the server until the
-//! client closes. Its data begins with a header all the same, which is counted
-//! as data. The first word, big-endian, holds flags; `payloads.h` of iperf 2.1
-//! names them, and what iperf 2.1.8 sends was looked at.
+//! In a plain test, the server does not answer: data flows to it until the client closes the
+//! connection. The data still begins with a header, which counts as data. The first word,
+//! big-endian, holds flags: see `payloads.h` of iperf 2.1. The code was checked against captures of
+//! iperf 2.1.8.
 
 pub mod datagrams;
 
 /// The port of iperf 2's server, and of ttcp.
 pub const PORT: u16 = 5_001;
 
-/// How many bytes tell what a client wants.
+/// Bytes of a header that suffice to tell the client's request.
 pub const HEADER: usize = 36;
 
 /// The length of the header that iperf 2.1 sends in a plain test, in bytes.
 pub const PLAIN_HEADER: usize = 60;
 
-/// The header of a plain test over so many streams to a port.
+/// Returns the header of a plain test over this number of streams to a port.
 ///
-/// A server of iperf 2.1 counts all bytes behind and of a header that tells its
-/// length; of data without one it does not count the first four. One of iperf
-/// 2.0 knows no such flags, and takes it for data.
+/// A server of iperf 2.1 counts a header that states its length, and all bytes behind it. Without
+/// such a header, this server does not count the first four bytes. A server of iperf 2.0 does not
+/// know these flags and counts the header as data.
 pub fn plain_header(streams: u16, port: u16) -> [u8; PLAIN_HEADER] {
     let length = u32::try_from(PLAIN_HEADER).unwrap_or(u32::MAX) << 1;
     let words = [EXTEND | LENGTH_BIT | length, u32::from(streams.max(1)), u32::from(port)];
@@ -37,63 +37,63 @@ const SHORT_HEADER: usize = 24;
 const PEER_DETECT: u32 = 0x0200_0000;
 /// An upper flag: the client measures one-way times.
 const TRIP_TIMES: u16 = 0x0010;
-/// What an acknowledgement begins with (`CLIENTHDRACK`).
+/// First word of an acknowledgement (`CLIENTHDRACK`).
 const ACKNOWLEDGES: u32 = 2;
-/// The version of iperf 2 whose words these are: 2.1.8.
+/// Version of iperf 2 in an acknowledgement: 2.1.8.
 const SPOKEN: [u32; 2] = [0x0002_0001, 0x0008_0003];
 
 /// The client has the fields of a test in both directions.
 const VERSION1: u32 = 0x8000_0000;
-/// It has the upper flags.
+/// The header has the upper flags.
 const EXTEND: u32 = 0x4000_0000;
 /// The upper flags may ask for a test in reverse.
 const VERSION2: u32 = 0x0400_0000;
-/// Each request is to be answered.
+/// The server is to answer each request.
 const BOUNCE_BACK: u32 = 0x0080_0000;
-/// The server is to connect at once.
+/// The server is to connect to the client at once.
 const RUN_NOW: u32 = 1;
-/// The flags tell the header's length.
+/// The flags state the header's length.
 const LENGTH_BIT: u32 = 0x0001_0000;
-/// Where they do: twice the length.
+/// Bits of the flags that hold twice the length.
 const LENGTH_MASK: u32 = 0x0000_01fe;
 /// The longest header (`MAX_HEADER_LEN`), in bytes.
 const LONGEST_HEADER: usize = 256;
 /// An upper flag: the server is to send.
 const REVERSE: u16 = 0x0400;
-/// An upper flag: both are to send.
+/// An upper flag: both ends are to send.
 const FULL_DUPLEX: u16 = 0x0800;
-/// The most streams that a client is believed to have.
+/// Maximum plausible number of streams of a client.
 const MAX_THREADS: u32 = 10_000;
-/// The largest request that is to be answered, in bytes: its size is in the
-/// place of the threads.
+/// Largest request of `--bounceback`, in bytes. Its size replaces the number of threads in the
+/// header.
 const LARGEST_REQUEST: u32 = 1 << 24;
 
-/// What a client wants beside that its data is taken.
+/// Request of a client besides receiving its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wish {
     /// The server is to send (`-R`).
     Reverse,
-    /// Both are to send on one connection (`--full-duplex`).
+    /// Both ends are to send on one connection (`--full-duplex`).
     FullDuplex,
-    /// The server is to connect to the client, and send at once (`-d`).
+    /// The server is to connect to the client and send at once (`-d`).
     DualTest,
-    /// The same, once the client is done (`-r`).
+    /// The server is to connect and send once the client is done (`-r`).
     TradeOff,
-    /// Requests are to be answered (`--bounceback`).
+    /// The server is to answer requests (`--bounceback`).
     BounceBack,
 }
 
-/// The most of what a client says first that is of use, in bytes.
+/// Maximum number of a client's first bytes that are used.
 pub const LONGEST: usize = 80;
 
-/// Other fields of a client's header, for one that wants something ([`wish`]).
+/// Other fields of the header of a client with a request ([`wish`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// The port on which the client listens, for `-d` and `-r`.
     pub port: u16,
-    /// How long each direction lasts, in hundredths of a second; or how many bytes it has.
+    /// Duration of each direction, in hundredths of a second, or its bytes.
     pub amount: Amount,
-    /// The most that a stream sends, in bits a second (`-b`).
+    /// Maximum rate of a stream, in bits per second (`-b`).
     pub bits_per_second: Option<u64>,
     /// The length of the header: data begins behind it.
     pub length: usize,
@@ -101,20 +101,20 @@ pub struct Terms {
     pub write: u32,
 }
 
-/// When a direction of iperf 2 is over (`mAmount`).
+/// End of a direction of iperf 2 (`mAmount`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// After so many hundredths of a second.
+    /// After this many hundredths of a second.
     Hundredths(u32),
-    /// After so many bytes.
+    /// After this many bytes.
     Bytes(u32),
 }
 
-/// The terms of a header; nothing where it is too short to have them.
+/// Reads the terms of a header. Returns `None` if the header is too short to have them.
 pub fn terms(first: &[u8]) -> Option<Terms> {
     let word = |place| word(first, place);
     let (flags, port, amount) = (word(0)?, word(2)?, word(5)?.cast_signed());
-    // Without an end it goes on for ever, and ten seconds are iperf's own.
+    // Without an end the direction would last for ever; ten seconds are iperf's default.
     let amount = match amount {
         0 => Amount::Hundredths(1_000),
         amount if amount < 0 => Amount::Hundredths(amount.unsigned_abs()),
@@ -133,24 +133,25 @@ pub fn terms(first: &[u8]) -> Option<Terms> {
     })
 }
 
-/// How many bytes a header has, where its flags tell that.
+/// Returns the length of a header in bytes, if its flags state it.
 fn header_length(flags: u32) -> Option<usize> {
     let length = usize::try_from((flags & LENGTH_MASK) >> 1).ok()?;
     (flags & LENGTH_BIT != 0 && (HEADER..=LONGEST_HEADER).contains(&length)).then_some(length)
 }
 
-/// How much of what comes first is to be there before it is judged.
+/// Returns the number of first bytes that are needed to read the header.
 pub fn wanted(first: &[u8]) -> usize {
     let flags = word(first, 0).filter(|_| is_header(first));
     flags.and_then(header_length).map_or(HEADER, |length| length.min(LONGEST))
 }
 
-/// A moment of the wall clock as iperf 2 says it: seconds since 1970, and microseconds.
+/// A wall-clock time of iperf 2: seconds since 1970, and microseconds.
 pub type Moment = [u32; 2];
 
-/// What a client awaits before it sends where it asks who serves it (`-X`), as
-/// `client_hdr_ack` of `payloads.h` has it; nothing where it does not. `came` is when its
-/// header came, and `now` when this is said: it is told both where it measures one-way times.
+/// Returns the acknowledgement that a client with `-X` awaits before it sends (`client_hdr_ack` of
+/// `payloads.h`). Returns `None` if the client awaits none. `came` is the arrival time of the
+/// client's header and `now` the time of the acknowledgement. A client that measures one-way times
+/// gets both.
 pub fn acknowledgement(first: &[u8], came: Moment, now: Moment) -> Option<Vec<u8>> {
     let flags = word(first, 0)?;
     if !is_header(first) || flags & PEER_DETECT == 0 {
@@ -165,21 +166,21 @@ pub fn acknowledgement(first: &[u8], came: Moment, now: Moment) -> Option<Vec<u8
     Some(words.into_iter().flat_map(u32::to_be_bytes).collect())
 }
 
-/// The size of the requests of `--bounceback`, in bytes: each begins with a header that says it,
-/// and the first is one already. Nothing where a client wants something else.
+/// Returns the size of the requests of `--bounceback`, in bytes. Each request begins with a header
+/// that states it, including the first. Returns `None` for any other test.
 pub fn bounce_size(first: &[u8]) -> Option<u32> {
     let size = word(first, 1)?;
     (wish(first) == Some(Wish::BounceBack)).then_some(size)
 }
 
-/// How long a server is to wait before it answers a request (`--bounceback-hold`), in
+/// Returns the time that a server is to wait before it answers a request (`--bounceback-hold`), in
 /// microseconds.
 pub fn bounce_hold(request: &[u8]) -> u32 {
     word(request, 11).unwrap_or(0)
 }
 
-/// Makes a request of `--bounceback` its answer (`bounceback_hdr` of `payloads.h`): it says when
-/// the request came, and when the answer goes. All else goes back as it came.
+/// Turns a request of `--bounceback` into its answer (`bounceback_hdr` of `payloads.h`). Sets the
+/// arrival time of the request and the departure time of the answer; all other bytes stay.
 pub fn bounce(request: &mut [u8], came: Moment, now: Moment) {
     let times = [came[0], came[1], now[0], now[1]];
     let places = request.get_mut(28..44).map(|place| place.chunks_exact_mut(4));
@@ -192,13 +193,12 @@ fn word(bytes: &[u8], place: usize) -> Option<u32> {
     bytes.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
-/// Whether data begins with the header of iperf 2: of its version 2.0.10 and
-/// later, which always sends one.
+/// Returns whether data begins with a header of iperf 2.0.10 or later, which always sends one.
 pub fn is_header(first: &[u8]) -> bool {
     let Some(flags) = first.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes)) else {
         return false;
     };
-    // The flags tell the header's length, too.
+    // The flags also state the header's length.
     let length = usize::try_from((flags & LENGTH_MASK) >> 1).unwrap_or(usize::MAX);
     let threads = first.get(4..8).and_then(|rest| rest.first_chunk::<4>());
     let threads = threads.map_or(0, |bytes| u32::from_be_bytes(*bytes));
@@ -208,9 +208,8 @@ pub fn is_header(first: &[u8]) -> bool {
         && (1..=MAX_THREADS).contains(&threads)
 }
 
-/// What a client wants whose data begins so. Data of other programs may begin
-/// with any bytes, so a header counts only where its other fields are those of
-/// one.
+/// Returns the request of a client whose data begins with these bytes. Data of other programs may
+/// begin with any bytes, so a header counts only if its other fields are valid.
 pub fn wish(first: &[u8]) -> Option<Wish> {
     let word = |place: usize| {
         first.get(place * 4..)?.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
@@ -244,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// What iperf 2.1.8 sends first, as words.
+    /// First words that iperf 2.1.8 sends.
     fn of(words: &str) -> Vec<u8> {
         let words = words.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap());
         words.flat_map(u32::to_be_bytes).collect()
@@ -262,7 +261,7 @@ mod tests {
         assert_eq!(with("44010078", "08000000"), Some(Wish::FullDuplex));
         assert_eq!(with("c0010079", "00000000"), Some(Wish::DualTest));
         assert_eq!(with("c0010078", "00000000"), Some(Wish::TradeOff));
-        // As iperf 2.0.5 and lwIP's have it: without the upper flags.
+        // Headers of iperf 2.0.5 and of lwIP's iperf have no upper flags.
         assert_eq!(wish("80000001 00000001 00001389"), Some(Wish::DualTest));
         assert_eq!(wish("00800000 00000064 00000001 80005a5a"), Some(Wish::BounceBack));
     }
@@ -279,7 +278,7 @@ mod tests {
         // -r -n 1M.
         let bytes = terms(&format!("c0010078 {head} 00100000 {tail} 00000000 00000000")).unwrap();
         assert_eq!((bytes.amount, bytes.bits_per_second), (Amount::Bytes(1 << 20), None));
-        // iperf 2.0.5 says no more than this.
+        // iperf 2.0.5 sends no more than this.
         let old = terms(&format!("80000001 {head} fffffc18")).unwrap();
         assert_eq!((old.amount, old.length), (Amount::Hundredths(1_000), 24));
         assert_eq!(terms("80000001 00000001"), None);
@@ -322,7 +321,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_data_is_looked_at(data in prop::collection::vec(any::<u8>(), 0..80)) {
-            // Who wants something says so in a header that is one.
+            // A client with a request sends a valid header.
             let known = [Some(Wish::Reverse), Some(Wish::FullDuplex)];
             prop_assert!(!known.contains(&wish(&data)) || data.len() >= HEADER);
             prop_assert!(!is_header(&data) || data[0] & 0x40 != 0);
@@ -342,7 +341,7 @@ mod tests {
 
     #[test]
     fn an_answer_is_the_request_with_the_times_of_the_server() {
-        // What iperf 2.1.8 sent for `--bounceback --bounceback-hold 9`.
+        // Header that iperf 2.1.8 sent for `--bounceback --bounceback-hold 9`.
         let head = "00800000 00000064 00000001 80005a5a 00000000 6b078611 000141f9 ffffffff ffffffff \
                     ffffffff ffffffff 00002328";
         let words = head.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap());
@@ -354,7 +353,7 @@ mod tests {
         assert_eq!((&request[..28], &request[44..]), (&before[..28], &before[44..]));
         let times: Vec<u32> = (7..11).filter_map(|place| word(&request, place)).collect();
         assert_eq!(times, [1, 2, 3, 4]);
-        // One that is too short to have them goes back as it is.
+        // A request that is too short for the times goes back unchanged.
         for length in 0..44 {
             let mut short = before[..length].to_vec();
             bounce(&mut short, [1, 2], [3, 4]);

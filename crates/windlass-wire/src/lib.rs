@@ -1,13 +1,12 @@
 #![doc = include_str!("../README.md")]
 //!
-//! Bytes to types and back: capture files, link layers, IP and TCP, and what
-//! iperf's ends say to each other, or a printer and who prints on it.
+//! Bytes to types and back: capture files, link layers, IP and TCP, iperf's control messages, and
+//! the protocols between printers and their clients.
 //!
-//! The way through: a [`Capture`] takes the bytes of a file and gives
-//! [`Packet`]s; a [`Decoder`] takes packets and gives [`Segment`]s. The text
-//! that tcpdump prints gives segments at once, by a [`TextReader`]. Each hands
-//! what it finds to an [`Observer`]; [`Segments`] is one that decodes packets, and
-//! hands their segments to the next. Nothing here does I/O.
+//! A [`Capture`] reads the bytes of a file and gives [`Packet`]s. A [`Decoder`] decodes packets to
+//! [`Segment`]s. A [`TextReader`] reads segments directly from tcpdump's text. Each reader passes
+//! its results to an [`Observer`]; [`Segments`] is an observer that decodes packets and passes
+//! their segments on. Nothing here does I/O.
 
 pub mod build;
 mod bytes;
@@ -58,17 +57,17 @@ pub mod too_big;
 pub mod write;
 
 pub use bytes::ByteOrder;
-pub use capture::{Capture, CaptureInfo, Damage, Losses};
+pub use capture::{Capture, CaptureDamage, CaptureInfo, Losses};
 pub use decode::{Decoded, Decoder};
 pub use ethernet::{EthernetEnds, EthernetHead, Mac};
 pub use link_type::LinkType;
 pub use observer::{Observer, Progress};
-pub use other::Other;
+pub use other::NonTcpPacket;
 pub use packet::Packet;
-pub use packet_range::{PacketRange, Place};
+pub use packet_range::{CapturePosition, PacketRange};
 pub use segment::{
     Checksum, EcnField, Endpoint, Flags, Host, Options, SackBlocks, Segment, SequenceRange,
 };
 pub use segments::{ConnectionFilter, Segments};
 pub use text::TextReader;
-pub use too_big::TooBig;
+pub use too_big::PacketTooBig;

@@ -1,19 +1,19 @@
-//! What may be in front of the packets of a capture.
+//! Link types of a capture's packets.
 
 use std::fmt;
 
-/// What the first bytes of a packet are: the registry that pcap and pcapng
-/// share (tcpdump.org, "Link-layer header types").
+/// Type of a packet's link header, from the registry that pcap and pcapng share (tcpdump.org,
+/// "Link-layer header types").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkType(pub u16);
 
-/// The types that are read, each with its number and its name for people.
+/// Defines the types that are read, each with its number and its name for people.
 macro_rules! read {
     ($($(#[$doc:meta])+ $constant:ident = $number:literal, $name:literal;)+) => {
         impl LinkType {
             $($(#[$doc])+ pub const $constant: Self = Self($number);)+
 
-            /// All that are read.
+            /// All types that are read.
             pub const READ: &[Self] = &[$(Self::$constant),+];
 
             const fn name(self) -> Option<&'static str> {
@@ -55,11 +55,11 @@ read! {
     FRAME_RELAY = 107, "frame relay";
     /// OpenBSD loopback: a 4-byte address family in network byte order.
     LOOP = 108, "BSD loopback";
-    /// OpenBSD's `IPsec` interface, what it sees of packets.
+    /// Packets of OpenBSD's `IPsec` interface.
     ENC = 109, "OpenBSD enc";
     /// Linux cooked capture, version 1.
     LINUX_SLL = 113, "Linux cooked v1";
-    /// What OpenBSD's packet filter logged.
+    /// Packets logged by OpenBSD's packet filter.
     PFLOG = 117, "OpenBSD pflog";
     /// Wireless LAN behind a header of Prism's drivers.
     IEEE802_11_PRISM = 119, "802.11 with Prism";
@@ -79,7 +79,7 @@ read! {
     IPV4 = 228, "raw IPv4";
     /// Raw IPv6.
     IPV6 = 229, "raw IPv6";
-    /// What Linux's netfilter logged.
+    /// Packets logged by Linux's netfilter.
     NFLOG = 239, "NFLOG";
     /// IP over Infiniband, with the global route header.
     IPOIB = 242, "InfiniBand";
@@ -89,8 +89,8 @@ read! {
     LINUX_SLL2 = 276, "Linux cooked v2";
 }
 
-/// Its name for people: `Ethernet`, and with its number where it is not read:
-/// `link type 147 (private use)`.
+/// Its name for people, such as `Ethernet`. A type that is not read has its number: `link type 147
+/// (private use)`.
 impl fmt::Display for LinkType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
@@ -101,7 +101,7 @@ impl fmt::Display for LinkType {
     }
 }
 
-/// Link types that are met and not read (tcpdump.org, "Link-layer header types").
+/// Returns the name of a known link type that is not read (tcpdump.org, "Link-layer header types").
 const fn unread(number: u16) -> Option<&'static str> {
     Some(match number {
         6 => "Token Ring",

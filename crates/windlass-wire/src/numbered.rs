@@ -1,48 +1,47 @@
-//! Numbered and time-stamped datagrams: what each test over UDP sends.
+//! Numbered and time-stamped datagrams of tests over UDP.
 //!
-//! All formats have a number and the sender's clock at the beginning of the data, all
-//! big-endian. windlass's own has 64 bits of each, and says of which test it is; iperf3's is
-//! that of `iperf_udp.c`, with 32 or 64 bits of number; iperf 2's that of `UDP_datagram` in
-//! `payloads.h`, whose last number is negative.
+//! All formats begin with a number and the sender's clock, big-endian. windlass's format has 64
+//! bits of each, and a tag of the test. iperf3's format is that of `iperf_udp.c`, with numbers of
+//! 32 or 64 bits. iperf 2's is `UDP_datagram` in `payloads.h`, whose last number is negative.
 
 use std::time::Duration;
 
-/// What windlass's own begin with.
+/// First bytes of windlass's own datagrams.
 const OWN: [u8; 4] = *b"WLDG";
 
-/// How a datagram of a test is laid out.
+/// Layout of a test's datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// windlass's, of a test with this tag.
+pub enum DatagramFormat {
+    /// windlass's format, of a test with this tag.
     Windlass {
-        /// What tells the datagrams of tests apart.
+        /// Tag that identifies the test.
         tag: u32,
     },
-    /// iperf3's.
+    /// iperf3's format.
     Iperf3 {
-        /// Whether numbers have 64 bits (`--udp-counters-64bit`).
+        /// True if numbers have 64 bits (`--udp-counters-64bit`).
         wide: bool,
     },
-    /// iperf 2's.
+    /// iperf 2's format.
     Iperf {
-        /// Whether numbers have 64 bits, as they have since 2.0.10.
+        /// True if numbers have 64 bits, as since 2.0.10.
         wide: bool,
     },
 }
 
-/// What a datagram says of itself.
+/// Number and time of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp {
-    /// Its number, from 1.
+    /// Number of the datagram, from 1.
     pub number: u64,
-    /// When it was sent, since 1970 by the sender's clock.
+    /// Departure time since 1970, by the sender's clock.
     pub sent: Duration,
-    /// Whether it says that none comes behind it: iperf 2's do.
+    /// True if the datagram is marked as the last: iperf 2's are.
     pub is_last: bool,
 }
 
-impl Format {
-    /// The shortest datagram that holds a stamp, in bytes.
+impl DatagramFormat {
+    /// Returns the length of the shortest datagram that holds a stamp, in bytes.
     pub const fn shortest(self) -> usize {
         match self {
             Self::Windlass { .. } => 24,
@@ -51,7 +50,7 @@ impl Format {
         }
     }
 
-    /// The number behind the largest that the format holds: from there on it begins anew.
+    /// Returns the number at which the format's numbers wrap, if they do.
     pub const fn wraps_at(self) -> Option<u64> {
         match self {
             Self::Iperf3 { wide: false } => Some(1 << 32),
@@ -60,7 +59,7 @@ impl Format {
         }
     }
 
-    /// Writes a stamp to the beginning of a datagram; one that is too short stays as it is.
+    /// Writes a stamp to the beginning of a datagram. A datagram that is too short stays unchanged.
     pub fn write(self, datagram: &mut [u8], stamp: &Stamp) {
         let Some(head) = datagram.get_mut(..self.shortest()) else { return };
         // Seconds of 32 bits last until 2106.
@@ -98,7 +97,7 @@ impl Format {
         }
     }
 
-    /// Reads the stamp of a datagram; nothing where it is none of this format.
+    /// Reads the stamp of a datagram. Returns `None` if the datagram is not of this format.
     pub fn read(self, datagram: &[u8]) -> Option<Stamp> {
         let head = datagram.get(..self.shortest())?;
         let word =
@@ -136,15 +135,15 @@ mod tests {
 
     use super::*;
 
-    const FORMATS: [Format; 5] = [
-        Format::Windlass { tag: 0x1234_5678 },
-        Format::Iperf3 { wide: false },
-        Format::Iperf3 { wide: true },
-        Format::Iperf { wide: false },
-        Format::Iperf { wide: true },
+    const FORMATS: [DatagramFormat; 5] = [
+        DatagramFormat::Windlass { tag: 0x1234_5678 },
+        DatagramFormat::Iperf3 { wide: false },
+        DatagramFormat::Iperf3 { wide: true },
+        DatagramFormat::Iperf { wide: false },
+        DatagramFormat::Iperf { wide: true },
     ];
 
-    /// Bytes that are written as words.
+    /// Reads bytes from hexadecimal words.
     fn hex(text: &str) -> Vec<u8> {
         let words = text.split_whitespace();
         words.flat_map(|word| u32::from_str_radix(word, 16).unwrap().to_be_bytes()).collect()
@@ -154,24 +153,27 @@ mod tests {
     fn datagrams_of_iperf3_read() {
         // Its clock first.
         let third = hex("6b06ff16 0002675a 00000003");
-        assert_eq!(Format::Iperf3 { wide: false }.read(&third).unwrap().number, 3);
-        assert_eq!(Format::Iperf3 { wide: true }.read(&third), None);
+        assert_eq!(DatagramFormat::Iperf3 { wide: false }.read(&third).unwrap().number, 3);
+        assert_eq!(DatagramFormat::Iperf3 { wide: true }.read(&third), None);
         let wide = hex("6b06ff16 0002675a 00000001 00000003");
-        assert_eq!(Format::Iperf3 { wide: true }.read(&wide).unwrap().number, (1 << 32) + 3);
+        assert_eq!(
+            DatagramFormat::Iperf3 { wide: true }.read(&wide).unwrap().number,
+            (1 << 32) + 3
+        );
     }
 
     /// The first and the last of what iperf 2.1.8 sends.
     #[test]
     fn datagrams_of_iperf_2_read() {
-        let wide = Format::Iperf { wide: true };
+        let wide = DatagramFormat::Iperf { wide: true };
         let first = wide.read(&hex("00000001 6b077178 0007cdbd 00000000")).unwrap();
         assert_eq!((first.number, first.is_last), (1, false));
         assert_eq!(first.sent, Duration::new(0x6b07_7178, 511_421_000));
         let last = wide.read(&hex("fffffef6 6b077179 0007ea12 ffffffff")).unwrap();
         assert_eq!((last.number, last.is_last), (266, true));
-        let old = Format::Iperf { wide: false }.read(&hex("fffffef6 6b077179 0007ea12"));
+        let old = DatagramFormat::Iperf { wide: false }.read(&hex("fffffef6 6b077179 0007ea12"));
         assert_eq!(old.unwrap(), last);
-        // Some begin with 0, which is no number that is counted.
+        // Some clients begin with 0, which is no valid number.
         assert_eq!(wide.read(&hex("00000000 6b077178 0007cdbd 00000000")), None);
     }
 
@@ -179,13 +181,13 @@ mod tests {
     fn what_is_of_another_test_is_none() {
         let mut datagram = [0; 64];
         let stamp = Stamp { number: 7, sent: Duration::from_secs(9), is_last: false };
-        Format::Windlass { tag: 1 }.write(&mut datagram, &stamp);
-        assert_eq!(Format::Windlass { tag: 1 }.read(&datagram), Some(stamp));
-        assert_eq!(Format::Windlass { tag: 2 }.read(&datagram), None);
-        // A million microseconds are none, and neither is a number of 0.
+        DatagramFormat::Windlass { tag: 1 }.write(&mut datagram, &stamp);
+        assert_eq!(DatagramFormat::Windlass { tag: 1 }.read(&datagram), Some(stamp));
+        assert_eq!(DatagramFormat::Windlass { tag: 2 }.read(&datagram), None);
+        // A million microseconds are invalid, and so is a number of 0.
         let strange = [0, 0, 0, 1, 0, 0x0f, 0x42, 0x40, 0, 0, 0, 1];
-        assert_eq!(Format::Iperf3 { wide: false }.read(&strange), None);
-        assert_eq!(Format::Iperf3 { wide: false }.read(&[0; 12]), None);
+        assert_eq!(DatagramFormat::Iperf3 { wide: false }.read(&strange), None);
+        assert_eq!(DatagramFormat::Iperf3 { wide: false }.read(&[0; 12]), None);
     }
 
     proptest! {
@@ -197,7 +199,7 @@ mod tests {
         ) {
             for format in FORMATS {
                 let number = (number % format.wraps_at().unwrap_or(1 << 62)).max(1);
-                let is_last = is_last && matches!(format, Format::Iperf { .. });
+                let is_last = is_last && matches!(format, DatagramFormat::Iperf { .. });
                 let stamp = Stamp { number, sent: Duration::from_micros(micros), is_last };
                 let mut datagram = [0x55; 40];
                 format.write(&mut datagram, &stamp);

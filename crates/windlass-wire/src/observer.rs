@@ -1,23 +1,22 @@
-//! How readers hand on what they find.
+//! The interface through which readers hand on packets and segments.
 
-use crate::{Packet, Segment, TooBig};
+use crate::{Packet, PacketTooBig, Segment};
 
-/// Takes packets and segments as they are read, in the order of the capture.
+/// Receiver of packets and segments as they are read, in the order of the capture.
 ///
-/// A reader of files hands on packets, and segments only where the capture is a
-/// text, which has no packets. [`crate::Segments`] stands between such a reader
-/// and an observer of segments.
+/// A reader of files hands on packets. It hands on segments only if the capture is a text, which
+/// has no packets. [`crate::Segments`] converts between such a reader and an observer of segments.
 pub trait Observer {
-    /// A packet of a binary capture, before anything is known of it.
+    /// Receives a packet of a binary capture, before it is decoded.
     fn packet(&mut self, packet: &Packet<'_>) {
         let _ = packet;
     }
 
-    /// A TCP segment.
+    /// Receives a TCP segment.
     fn segment(&mut self, segment: &Segment);
 
-    /// A router's message that a segment was too big.
-    fn too_big(&mut self, message: &TooBig) {
+    /// Receives a router's message that a segment was too big.
+    fn too_big(&mut self, message: &PacketTooBig) {
         let _ = message;
     }
 
@@ -27,7 +26,7 @@ pub trait Observer {
     }
 }
 
-/// The same, for who keeps the observer.
+/// An observer by reference, for a caller that keeps it.
 impl<O: Observer + ?Sized> Observer for &mut O {
     #[inline]
     fn packet(&mut self, packet: &Packet<'_>) {
@@ -39,7 +38,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
         O::segment(self, segment);
     }
 
-    fn too_big(&mut self, message: &TooBig) {
+    fn too_big(&mut self, message: &PacketTooBig) {
         O::too_big(self, message);
     }
 
@@ -49,16 +48,14 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     }
 }
 
-/// How far a reader came with the bytes it was given.
+/// Progress of a reader in the bytes that it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes that are done with; the caller drops them and passes the rest
-    /// again, with more behind it.
+    /// Bytes consumed. The caller drops them and passes the rest again, with more bytes behind it.
     pub consumed: usize,
-    /// The least number of bytes, from the first that was not consumed, with
-    /// which the reader can go on.
+    /// Minimum number of bytes that the reader needs next, from the first byte that was not
+    /// consumed.
     pub wanted: usize,
-    /// Whether nothing more will come: the end was reached, or damage that
-    /// cannot be read past.
+    /// True once nothing more follows: the end was reached, or damage that ends the reading.
     pub finished: bool,
 }

@@ -1,48 +1,47 @@
-//! What a packet is that carries no TCP: enough to tell a person what a capture
-//! holds instead.
+//! Packets without TCP, in enough detail to tell a person what a capture holds instead.
 
 use std::fmt;
 
 use crate::LinkType;
 
-/// What a packet is that carries no TCP.
+/// Protocol of a packet without TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Other {
-    /// UDP. Of its two ports the lower: as a rule that of the service.
+pub enum NonTcpPacket {
+    /// UDP, with the lower of its two ports, usually that of the service.
     Udp(u16),
-    /// Another protocol in IP, by its number at IANA. UDP stands here where its
-    /// ports are not known: in later fragments.
+    /// Another protocol in IP, by its IANA number. Later fragments of UDP are here, too, because
+    /// they have no ports.
     Ip(u8),
-    /// No IP, by its `EtherType`.
+    /// A protocol other than IP, by its `EtherType`.
     EtherType(u16),
     /// 802.2 LLC without IP: spanning trees and others.
     Llc,
-    /// No IP in PPP, by its protocol number.
+    /// A protocol other than IP in PPP, by its protocol number.
     Ppp(u16),
     /// A frame of a wireless network.
     Wlan(Wlan),
     /// A packet of a link type that is not read.
     Link(LinkType),
-    /// Something that says no more of itself.
+    /// An unidentified protocol.
     Unknown,
 }
 
-/// What a frame of a wireless network (IEEE 802.11) is that shows no IP.
+/// A frame of a wireless network (IEEE 802.11) without readable IP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wlan {
-    /// Data that only who knows the key can read. TCP may be in it.
+    /// Encrypted data, which may contain TCP.
     Encrypted,
-    /// A part of a frame that is not its first, without IP's header.
+    /// A later fragment of a frame, without the IP header.
     Part,
     /// Beacons, probes and the like.
     Management,
     /// Acknowledgments and the like.
     Control,
-    /// A data frame without data: a station says that it goes to sleep or wakes.
+    /// A data frame without data, by which a station announces that it enters or leaves power save.
     NoData,
 }
 
-impl fmt::Display for Other {
+impl fmt::Display for NonTcpPacket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::Udp(port) => match service(*port) {
@@ -75,9 +74,9 @@ impl fmt::Display for Other {
     }
 }
 
-/// Services that fill captures, by their ports (IANA, "Service Name and
-/// Transport Protocol Port Number Registry"; 8472 is Linux's default for VXLAN,
-/// 51820 `WireGuard`'s).
+/// Returns the name of a service that often fills captures, by its port (IANA, "Service Name and
+/// Transport Protocol Port Number Registry"). 8472 is Linux's default for VXLAN, and 51820
+/// `WireGuard`'s.
 const fn service(port: u16) -> Option<&'static str> {
     Some(match port {
         53 => "DNS",
@@ -109,7 +108,7 @@ const fn service(port: u16) -> Option<&'static str> {
     })
 }
 
-/// Protocols in IP (IANA, "Protocol Numbers").
+/// Returns the name of a protocol in IP (IANA, "Protocol Numbers").
 const fn protocol(number: u8) -> Option<&'static str> {
     Some(match number {
         1 => "ICMP",
@@ -134,7 +133,7 @@ const fn protocol(number: u8) -> Option<&'static str> {
     })
 }
 
-/// `EtherType`s without IP (IANA, "IEEE 802 Numbers").
+/// Returns the name of an `EtherType` without IP (IANA, "IEEE 802 Numbers").
 const fn ether_type(number: u16) -> Option<&'static str> {
     Some(match number {
         0x0806 => "ARP",
@@ -162,15 +161,15 @@ mod tests {
     #[test]
     fn people_are_told_names_they_know() {
         for (other, name) in [
-            (Other::Udp(443), "UDP port 443 (QUIC)"),
-            (Other::Udp(9), "UDP port 9"),
-            (Other::Ip(132), "SCTP"),
-            (Other::Ip(17), "UDP (fragments)"),
-            (Other::Ip(200), "IP protocol 200"),
-            (Other::EtherType(0x0806), "ARP"),
-            (Other::EtherType(0x1234), "EtherType 0x1234"),
-            (Other::Wlan(Wlan::Encrypted), "encrypted 802.11"),
-            (Other::Link(LinkType(147)), "of link type 147"),
+            (NonTcpPacket::Udp(443), "UDP port 443 (QUIC)"),
+            (NonTcpPacket::Udp(9), "UDP port 9"),
+            (NonTcpPacket::Ip(132), "SCTP"),
+            (NonTcpPacket::Ip(17), "UDP (fragments)"),
+            (NonTcpPacket::Ip(200), "IP protocol 200"),
+            (NonTcpPacket::EtherType(0x0806), "ARP"),
+            (NonTcpPacket::EtherType(0x1234), "EtherType 0x1234"),
+            (NonTcpPacket::Wlan(Wlan::Encrypted), "encrypted 802.11"),
+            (NonTcpPacket::Link(LinkType(147)), "of link type 147"),
         ] {
             assert_eq!(other.to_string(), name);
         }

@@ -7,16 +7,15 @@ use crate::LinkType;
 /// One packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Its number as Wireshark counts: the first packet of the file is 1.
+    /// Number in Wireshark's count: the first packet of the file is 1.
     pub number: u64,
-    /// When it was captured.
+    /// Capture time.
     pub time: Timestamp,
-    /// What its first bytes are.
+    /// Link type, which tells the type of the first header.
     pub link: LinkType,
-    /// Whether the writer of the file was big-endian; [`LinkType::NULL`] needs
-    /// it.
+    /// True if the writer of the file was big-endian, which [`LinkType::NULL`] depends on.
     pub big_endian: bool,
-    /// Its length on the wire in bytes, of which `data` may hold fewer.
+    /// Length on the wire in bytes, of which `data` may hold fewer.
     pub original_length: u32,
     /// The captured bytes.
     pub data: &'a [u8],

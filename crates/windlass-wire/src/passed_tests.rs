@@ -1,7 +1,7 @@
 use super::*;
 
-fn counted(others: &[(Other, u64)]) -> (Passed, Vec<Kind>) {
-    let mut passed = PassedOver::default();
+fn counted(others: &[(NonTcpPacket, u64)]) -> (SkippedPackets, Vec<SkippedKind>) {
+    let mut passed = SkippedPacketCounter::default();
     for (other, packets) in others {
         for _ in 0..*packets {
             assert!(passed.take(&Decoded::NotTcp(*other)).is_none());
@@ -12,9 +12,9 @@ fn counted(others: &[(Other, u64)]) -> (Passed, Vec<Kind>) {
 
 #[test]
 fn kinds_are_listed_by_their_number() {
-    let (arp, quic) = (Other::EtherType(0x0806), Other::Udp(443));
-    let (passed, kinds) = counted(&[(arp, 2), (quic, 5), (arp, 1), (Other::Ip(1), 3)]);
-    assert_eq!(passed, Passed { not_tcp: 11, ..Passed::default() });
+    let (arp, quic) = (NonTcpPacket::EtherType(0x0806), NonTcpPacket::Udp(443));
+    let (passed, kinds) = counted(&[(arp, 2), (quic, 5), (arp, 1), (NonTcpPacket::Ip(1), 3)]);
+    assert_eq!(passed, SkippedPackets { not_tcp: 11, ..SkippedPackets::default() });
     let seen: Vec<_> =
         kinds.iter().map(|kind| (&kind.name[..], kind.kind, kind.number, kind.packets)).collect();
     let expected: [(&str, &str, Option<u16>, u64); 3] = [
@@ -27,9 +27,9 @@ fn kinds_are_listed_by_their_number() {
 
 #[test]
 fn memory_does_not_grow_with_the_kinds() {
-    let mut passed = PassedOver::default();
+    let mut passed = SkippedPacketCounter::default();
     for port in 0..=u16::MAX {
-        passed.take(&Decoded::NotTcp(Other::Udp(port)));
+        passed.take(&Decoded::NotTcp(NonTcpPacket::Udp(port)));
     }
     assert_eq!(passed.kinds.len(), MAX_COUNTED);
     let (passed, kinds) = passed.finish();

@@ -1,44 +1,42 @@
-//! What printers say of themselves in the Printer Job Language: answers to
-//! `@PJL INFO STATUS` and what `@PJL USTATUS` has them tell (HP's PJL Technical
-//! Reference Manual, chapters 8 and 9).
+//! Status of printers in the Printer Job Language: answers to `@PJL INFO STATUS`, and unsolicited
+//! status after `@PJL USTATUS` (HP's PJL Technical Reference Manual, chapters 8 and 9).
 //!
 //! An answer is a line that names it, lines of `NAME=VALUE`, and a form feed.
 
 use serde::Serialize;
 
-/// What leaves the language of the job and enters PJL (Universal Exit Language).
+/// Escape that leaves the language of the job and enters PJL (Universal Exit Language).
 pub const UEL: &[u8] = b"\x1b%-12345X";
 
-/// The most bytes of an answer, and the most answers that are kept.
+/// Maximum bytes of an answer, and maximum answers that are kept.
 const MAX_ANSWER: usize = 4_096;
 const MAX_ANSWERS: usize = 1_000;
 
-/// What a printer says of itself.
+/// Status of a printer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Status {
-    /// A number: 10xxx is information, 30xxx and 35xxx an operator is needed,
-    /// 4xxxx something is wrong.
+    /// Status code: 10xxx is information, 30xxx and 35xxx call an operator, 4xxxx is an error.
     pub code: Option<u32>,
-    /// What its display shows.
+    /// Text on its display.
     pub display: Option<String>,
-    /// Whether it takes jobs.
+    /// True if the printer accepts jobs.
     pub online: Option<bool>,
-    /// Whether it told so by itself, and was not asked.
+    /// True for an unsolicited status.
     pub by_itself: bool,
 }
 
-/// Finds answers in what comes back.
+/// Reader of answers in a printer's output.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     held: Vec<u8>,
-    /// The answer that is held is too long: it is passed over.
+    /// True if the held answer is too long: it is then skipped.
     is_too_long: bool,
     answers: Vec<Status>,
     latest: Option<Status>,
 }
 
 impl Reader {
-    /// Takes bytes in order.
+    /// Processes the next bytes.
     pub fn take(&mut self, bytes: &[u8]) {
         for byte in bytes {
             if *byte == 0x0c {
@@ -59,7 +57,7 @@ impl Reader {
         }
     }
 
-    /// What was told so far.
+    /// Returns the answers so far.
     pub fn answers(&self) -> &[Status] {
         &self.answers
     }
@@ -99,11 +97,10 @@ impl Status {
         self.code.and_then(reason)
     }
 
-    /// Of an answer without its form feed; nothing where it is about something
-    /// else.
+    /// Reads an answer without its form feed. Returns `None` if the answer is about something else.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(bytes);
-        // Something else may stand before it, as the end of another answer.
+        // Other bytes may come before it, such as the end of another answer.
         let (_, text) = text.split_once("@PJL ")?;
         let mut lines = text.lines();
         let head = lines.next()?.trim().to_ascii_uppercase();
@@ -137,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// As the manual has it.
+    /// An answer from the manual.
     const READY: &[u8] =
         b"@PJL INFO STATUS\r\nCODE=10001\r\nDISPLAY=\"Ready\"\r\nONLINE=TRUE\r\n\x0c";
 
@@ -172,7 +169,7 @@ mod tests {
         assert!(reader.held.capacity() <= 2 * MAX_ANSWER);
         (0..5_000).for_each(|_| reader.take(READY));
         assert_eq!(reader.answers().len(), MAX_ANSWERS);
-        // The latest is known all the same.
+        // The latest answer is known nevertheless.
         reader.take(b"@PJL USTATUS DEVICE\r\nCODE=41201\r\n\x0c");
         assert_eq!(reader.latest().and_then(|one| one.code), Some(41_201));
     }

@@ -1,24 +1,23 @@
-//! A TCP segment: what the analyser reads.
+//! TCP segments, which the analyser reads.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use windlass_base::Timestamp;
 
-/// A host as a capture names it.
+/// A host, by address or by the name in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Host {
     /// An IPv4 address.
     V4(Ipv4Addr),
     /// An IPv6 address.
     V6(Ipv6Addr),
-    /// The name at this place of the reader's table: tcpdump's text may hold
-    /// names instead of addresses.
+    /// Index of a name in the reader's table: tcpdump's text may hold names instead of addresses.
     Named(u32),
 }
 
 impl Host {
-    /// Its address; nothing where the capture has a name instead.
+    /// Returns its address; `None` if the capture has a name instead.
     pub const fn address(self) -> Option<IpAddr> {
         match self {
             Self::V4(address) => Some(IpAddr::V4(address)),
@@ -69,7 +68,7 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// As tcpdump prints them.
+    /// tcpdump's letters.
     pub(crate) const LETTERS: [(Self, char); 8] = [
         (Self::FIN, 'F'),
         (Self::SYN, 'S'),
@@ -81,19 +80,19 @@ impl Flags {
         (Self::CWR, 'W'),
     ];
 
-    /// Whether any of `other`'s bits is set.
+    /// Returns whether any of the bits of `other` is set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// These bits and `other`'s.
+    /// Returns these bits and those of `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// As tcpdump prints them: `S`, `S.`, `P.`, `.`; `none` where none is set.
+/// tcpdump's notation: `S`, `S.`, `P.`, `.`; `none` if no bit is set.
 impl fmt::Display for Flags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.0 == 0 {
@@ -114,8 +113,8 @@ impl fmt::Debug for Flags {
     }
 }
 
-/// A run of sequence numbers, `left` inclusive to `right` exclusive, as in a
-/// SACK block (RFC 2018). Numbers wrap.
+/// A range of sequence numbers, `left` inclusive to `right` exclusive, as in a SACK block (RFC
+/// 2018). Numbers wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SequenceRange {
     /// The first number.
@@ -124,7 +123,7 @@ pub struct SequenceRange {
     pub right: u32,
 }
 
-/// Up to four SACK blocks, which is all that the options can hold.
+/// Up to four SACK blocks, the most that the options can hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SackBlocks {
     count: u8,
@@ -132,7 +131,7 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Adds a block; a fifth is left out.
+    /// Adds a block. A fifth block is ignored.
     pub fn push(&mut self, block: SequenceRange) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
             *slot = block;
@@ -140,13 +139,13 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks in the order of the option.
+    /// Returns the blocks in the order of the option.
     #[inline]
     pub fn as_slice(&self) -> &[SequenceRange] {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no block.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -165,29 +164,29 @@ pub struct Options {
     pub timestamps: Option<(u32, u32)>,
     /// SACK blocks.
     pub sack: SackBlocks,
-    /// Whether an option of Multipath TCP is among them (RFC 8684 section 3).
+    /// True if an option of Multipath TCP is among them (RFC 8684 section 3).
     pub multipath: bool,
-    /// Whether the snap length cut the options, so that some may be missing.
+    /// True if the snap length cut the options, so that some may be missing.
     pub truncated: bool,
 }
 
-/// What the TCP checksum of a segment says.
+/// Result of verifying the TCP checksum of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Checksum {
-    /// It was not verified: the packet is cut or in fragments, its network card is still to fill
-    /// the checksum in, or nobody asked.
+    /// The checksum was not verified: the packet is cut or a fragment, checksum offload has not
+    /// filled it in yet, or nobody asked.
     #[default]
     Unknown,
-    /// It is right.
+    /// The checksum is correct.
     Right,
-    /// It is wrong: who takes the segment drops it.
+    /// The checksum is wrong: the receiver drops the segment.
     Wrong,
 }
 
 /// The ECN field of an IP header (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EcnField {
-    /// The transport does not take marks, or the capture does not tell.
+    /// Not ECN-capable, or unknown from the capture.
     #[default]
     NotEct,
     /// ECT(1), of L4S (RFC 9331).
@@ -199,8 +198,8 @@ pub enum EcnField {
 }
 
 impl EcnField {
-    /// Returns the field in the lower bits of the byte of an IP header that was once the type of
-    /// service.
+    /// Returns the field from the lower bits of the traffic class (IPv6) or the former type of
+    /// service (IPv4).
     pub const fn of(byte: u8) -> Self {
         match byte & 3 {
             0 => Self::NotEct,
@@ -211,46 +210,45 @@ impl EcnField {
     }
 }
 
-/// One TCP segment with what its IP header says of it.
+/// A TCP segment with fields of its IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The packet's number as Wireshark counts.
+    /// Number of the packet in Wireshark's count.
     pub number: u64,
-    /// When it was captured.
+    /// Capture time.
     pub time: Timestamp,
-    /// Who sent it.
+    /// Sender.
     pub source: Endpoint,
-    /// To whom.
+    /// Receiver.
     pub destination: Endpoint,
-    /// The sequence number of its first byte; `None` where the source does not
-    /// print it (tcpdump leaves it out of segments without data).
+    /// Sequence number of the first byte; `None` if the text of a capture lacks it (tcpdump omits
+    /// it for segments without data).
     pub sequence: Option<u32>,
-    /// The acknowledgment number; zero unless [`Flags::ACK`] is set.
+    /// Acknowledgment number; zero unless [`Flags::ACK`] is set.
     pub acknowledgment: u32,
-    /// The control bits.
+    /// Control bits.
     pub flags: Flags,
-    /// The window field as sent, not scaled.
+    /// Window field as sent, not scaled.
     pub window: u16,
-    /// Bytes of payload on the wire, by the IP length, however few of them were
-    /// captured.
+    /// Bytes of payload on the wire, by the IP length, even if fewer were captured.
     pub payload: u32,
-    /// The options.
+    /// TCP options.
     pub options: Options,
-    /// The IPv4 identification; `None` for IPv6 and where it is not known.
+    /// IPv4 identification; `None` for IPv6 or if unknown.
     pub identification: Option<u16>,
-    /// The IPv4 time to live or IPv6 hop limit; 0 where it is not known.
+    /// IPv4 time to live or IPv6 hop limit; 0 if unknown.
     pub hop_limit: u8,
-    /// Its checksum, where it was verified.
+    /// Result of the checksum's verification.
     pub checksum: Checksum,
-    /// The ECN field of its IP header.
+    /// ECN field of the IP header.
     pub ecn: EcnField,
-    /// The AE bit of accurate ECN (RFC 9768 section 3.1), beside the control bits.
+    /// AE bit of accurate ECN (RFC 9768 section 3.1), beside the control bits.
     pub accurate_ecn: bool,
 }
 
 impl Segment {
-    /// Returns the three bits that count marked packets where the ends agreed on accurate ECN
-    /// (ACE, RFC 9768 section 3.2.1).
+    /// Returns the ACE field (RFC 9768 section 3.2.1): three bits that count marked packets, if
+    /// both ends use accurate ECN.
     pub const fn ace(&self) -> u8 {
         (self.accurate_ecn as u8) << 2
             | (self.flags.has(Flags::CWR) as u8) << 1

@@ -1,13 +1,15 @@
-//! From packets to the TCP segments that are wanted, with an account of the rest.
+//! Decoding of packets to the selected TCP segments, with counts of the other packets.
 
 use std::net::IpAddr;
 
 use crate::decode::ip::protocol;
 use crate::packet_range::RangePicker;
-use crate::passed::{Kind, Passed, PassedOver};
-use crate::{Decoded, Decoder, Endpoint, Observer, Other, Packet, PacketRange, Segment, too_big};
+use crate::passed::{SkippedKind, SkippedPacketCounter, SkippedPackets};
+use crate::{
+    Decoded, Decoder, Endpoint, NonTcpPacket, Observer, Packet, PacketRange, Segment, too_big,
+};
 
-/// Which connections to look at: those with this host and this port on one side.
+/// Filter of connections by a host and a port on one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionFilter {
     /// An address on one side.
@@ -17,7 +19,7 @@ pub struct ConnectionFilter {
 }
 
 impl ConnectionFilter {
-    /// Whether a segment is of such a connection.
+    /// Returns whether a segment belongs to a selected connection.
     #[inline]
     pub fn lets_through(&self, segment: &Segment) -> bool {
         self.is_of([&segment.source, &segment.destination])
@@ -30,17 +32,17 @@ impl ConnectionFilter {
     }
 }
 
-/// Decodes packets, and hands their segments on.
+/// Observer that decodes packets and hands their segments on.
 ///
-/// What observes is given each packet first, then its segments that the filter
-/// lets through. What is no segment is counted.
+/// The inner observer receives each packet first, then its segments that the filter lets through.
+/// Packets without a segment are counted.
 #[derive(Debug)]
 pub struct Segments<O> {
     decoder: Decoder,
     filter: ConnectionFilter,
     range: RangePicker,
-    passed: PassedOver,
-    /// Who is given the segments.
+    passed: SkippedPacketCounter,
+    /// Observer that receives the segments.
     pub observer: O,
 }
 
@@ -50,26 +52,26 @@ impl<O: Observer> Segments<O> {
         Self::filtered(observer, ConnectionFilter::default())
     }
 
-    /// Hands those to `observer` that the filter lets through.
+    /// Hands the segments that the filter lets through to `observer`.
     pub fn filtered(observer: O, filter: ConnectionFilter) -> Self {
         Self {
             decoder: Decoder::new(),
             filter,
             range: RangePicker::default(),
-            passed: PassedOver::default(),
+            passed: SkippedPacketCounter::default(),
             observer,
         }
     }
 
-    /// Hands on those of a stretch of the capture alone.
+    /// Restricts the segments to a range of the capture.
     #[must_use]
     pub fn within(self, range: PacketRange) -> Self {
         Self { range: RangePicker::new(range), ..self }
     }
 
-    /// Who was given the segments, what was passed over, and the kinds that are
-    /// not TCP, the most frequent first.
-    pub fn finish(self) -> (O, Passed, Vec<Kind>) {
+    /// Returns the observer, the counts of skipped packets, and the kinds that are not TCP, the
+    /// most frequent first.
+    pub fn finish(self) -> (O, SkippedPackets, Vec<SkippedKind>) {
         let (passed, kinds) = self.passed.finish();
         (self.observer, passed, kinds)
     }
@@ -84,11 +86,12 @@ impl<O: Observer> Observer for Segments<O> {
         self.decoder.verify_checksums(self.observer.wants_checksum());
         let mut decoded = self.decoder.decode(packet);
         loop {
-            // By reference: a segment is large enough for its copy to be felt. At one place, so
-            // that the observer's own code is compiled into this.
+            // The segment is passed by reference, because its copy is measurably slow. There is a
+            // single call, so that the observer's code is inlined here.
             if let Some(segment) = self.passed.take(&decoded) {
                 self.segment(segment);
-            } else if let Decoded::NotTcp(Other::Ip(protocol::ICMP | protocol::ICMP_V6)) = decoded
+            } else if let Decoded::NotTcp(NonTcpPacket::Ip(protocol::ICMP | protocol::ICMP_V6)) =
+                decoded
                 && let Some(message) = too_big::read(packet)
                 && self.filter.is_of([&message.source, &message.destination])
             {

@@ -136,11 +136,11 @@ impl Column {
 /// The consequence of a datagram for a [`StatusQuery`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// It is no answer to the request that is under way.
+    /// The datagram does not answer the pending request.
     Ignored,
-    /// The next request is to be sent.
+    /// The caller must send the next request.
     Asks,
-    /// These are all `printer-state-reasons`.
+    /// The query is complete with these `printer-state-reasons`.
     Done(Vec<&'static str>),
 }
 
@@ -150,15 +150,14 @@ pub struct StatusQuery {
     community: String,
     id: u32,
     column: Column,
-    /// The object behind which the next one is asked for.
+    /// Object behind which the next one is requested.
     after: Vec<u8>,
     alerts: usize,
     reasons: Reasons,
 }
 
 impl StatusQuery {
-    /// A reading that asks by a community. The number of its first request should be one that
-    /// nobody guesses.
+    /// Creates a query with a community. The number of its first request should be unpredictable.
     pub fn new(community: &str, id: u32) -> Self {
         Self {
             community: community.to_owned(),
@@ -181,16 +180,16 @@ impl StatusQuery {
         tagged(SEQUENCE, &[&version_1[..], &community, &tagged(GET_NEXT, &pdu)].concat())
     }
 
-    /// Takes a datagram that came.
+    /// Processes a received datagram.
     pub fn take(&mut self, datagram: &[u8]) -> Step {
-        let Some(next) = Next::read(datagram, self.id) else { return Step::Ignored };
+        let Some(next) = NextObject::read(datagram, self.id) else { return Step::Ignored };
         self.id = self.id.wrapping_add(1) & MAX_ID;
         let in_column = |oid: &[u8]| {
             oid.starts_with(self.column.oid()) && oid.len() <= MAX_OID && oid > &self.after[..]
         };
         match (self.column, next) {
             (Column::ErrorState, next) => {
-                if let Next::Octets(oid, octets) = next
+                if let NextObject::Octets(oid, octets) = next
                     && in_column(&oid)
                 {
                     self.reasons.add_error_state(&octets);
@@ -199,7 +198,7 @@ impl StatusQuery {
                 self.after = ALERT_CODE.to_vec();
                 Step::Asks
             }
-            (Column::AlertCode, Next::Integer(oid, code)) if in_column(&oid) => {
+            (Column::AlertCode, NextObject::Integer(oid, code)) if in_column(&oid) => {
                 self.reasons.add_alert(code);
                 self.after = oid;
                 self.alerts += 1;
@@ -223,15 +222,15 @@ impl StatusQuery {
 const MAX_ID: u32 = 0x7fff_ffff;
 
 /// The object behind the one that was asked for.
-enum Next {
+enum NextObject {
     Integer(Vec<u8>, i64),
     Octets(Vec<u8>, Vec<u8>),
-    /// Another, or none.
+    /// Another object, or none.
     Else,
 }
 
-impl Next {
-    /// Reads the answer to a request; nothing where it is none.
+impl NextObject {
+    /// Reads the answer to a request. Returns `None` if the datagram is no such answer.
     fn read(datagram: &[u8], id: u32) -> Option<Self> {
         let datagram = datagram.get(..datagram.len().min(MAX_ANSWER))?;
         let (_, message) = SnmpMessage::from_ber(datagram).ok()?;
@@ -264,7 +263,7 @@ const OBJECT_IDENTIFIER: u8 = 0x06;
 const SEQUENCE: u8 = 0x30;
 const GET_NEXT: u8 = 0xa1;
 
-/// A value with its tag and its length.
+/// Encodes a value with its tag and its length.
 fn tagged(tag: u8, value: &[u8]) -> Vec<u8> {
     let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
     let [high, low] = length.to_be_bytes();
@@ -277,7 +276,7 @@ fn tagged(tag: u8, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A number from 0 on, in as few octets as it needs.
+/// Encodes a number from 0 on, in as few octets as possible.
 fn integer(number: u32) -> Vec<u8> {
     let bytes = u64::from(number).to_be_bytes();
     // The first bit is the sign.

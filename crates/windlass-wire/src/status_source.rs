@@ -35,8 +35,8 @@ pub enum StatusSource {
 /// The reason why words name no source of a printer's state.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StatusSourceError {
-    /// They begin with nothing that is known.
-    #[error("{0:?} is no status: say snmp, snmp:COMMUNITY, snmp:COMMUNITY@PORT or pjl")]
+    /// The kind of source is unknown.
+    #[error("{0:?} is not a status source: use snmp, snmp:COMMUNITY, snmp:COMMUNITY@PORT or pjl")]
     Kind(String),
     /// The community is empty, too long, or not of printable ASCII.
     #[error("an SNMP community has 1 to {MAX_COMMUNITY} printable ASCII characters, no spaces")]
@@ -63,8 +63,8 @@ impl StatusSource {
     /// Returns whether a device has this source, by the protocol that it speaks.
     ///
     /// # Errors
-    /// Where the device has none: a printer of IPP tells its state by IPP, LPR has no back-channel,
-    /// and what is no host has no agent.
+    /// Fails if the device has no such source: IPP printers report their state by IPP, LPR has no
+    /// back-channel, and only hosts have agents.
     pub const fn fits(&self, protocol: Option<Protocol>) -> Result<(), StatusSourceError> {
         match (self, protocol) {
             (Self::Snmp { .. }, Some(Protocol::Raw | Protocol::Lpr))
@@ -125,7 +125,7 @@ impl From<StatusSource> for String {
 impl fmt::Display for StatusSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // The port stands there always: the community may end as a port does.
+            // The port is always written, because the community may end like a port.
             Self::Snmp { community, port } => write!(f, "snmp:{community}@{port}"),
             Self::Pjl => f.write_str("pjl"),
         }

@@ -1,4 +1,4 @@
-//! Where to print: a host and a queue, or the URI of a printer.
+//! Targets of print jobs: a host and a queue, or the URI of a printer.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use crate::escape;
 
-/// How to speak with it.
+/// Print protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// The data and nothing else (`AppSocket`, `JetDirect`).
@@ -18,11 +18,11 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Each of them.
+    /// All protocols.
     pub const ALL: [Self; 3] = [Self::Raw, Self::Lpr, Self::Ipp];
 
-    /// Its word, its name, and the schemes of its URIs, each with the port that it stands
-    /// for. The first is the one that CUPS writes.
+    /// Returns its identifier, its name, and the schemes of its URIs with their ports. The first
+    /// scheme is the one that CUPS writes.
     const fn about(self) -> (&'static str, &'static str, &'static [(&'static str, u16)]) {
         match self {
             Self::Raw => ("raw", "raw", &[("socket", 9_100)]),
@@ -33,29 +33,29 @@ impl Protocol {
         }
     }
 
-    /// The stable word for it in records and options.
+    /// Returns the stable identifier in records and options.
     pub const fn id(self) -> &'static str {
         self.about().0
     }
 
-    /// Whether a scheme says that the connection is encrypted from its beginning (RFC 7472;
-    /// RFC 9110, section 4.2.2).
+    /// Returns whether a scheme means a connection that is encrypted from the start (RFC 7472; RFC
+    /// 9110, section 4.2.2).
     fn is_encrypted(scheme: &str) -> bool {
         matches!(scheme, "ipps" | "https")
     }
 
-    /// Its port.
+    /// Returns its default port.
     pub const fn port(self) -> u16 {
         self.about().2[0].1
     }
 
-    /// The scheme of its URIs, as CUPS writes them.
+    /// Returns the scheme of its URIs, as CUPS writes them.
     pub const fn scheme(self) -> &'static str {
         self.about().2[0].0
     }
 
-    /// Whether a connection carries the data of a job and nothing else: there is no queue
-    /// to name, no job to ask for, and its end may be that of the job.
+    /// Returns whether a connection carries the data of one job and nothing else. Such a protocol
+    /// has no queue and no job to ask for, and the end of the connection may end the job.
     pub const fn is_data_alone(self) -> bool {
         match self {
             Self::Raw => true,
@@ -63,7 +63,7 @@ impl Protocol {
         }
     }
 
-    /// That of a scheme, and the port that this stands for.
+    /// Returns the protocol and the default port of a scheme.
     pub fn of_scheme(scheme: &str) -> Option<(Self, u16)> {
         Self::ALL.into_iter().find_map(|one| {
             let (_, port) = one.about().2.iter().find(|(own, _)| *own == scheme)?;
@@ -84,69 +84,67 @@ impl Serialize for Protocol {
     }
 }
 
-/// Where to print.
+/// Target of print jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// How to speak with it.
+    /// Protocol.
     pub protocol: Protocol,
-    /// A name, or an address without brackets.
+    /// Host name, or an address without brackets.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// The queue of LPR; the path of IPP, with its slash; nothing otherwise.
+    /// Queue of LPR, or path of IPP with its slash; empty otherwise.
     pub queue: String,
-    /// Who prints, where the URI names somebody.
+    /// User name, if the URI has one.
     pub user: Option<String>,
-    /// Whether the connection is encrypted.
+    /// True if the connection is encrypted.
     pub is_encrypted: bool,
-    /// The path of a Unix socket, where it is reached by that: the host is `localhost` then.
+    /// Path of a Unix socket, if the target has one: the host is then `localhost`.
     pub socket: Option<String>,
 }
 
-/// What is wrong with a target.
+/// Errors of parsing a target.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// No protocol.
+    /// The protocol is missing.
     #[error(
         "a host alone does not say how to print: give --protocol, or a URI such as ipp://HOST/PATH"
     )]
     NoProtocol,
-    /// Two of them.
+    /// The URI and the option name different protocols.
     #[error("the URI says {0}, and --protocol {1}")]
     TwoProtocols(Protocol, Protocol),
-    /// A scheme that is not spoken here.
-    #[error(
-        "{0}:// is not spoken here; ipp://, ipps://, http://, https://, lpd:// and socket:// are"
-    )]
+    /// The scheme is not supported.
+    #[error("{0}:// is not supported; use ipp://, ipps://, http://, https://, lpd:// or socket://")]
     Scheme(String),
-    /// No host.
+    /// The host is missing.
     #[error("there is no host in it")]
     NoHost,
-    /// No port.
+    /// The port is invalid.
     #[error("a port is a number from 1 to 65535")]
     Port,
-    /// Two queues.
+    /// The queue is given twice.
     #[error("the URI names the queue already")]
     TwoQueues,
-    /// LPR without a queue.
+    /// LPR needs a queue.
     #[error("LPR prints on a queue: give its name")]
     NoQueue,
-    /// A queue where there is none.
+    /// The protocol has no queue.
     #[error("a raw connection has no queue")]
     Queue,
-    /// No path of a Unix socket.
+    /// The path of the Unix socket is invalid.
     #[error("the path of a Unix socket begins with a slash and has less than 108 bytes")]
     Socket,
-    /// Something that cannot be sent.
+    /// The host or the queue has characters that cannot be sent.
     #[error("a host or a queue has no spaces and no control characters")]
     Unspeakable,
 }
 
 impl Target {
-    /// Of `HOST[:PORT]`, with a protocol and maybe a queue, or of a URI.
+    /// Parses `HOST[:PORT]` with a protocol and an optional queue, or a URI.
     ///
     /// # Errors
-    /// Where something is missing, or said twice.
+    /// Fails if a part is missing or given twice.
     pub fn new(
         text: &str,
         protocol: Option<Protocol>,
@@ -177,8 +175,8 @@ impl Target {
             None => (rest, ""),
         };
         let (user, authority) = match authority.rsplit_once('@') {
-            // What is behind a colon is a password, which nobody here asks for and
-            // nobody is to read (RFC 3986 section 3.2.1).
+            // The text behind a colon is a password, which is not used and must not be shown (RFC
+            // 3986 section 3.2.1).
             Some((user, authority)) => {
                 let user = user.split_once(':').map_or(user, |(user, _)| user);
                 (Some(user.to_owned()), authority)
@@ -198,8 +196,8 @@ impl Target {
             (Protocol::Lpr, None) if named => escape::undone(path.trim_start_matches('/')),
             (Protocol::Lpr, None) => return Err(TargetError::NoQueue),
             (Protocol::Ipp, Some(path)) if path.starts_with('/') => escape::path(path),
-            // Where CUPS has its queues, and where a printer without any is (PWG
-            // 5100.14, section 4.3).
+            // The path of queues in CUPS, and that of a printer without queues (PWG 5100.14,
+            // section 4.3).
             (Protocol::Ipp, Some(queue)) => format!("/printers/{}", escape::path(queue)),
             (Protocol::Ipp, None) if named => escape::path(path),
             (Protocol::Ipp, None) => "/ipp/print".to_owned(),
@@ -210,11 +208,11 @@ impl Target {
         Ok(Self { protocol, host, port, queue, user, is_encrypted, socket: None })
     }
 
-    /// A server of IPP of this host that listens at a Unix socket, as CUPS does at
-    /// `/run/cups/cups.sock`.
+    /// Makes the target of an IPP server of this host that listens at a Unix socket, such as CUPS
+    /// at `/run/cups/cups.sock`.
     ///
     /// # Errors
-    /// Where that cannot be the path of one (`sun_path` in unix(7) has 108 bytes).
+    /// Fails if this cannot be the path of a Unix socket (`sun_path` in unix(7) has 108 bytes).
     pub fn at_socket(path: &str) -> Result<Self, TargetError> {
         if !path.starts_with('/') || path.len() >= 108 || path.contains(char::is_control) {
             return Err(TargetError::Socket);
@@ -230,39 +228,39 @@ impl Target {
         })
     }
 
-    /// Whether what it is told stays on this host, or is encrypted on its way.
+    /// Returns whether data for the target stays on this host or is encrypted on its way.
     pub fn is_private(&self) -> bool {
         let is_loopback =
             || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
         self.is_encrypted || self.socket.is_some() || self.host == "localhost" || is_loopback()
     }
 
-    /// The scheme of its URI.
+    /// Returns the scheme of its URI.
     pub const fn scheme(&self) -> &'static str {
         if self.is_encrypted { "ipps" } else { self.protocol.scheme() }
     }
 
-    /// The host and the port, as headers and URIs have them.
+    /// Returns the host and the port in the form of headers and URIs.
     pub fn authority(&self) -> String {
         match self.host.contains(':') {
-            // A server that is reached so is called by no port.
+            // The authority of a server at a Unix socket has no port.
             _ if self.socket.is_some() => self.host.clone(),
             true => format!("[{}]:{}", self.host, self.port),
             false => format!("{}:{}", self.host, self.port),
         }
     }
 
-    /// The URI.
+    /// Returns the URI.
     pub fn uri(&self) -> String {
         let slash = if self.protocol == Protocol::Lpr { "/" } else { "" };
         format!("{}://{}{slash}{}", self.scheme(), self.authority(), self.queue)
     }
 }
 
-/// Reads `HOST`, `HOST:PORT`, `[ADDRESS]:PORT`, or an address of IPv6 alone.
+/// Parses `HOST`, `HOST:PORT`, `[ADDRESS]:PORT`, or an IPv6 address alone.
 ///
 /// # Errors
-/// Where there is no host, or the port is none.
+/// Fails if the host is missing or the port is invalid.
 pub fn host_and_port(text: &str) -> Result<(String, Option<u16>), TargetError> {
     let port = |text: &str| match text.parse() {
         Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(port)),
@@ -277,7 +275,7 @@ pub fn host_and_port(text: &str) -> Result<(String, Option<u16>), TargetError> {
         }
     } else {
         match text.split_once(':') {
-            // An address of IPv6 without brackets has no port.
+            // An IPv6 address without brackets has no port.
             Some((_, rest)) if rest.contains(':') => (text, None),
             Some((host, text)) => (host, port(text)?),
             None => (text, None),

@@ -1,14 +1,13 @@
 //! The text that tcpdump prints.
 //!
-//! A [`TextReader`] takes what `tcpdump -r file` or a listing in an old article
-//! holds and gives the segments of its packet lines. It reads the format of
-//! tcpdump 4 (`Flags [P.], seq 1:1449, ack 1, win 63, length 1448`) and that of
-//! tcpdump 3 (`P 1:1449(1448) ack 1 win 63 (DF)`), with any of `-e`, `-i any`,
-//! `-n`, `-S`, `-t` to `-ttttt`, `-v`, `-x`, `-X`, `-A` and `--number`. `-q`
-//! prints neither flags nor numbers: such lines count as packets and give no
-//! segment. Of a fragmented datagram tcpdump prints the first fragment's length.
+//! A [`TextReader`] reads the output of `tcpdump -r file`, or a listing in an old article, and
+//! gives the segments of its packet lines. It reads the format of tcpdump 4 (`Flags [P.], seq
+//! 1:1449, ack 1, win 63, length 1448`) and that of tcpdump 3 (`P 1:1449(1448) ack 1 win 63 (DF)`).
+//! The options `-e`, `-i any`, `-n`, `-S`, `-t` to `-ttttt`, `-v`, `-x`, `-X`, `-A` and `--number`
+//! are supported. `-q` prints neither flags nor numbers: such lines count as packets and give no
+//! segment. For a fragmented datagram tcpdump prints the first fragment's length.
 //!
-//! Times, by what stands first in the line:
+//! Times, by the first column of the line:
 //!
 //! | column | taken as |
 //! |---|---|
@@ -18,19 +17,18 @@
 //! | `16:34:10.118897` | see below |
 //! | nothing (`-t`) | the time of the line before: all are equal |
 //!
-//! `16:34:10.118897` may be a time of day, the time since the first packet
-//! (`-ttttt`), or since the packet before (`-ttt` of tcpdump 4). Up to 64 packet
-//! lines are held back until it is clear. They are times since the packet before
-//! if of those that differ from their predecessor at least every eighth is
-//! smaller, as a clock goes back seldom, and if the middle one is below a
-//! minute, as packets of a transfer follow each other closely. Otherwise they
-//! are a clock; where it goes back by more than 12 hours it has passed midnight.
-//! A few increasing times fit both; the clock is then taken.
+//! `16:34:10.118897` may be a time of day, the time since the first packet (`-ttttt`), or the time
+//! since the packet before (`-ttt` of tcpdump 4). Up to 64 packet lines are held back until the
+//! meaning is clear. They are times since the packet before if two conditions hold. First, among
+//! the times that differ from their predecessor, at least one in eight is smaller, because a clock
+//! seldom goes back. Second, the median is below a minute, because packets of a transfer follow
+//! each other closely. Otherwise the times are a clock, which has passed midnight if it goes back
+//! by more than 12 hours. A few increasing times fit both meanings; the clock is then taken.
 //!
-//! Sequence numbers may be printed as they are or relative to the connection's
-//! first. Those handed on are consistent within a connection: the wire's own,
-//! or, where the text does not hold the beginning, all shifted by one amount in
-//! each direction. A number that cannot be brought to the same amount is `None`.
+//! Printed sequence numbers may be absolute or relative to the connection's first. The numbers
+//! handed on are consistent within a connection: they are those of the wire. If the text lacks the
+//! beginning, all are shifted by one amount in each direction. A number that cannot be shifted by
+//! this amount is `None`.
 
 mod line;
 mod names;
@@ -38,68 +36,68 @@ mod numbers;
 mod print;
 mod time;
 
-use line::{Ip, Kind, Line, Printed};
+use line::{Ip, Line, LineKind, PrintedSegment};
 use names::Names;
 pub use names::service_port;
 use numbers::Numbers;
 pub use print::print;
-use time::{Clock, Stamp};
+use time::{Clock, PrintedTime};
 use windlass_base::Timestamp;
 
 use crate::{Observer, Options, Progress, Segment};
 
-/// A longer line is skipped.
+/// Longest line that is read, in bytes. A longer one is skipped.
 const LONGEST_LINE: usize = 64 * 1024;
-/// Packet lines held back until it is clear what their times mean.
+/// Maximum packet lines that are held back until the meaning of their times is clear.
 const MAX_HELD: usize = 64;
 
-/// Reads the text that tcpdump prints.
+/// Reader of tcpdump's text.
 ///
 /// Timestamps of a text without points in time begin at zero.
 ///
-/// Lines that are no packets (prose, hex dumps, what protocols above TCP print)
-/// are passed over. Packets of any protocol are counted, so that a segment's
-/// number is that of its frame in the file from which the text was printed.
+/// Lines that are no packets (prose, hex dumps, output of protocols above TCP) are skipped. Packets
+/// of any protocol are counted. So the number of a segment is that of its frame in the file that
+/// was printed.
 #[derive(Debug, Default)]
 pub struct TextReader {
     names: Names,
     numbers: Numbers,
     clock: Clock,
-    /// Packets whose times are not clear yet.
+    /// Packets whose times are still ambiguous.
     held: Vec<HeldLine>,
-    /// A packet that the next line may complete: with `-v` the segment of an
-    /// IPv4 packet stands on a line of its own.
-    open: Option<Open>,
-    /// A line that ended with a backslash.
+    /// A packet that the next line may complete: with `-v`, the segment of an IPv4 packet is on its
+    /// own line.
+    open: Option<IncompletePacket>,
+    /// A line that ended with a backslash, which the next line may continue.
     unfinished: String,
-    /// Whether the line at hand is too long and its rest is to be skipped.
+    /// True if the current line is too long and its rest is skipped.
     skipping: bool,
     lines: u64,
     packets: u64,
     segments: u64,
-    unusable: Option<Unusable>,
+    unusable: Option<UnusableLines>,
 }
 
-/// Why lines that tell of a transfer cannot be used: they have neither sequence numbers nor
-/// ACK numbers nor windows.
+/// Reason for which lines about a transfer are unusable: they have no sequence numbers, ACK numbers
+/// or windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unusable {
+pub enum UnusableLines {
     /// tcpdump printed them with `-q`.
     Quiet,
-    /// Somebody drew them, with arrows between two hosts.
+    /// They are a drawing with arrows between two hosts.
     Drawn,
 }
 
 #[derive(Debug)]
 struct HeldLine {
-    stamp: Stamp,
+    stamp: PrintedTime,
     segment: Option<Segment>,
 }
 
-/// A packet whose lines are not all read.
+/// A packet of which not all lines were read.
 #[derive(Debug)]
-struct Open {
-    stamp: Stamp,
+struct IncompletePacket {
+    stamp: PrintedTime,
     number: u64,
     ip: Ip,
 }
@@ -108,9 +106,8 @@ impl TextReader {
     /// Reads the lines that `input` holds and hands their segments on, by
     /// [`Observer::segment`], in the order of the text.
     ///
-    /// The last line is taken without its end only if `at_end` says that
-    /// nothing follows. Some segments are held back until then: see the
-    /// [module](self).
+    /// A last line without its end is read only if `at_end` says that nothing follows. Some
+    /// segments are held back until then: see the [module](self).
     pub fn read<O: Observer>(&mut self, input: &[u8], at_end: bool, observer: &mut O) -> Progress {
         let mut rest = input;
         while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -132,32 +129,32 @@ impl TextReader {
         Progress { consumed: input.len() - rest.len(), wanted: rest.len() + 1, finished: at_end }
     }
 
-    /// The name behind [`Host::Named`](crate::Host::Named).
+    /// Returns the name behind [`Host::Named`](crate::Host::Named).
     pub fn host_name(&self, index: u32) -> Option<&str> {
         self.names.host_name(index)
     }
 
-    /// Lines so far.
+    /// Returns the number of lines so far.
     pub fn lines(&self) -> u64 {
         self.lines
     }
 
-    /// Packets so far, of any protocol.
+    /// Returns the number of packets so far, of any protocol.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Segments so far, with those still held back.
+    /// Returns the number of segments so far, including those held back.
     pub fn segments(&self) -> u64 {
         self.segments
     }
 
-    /// Why the first line that tells of a transfer and cannot be used cannot be.
-    pub fn unusable(&self) -> Option<Unusable> {
+    /// Returns the reason for which the first unusable line about a transfer cannot be used.
+    pub fn unusable(&self) -> Option<UnusableLines> {
         self.unusable
     }
 
-    /// Takes a line without its end.
+    /// Processes a line without its end.
     fn line<O: Observer>(&mut self, line: &[u8], observer: &mut O) {
         self.lines += 1;
         if std::mem::take(&mut self.skipping) || line.len() > LONGEST_LINE {
@@ -168,8 +165,8 @@ impl TextReader {
 
         let mut joined = std::mem::take(&mut self.unfinished);
         if !joined.is_empty() {
-            // Only an indented line continues: a dump of payload (`-A`) may
-            // end with a backslash too.
+            // Only an indented line is a continuation: a dump of payload (`-A`) may end with a
+            // backslash, too.
             if text.starts_with([' ', '\t']) && joined.len() + text.len() < LONGEST_LINE {
                 joined.push(' ');
                 joined.push_str(text.trim_start());
@@ -185,7 +182,7 @@ impl TextReader {
         }
     }
 
-    /// Takes a line with its continuation.
+    /// Processes a line with its continuation.
     fn whole<O: Observer>(&mut self, text: &str, observer: &mut O) {
         let Some(Line { stamp, kind }) = line::parse(text) else {
             self.pass_over(text);
@@ -194,35 +191,35 @@ impl TextReader {
         };
         self.close(observer);
         self.packets += 1;
-        let mut open = Open { stamp, number: self.packets, ip: Ip::default() };
+        let mut open = IncompletePacket { stamp, number: self.packets, ip: Ip::default() };
         match kind {
-            Kind::Segment(printed) => self.segment(&open, &printed, observer),
-            Kind::Header(ip) => {
+            LineKind::Segment(printed) => self.segment(&open, &printed, observer),
+            LineKind::Header(ip) => {
                 open.ip = ip;
                 self.open = Some(open);
             }
-            Kind::Other => {
+            LineKind::Other => {
                 self.pass_over(text);
                 self.hold(HeldLine { stamp, segment: None }, observer);
             }
         }
     }
 
-    /// Remembers why this line cannot be used. Behind a segment nobody asks.
+    /// Records why this line is unusable. After a segment, the reason does not matter.
     fn pass_over(&mut self, text: &str) {
         if self.segments == 0 && self.unusable.is_none() {
             self.unusable = line::unusable(text);
         }
     }
 
-    /// Takes a line that begins no packet, but may complete one.
+    /// Processes a line that begins no packet but may complete one.
     fn inner<O: Observer>(&mut self, text: &str, observer: &mut O) {
         let Some(mut open) = self.open.take() else { return };
-        // What begins with a tab belongs to a protocol above IP: such as the
-        // packet that an ICMP message quotes.
+        // A line that begins with a tab belongs to a protocol above IP, such as a packet quoted by
+        // ICMP.
         match text.strip_prefix("    ").and_then(line::parse_inner) {
-            Some(Kind::Segment(printed)) => self.segment(&open, &printed, observer),
-            Some(Kind::Header(ip)) => {
+            Some(LineKind::Segment(printed)) => self.segment(&open, &printed, observer),
+            Some(LineKind::Header(ip)) => {
                 open.ip = ip;
                 self.open = Some(open);
             }
@@ -237,8 +234,13 @@ impl TextReader {
         }
     }
 
-    /// Makes a segment of what was printed and holds it.
-    fn segment<O: Observer>(&mut self, open: &Open, printed: &Printed<'_>, observer: &mut O) {
+    /// Converts a printed segment and holds it.
+    fn segment<O: Observer>(
+        &mut self,
+        open: &IncompletePacket,
+        printed: &PrintedSegment<'_>,
+        observer: &mut O,
+    ) {
         let ends =
             self.names.endpoint(printed.source).zip(self.names.endpoint(printed.destination));
         let segment = ends.map(|(source, destination)| {
@@ -266,7 +268,7 @@ impl TextReader {
         self.hold(HeldLine { stamp: open.stamp, segment }, observer);
     }
 
-    /// Holds a packet back while its time is not clear, and hands it on.
+    /// Holds a packet back while its time is ambiguous, then hands it on.
     fn hold<O: Observer>(&mut self, held: HeldLine, observer: &mut O) {
         if self.held.is_empty() && !self.clock.needs_more(held.stamp) {
             let time = self.clock.time(held.stamp);

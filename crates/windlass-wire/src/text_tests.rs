@@ -6,9 +6,9 @@ use super::*;
 use crate::{Endpoint, Flags, Host, Packet, SequenceRange};
 
 #[derive(Default)]
-struct Kept(Vec<Segment>);
+struct CollectedSegments(Vec<Segment>);
 
-impl Observer for Kept {
+impl Observer for CollectedSegments {
     fn packet(&mut self, _: &Packet<'_>) {}
     fn segment(&mut self, segment: &Segment) {
         self.0.push(*segment);
@@ -16,7 +16,7 @@ impl Observer for Kept {
 }
 
 fn read(text: &str) -> (TextReader, Vec<Segment>) {
-    let (mut reader, mut kept) = (TextReader::default(), Kept::default());
+    let (mut reader, mut kept) = (TextReader::default(), CollectedSegments::default());
     let progress = reader.read(text.as_bytes(), true, &mut kept);
     assert_eq!(progress, Progress { consumed: text.len(), wanted: 1, finished: true });
     (reader, kept.0)
@@ -299,7 +299,8 @@ fn pieces_read_as_the_whole() {
     assert_eq!(expected.len(), 3);
     assert_eq!(expected[0].options.mss, Some(1_460));
     for size in 1..text.len() {
-        let (mut reader, mut kept, mut rest) = (TextReader::default(), Kept::default(), Vec::new());
+        let (mut reader, mut kept, mut rest) =
+            (TextReader::default(), CollectedSegments::default(), Vec::new());
         for piece in text.as_bytes().chunks(size) {
             rest.extend_from_slice(piece);
             let progress = reader.read(&rest, false, &mut kept);
@@ -314,7 +315,7 @@ fn pieces_read_as_the_whole() {
 
 #[test]
 fn a_line_without_end_is_skipped() {
-    let (mut reader, mut kept) = (TextReader::default(), Kept::default());
+    let (mut reader, mut kept) = (TextReader::default(), CollectedSegments::default());
     let long = vec![b'x'; 100_000];
     for _ in 0..3 {
         assert_eq!(reader.read(&long, false, &mut kept).consumed, long.len());
@@ -424,7 +425,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..2_000)) {
-        TextReader::default().read(&bytes, true, &mut Kept::default());
+        TextReader::default().read(&bytes, true, &mut CollectedSegments::default());
     }
 
     #[test]

@@ -1,41 +1,42 @@
-//! ICMP messages that a TCP segment was too big for a link on its path: what a router says in place
-//! of handing it on (RFC 1191; of IPv6, RFC 4443 section 3.2).
+//! ICMP messages of routers that dropped a TCP segment because it was too big for the next link
+//! (RFC 1191; for IPv6, RFC 4443 section 3.2).
 
 use windlass_base::Timestamp;
 
-use crate::decode::ip::{Carrier, carrier, carrier_v6, protocol};
-use crate::decode::link::{self, Carried};
+use crate::decode::ip::{IpHeader, carrier, carrier_v6, protocol};
+use crate::decode::link::{self, IpPacket};
 use crate::decode::view::{View, be16, be32};
 use crate::{Endpoint, Host, Packet};
 
-/// The bytes of the message's own header, behind which it quotes the packet.
+/// Bytes of the message's own header, behind which it quotes the packet.
 const HEADER: u32 = 8;
 
-/// A message that a TCP segment was too big.
+/// A message that a TCP segment was too big: "fragmentation needed" (IPv4) or "packet too big"
+/// (IPv6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TooBig {
-    /// The packet that holds the message, from 1.
+pub struct PacketTooBig {
+    /// Number of the packet with the message, from 1.
     pub number: u64,
-    /// Its time.
+    /// Capture time.
     pub time: Timestamp,
-    /// Who says so.
+    /// Router that sent the message.
     pub router: Host,
-    /// The sender of the segment.
+    /// Sender of the segment.
     pub source: Endpoint,
-    /// Its receiver.
+    /// Receiver of the segment.
     pub destination: Endpoint,
-    /// The largest packet that the next link takes, in bytes with its IP header. Routers older than
-    /// RFC 1191 leave it out: 0.
+    /// MTU of the next link, in bytes with the IP header. 0 if the router is older than RFC 1191
+    /// and omits it.
     pub mtu: u32,
 }
 
-/// Reads such a message; nothing where the packet is none, or does not quote the ports of a TCP
-/// segment.
-pub fn read(packet: &Packet<'_>) -> Option<TooBig> {
+/// Reads such a message. Returns `None` for any other packet, and if it does not quote the ports of
+/// a TCP segment.
+pub fn read(packet: &Packet<'_>) -> Option<PacketTooBig> {
     let whole = View::new(packet.data, packet.original_length);
     let (router, mtu, quoted) = match link::carried(packet.link, whole).ok()? {
-        Carried::V4(view) => v4(view)?,
-        Carried::V6(view) => v6(view)?,
+        IpPacket::V4(view) => v4(view)?,
+        IpPacket::V6(view) => v6(view)?,
     };
     let (quoted, tcp) = match quoted.head::<1>()?[0] >> 4 {
         4 => quoted_v4(quoted)?,
@@ -45,10 +46,17 @@ pub fn read(packet: &Packet<'_>) -> Option<TooBig> {
     let ports: &[u8; 4] = tcp.head()?;
     let end = |host, at| Endpoint { host, port: be16(ports, at) };
     let (source, destination) = (end(quoted.source, 0), end(quoted.destination, 2));
-    Some(TooBig { number: packet.number, time: packet.time, router, source, destination, mtu })
+    Some(PacketTooBig {
+        number: packet.number,
+        time: packet.time,
+        router,
+        source,
+        destination,
+        mtu,
+    })
 }
 
-/// "Destination unreachable: fragmentation needed and DF set": type 3, code 4.
+/// Reads "destination unreachable: fragmentation needed and DF set" (type 3, code 4).
 fn v4(view: View<'_>) -> Option<(Host, u32, View<'_>)> {
     let head: &[u8; 20] = view.head()?;
     let is_whole = be16(head, 6) & 0x3fff == 0;
@@ -58,7 +66,7 @@ fn v4(view: View<'_>) -> Option<(Host, u32, View<'_>)> {
     is_it.then(|| (carrier(head).source, u32::from(be16(icmp, 6)), message.skip(HEADER)))
 }
 
-/// "Packet too big": type 2.
+/// Reads "packet too big" (type 2).
 fn v6(view: View<'_>) -> Option<(Host, u32, View<'_>)> {
     let head: &[u8; 40] = view.head()?;
     let message = view.skip(40);
@@ -67,13 +75,13 @@ fn v6(view: View<'_>) -> Option<(Host, u32, View<'_>)> {
     is_it.then(|| (carrier_v6(head).source, be32(icmp, 4), message.skip(HEADER)))
 }
 
-fn quoted_v4(quoted: View<'_>) -> Option<(Carrier, View<'_>)> {
+fn quoted_v4(quoted: View<'_>) -> Option<(IpHeader, View<'_>)> {
     let head: &[u8; 20] = quoted.head()?;
     let tcp = quoted.skip(u32::from(head[0] & 0x0f) * 4);
     (head[9] == protocol::TCP).then(|| (carrier(head), tcp))
 }
 
-fn quoted_v6(quoted: View<'_>) -> Option<(Carrier, View<'_>)> {
+fn quoted_v6(quoted: View<'_>) -> Option<(IpHeader, View<'_>)> {
     let head: &[u8; 40] = quoted.head()?;
     (head[6] == protocol::TCP).then(|| (carrier_v6(head), quoted.skip(40)))
 }
@@ -85,7 +93,8 @@ mod tests {
     use super::*;
     use crate::LinkType;
 
-    /// Of a segment from port 40001 of 192.0.2.1 to port 9000 of 198.51.100.2.
+    /// Returns the quoted start of a segment from port 40001 of 192.0.2.1 to port 9000 of
+    /// 198.51.100.2.
     fn quoted_v4() -> Vec<u8> {
         let mut bytes = vec![0x45, 0, 5, 220, 0, 1, 0x40, 0, 64, protocol::TCP, 0, 0];
         bytes.extend([192, 0, 2, 1, 198, 51, 100, 2]);

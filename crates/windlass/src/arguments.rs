@@ -8,9 +8,12 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use windlass_base::Span;
 use windlass_base::values::span;
 use windlass_wire::text::service_port;
-use windlass_wire::{ConnectionFilter, PacketRange, Place};
+use windlass_wire::{CapturePosition, ConnectionFilter, PacketRange};
 
-/// Reads one of some words: each has its help, and what it stands for.
+/// The heading of the options that many commands share. `-h` leaves most of them out.
+pub(crate) const COMMON: &str = "Common options";
+
+/// Reads one of several words: each has its help and its value.
 pub(crate) fn one_of<T: Clone + Send + Sync>(
     words: &'static [(&'static str, &'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
@@ -21,10 +24,10 @@ pub(crate) fn one_of<T: Clone + Send + Sync>(
     })
 }
 
-/// The output of a command that gives records.
+/// The output format of a command that prints records.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct JsonArgs {
-    /// Print JSON; its first field, `schema`, names its shape and version
+    /// Print JSON; the field `schema` names its format and version
     #[arg(long, global = true, help_heading = "Output")]
     pub json: bool,
 }
@@ -32,40 +35,40 @@ pub struct JsonArgs {
 /// The capture to read.
 #[derive(Args, Clone, Debug)]
 pub struct CaptureArgs {
-    /// The capture: pcap, pcapng or snoop, plain or compressed with gzip or
-    /// zstd, or the text that tcpdump prints; `-` reads standard input, and
+    /// Capture file: pcap, pcapng or snoop, plain or compressed with gzip or
+    /// zstd, or tcpdump's text output; `-` is standard input, and
     /// `ARCHIVE::MEMBER` a member of a tar or zip
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 }
 
 impl CaptureArgs {
-    /// Whether the capture comes from standard input.
+    /// Returns whether the capture comes from standard input.
     pub fn is_stdin(&self) -> bool {
         let file = self.file.as_os_str().as_encoded_bytes();
         file == b"-" || file.starts_with(b"-::")
     }
 
-    /// What to call the capture in messages.
+    /// Returns the capture's name for messages.
     pub fn name(&self) -> String {
         let is_stdin = self.file.as_os_str() == "-";
         if is_stdin { "standard input".to_owned() } else { self.file.display().to_string() }
     }
 }
 
-/// A port by its number, or by the name of its service.
+/// Reads a port: its number, or the name of its service.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed values if `text` is neither.
 pub(crate) fn port(text: &str) -> Result<u16, String> {
     let number = text.parse::<u16>().ok().filter(|port| *port > 0 && !text.starts_with('+'));
     number.or_else(|| service_port(text)).ok_or_else(|| {
-        "a port is a number from 1 to 65535, or the name of a service: printer, ipp, jetdirect"
+        "a port is a number from 1 to 65535, or the name of a service, as printer, ipp, jetdirect"
             .to_owned()
     })
 }
 
-/// Which connections of a capture to look at.
+/// The connections of a capture to read.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct FilterArgs {
     /// Only connections with this address on one side
@@ -83,16 +86,16 @@ impl From<FilterArgs> for ConnectionFilter {
     }
 }
 
-/// The stretch of a capture to look at.
+/// The part of a capture to read.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct RangeArgs {
-    /// Begin there: a time after the first packet, as 10s, or packet:1000 by number
+    /// Start of the part to read: a time after the first packet (10s), or a packet (packet:1000)
     #[arg(long, value_name = "WHERE", help_heading = "Which connections", value_parser = place)]
-    pub from: Option<Place>,
+    pub from: Option<CapturePosition>,
 
-    /// End there, in the same way
+    /// End of the part to read, written as --from
     #[arg(long, value_name = "WHERE", help_heading = "Which connections", value_parser = place)]
-    pub to: Option<Place>,
+    pub to: Option<CapturePosition>,
 }
 
 impl From<RangeArgs> for PacketRange {
@@ -108,12 +111,12 @@ pub(crate) fn is_picked(filter: FilterArgs, range: RangeArgs) -> bool {
 }
 
 /// Reads a place in a capture.
-fn place(text: &str) -> Result<Place, String> {
-    let no = || "a place in a capture is a time, as 10s, or a packet, as packet:1000".to_owned();
+fn place(text: &str) -> Result<CapturePosition, String> {
+    let no = || "a place in a capture is a time (10s) or a packet (packet:1000)".to_owned();
     match text.strip_prefix("packet:") {
-        Some(number) => number.parse().map(Place::Packet).map_err(|_| no()),
-        None if text == "0" => Ok(Place::After(Span::ZERO)),
-        None => span(text).map(Place::After).map_err(|why| format!("{}: {why}", no())),
+        Some(number) => number.parse().map(CapturePosition::Packet).map_err(|_| no()),
+        None if text == "0" => Ok(CapturePosition::After(Span::ZERO)),
+        None => span(text).map(CapturePosition::After).map_err(|why| format!("{}: {why}", no())),
     }
 }
 
@@ -123,10 +126,10 @@ mod tests {
 
     #[test]
     fn a_place_is_a_time_or_a_packet() {
-        assert_eq!(place("10"), Ok(Place::After(Span::from_seconds(10.0))));
-        assert_eq!(place("250ms"), Ok(Place::After(Span::from_seconds(0.25))));
-        assert_eq!(place("0"), Ok(Place::After(Span::ZERO)));
-        assert_eq!(place("packet:1000"), Ok(Place::Packet(1_000)));
+        assert_eq!(place("10"), Ok(CapturePosition::After(Span::from_seconds(10.0))));
+        assert_eq!(place("250ms"), Ok(CapturePosition::After(Span::from_seconds(0.25))));
+        assert_eq!(place("0"), Ok(CapturePosition::After(Span::ZERO)));
+        assert_eq!(place("packet:1000"), Ok(CapturePosition::Packet(1_000)));
         for wrong in ["", "packet:", "packet:x", "#4", "-1s"] {
             assert!(place(wrong).unwrap_err().contains("a place in a capture"), "{wrong}");
         }

@@ -1,4 +1,4 @@
-//! The command line: what may be said, without doing any of it.
+//! The definition of the command line.
 //!
 //! Parsing has no side effects: it opens nothing and asks nothing of the
 //! system. [`crate::run`] builds the printer from what was parsed and hands it
@@ -17,13 +17,13 @@ use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 use windlass_output::{Format, Output};
 
 pub use self::color::Color;
-pub(crate) use self::linux::{Capturing, Driving, Observing, meant};
+pub(crate) use self::linux::{CaptureCommands, DriveCommands, ObserveCommands, meant};
+use crate::arguments::COMMON;
 use crate::commands::{completions, device, explain, lab, law, man, report, show, sweep};
 use crate::keeping::KeepArgs;
 use crate::system::{by_system, on_linux};
 
-/// Tells why a bulk TCP transfer is slow, proves it, and shows what would make
-/// it fast.
+/// Explains why a bulk TCP transfer is slow, proves it, and says what to change.
 #[derive(Debug, Parser)]
 #[command(
     name = "windlass",
@@ -37,10 +37,10 @@ use crate::system::{by_system, on_linux};
 pub struct Cli {
     /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    #[arg(help_heading = "Output")]
+    #[arg(hide_short_help = true, help_heading = COMMON)]
     pub color: Color,
 
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -50,22 +50,22 @@ fn examples() -> String {
     format!(
         "\
 Examples:
-  windlass explain upload.pcap         why the transfers in a capture were slow
+  windlass explain upload.pcap         explain why transfers in a capture were slow
 {measuring}",
         measuring = by_system(
-            "  windlass capture eth0 --explain      the same while they run
-  windlass send HOST                   how fast it goes to windlass serve, and why not faster
+            "  windlass capture eth0 --explain      explain transfers while they run
+  windlass send HOST                   measure the rate to windlass serve, and explain its limit
   windlass print ipp://HOST/ipp/print report.pdf
-                                       a print job, and what holds it back
-  windlass sweep HOST                  the window that fits the path, and why
-  windlass device run netgear-ps101    a device on your desk, to send to",
-            "  windlass show upload.pcap            the conversation packet by packet
+                                       print a file, and explain the rate
+  windlass sweep HOST                  find the best window for the path to a host
+  windlass device run netgear-ps101    emulate a print server to send to",
+            "  windlass show upload.pcap            show a connection packet by packet
   windlass report upload.pcap -o report.html
-                                       a page of it, with plots, to send to others
+                                       write an HTML page with plots
   windlass law window --window 64KiB --rtt 36ms
-                                       the rate that a window allows
-  windlass lab print-servers           emulated print servers, and why each is slow
-  windlass sweep --simulate gigabit    the window that fits a path in virtual time
+                                       calculate the rate that a window allows
+  windlass lab print-servers           test emulated print servers, and explain each rate
+  windlass sweep --simulate gigabit    find the best window for a simulated path
 
 The commands that capture, measure, print and watch run on Linux.",
         )
@@ -79,17 +79,17 @@ fn long_examples() -> String {
 {}
 
 Exit codes:
-  0  done
-  1  something was found or failed
-  2  the command line was not understood
+  0  success
+  1  a failure, or a finding that the command reports
+  2  an invalid command line
 
 Environment:
-  NO_COLOR        no colour, unless --color says otherwise
-  PAGER           shows a report that is longer than the terminal; cat: none{}",
+  NO_COLOR        disables colour, unless --color is given
+  PAGER           pager for reports longer than the terminal; cat disables it{}",
         examples(),
         on_linux(
             "
-  WINDLASS_STORE  the folder in which runs are kept; empty: none is kept"
+  WINDLASS_STORE  folder of the runs; an empty value keeps no runs"
         ),
     )
 }
@@ -118,11 +118,16 @@ pub fn translated(
         }
     } else if !first.as_encoded_bytes().starts_with(b"-")
         && command.find_subcommand(&first).is_none()
-        && is_file(&first)
+        && (is_file(&first) || is_path(&first))
     {
         args.insert(1, "explain".into());
     }
     args
+}
+
+/// Returns whether a word is written as a path is: no command has a dot or a slash.
+fn is_path(word: &OsString) -> bool {
+    word.as_encoded_bytes().iter().any(|byte| b"./".contains(byte))
 }
 
 const STYLES: Styles = Styles::styled()
@@ -134,53 +139,52 @@ const STYLES: Styles = Styles::styled()
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say why a capture's transfers were slow, and what would make them fast
+    /// Explain why transfers in a capture were slow, and what to change
     ///
-    /// For each connection that carried data, the largest first: who sent to whom, how much
-    /// and how fast; the limit that cost most time, with the packets that show it and a
-    /// timeline of all limits; the rate that the limit's law predicts beside the rate that
-    /// was measured; and what to change, on which side, with the rate to expect then. Where
-    /// the capture does not tell, it says so.
+    /// The report covers each connection that carried data, the largest first. It gives the two
+    /// ends, the amount and the rate, and the limit that cost most time, with the packets that
+    /// prove it and a timeline of all limits. It compares the rate that the limit's law predicts
+    /// with the measured rate. It says what to change, on which host, and the rate to expect then.
+    /// Limits that the capture cannot show are named as unknown.
     Explain(explain::ExplainArgs),
-    /// Show a conversation packet by packet, with notes in the margin
+    /// Show a connection packet by packet, with notes
     ///
-    /// Each line has the packet's number as Wireshark counts, the time since the packet
-    /// before, the direction, the bytes, the ACK and the window. The notes say what happens:
-    /// the window is full, the sender waits, an ACK comes late, the window closes or opens, a
-    /// probe, a retransmission and of which packet. Without --connection or --all it shows
-    /// the connection that carried most data.
+    /// Each line has the packet's number (as in Wireshark), the time since the previous packet,
+    /// the direction, the bytes, the ACK and the window. Notes mark events: a full window, a
+    /// waiting sender, a late ACK, a window that closes or opens, a probe, or a retransmission and
+    /// its original packet. Without --connection or --all it shows the connection with most data.
     Show(show::ShowArgs),
-    /// Write a page about a capture: the verdicts, the evidence, and plots to zoom
+    /// Write an HTML page about a capture, with verdicts, evidence and plots
     ///
-    /// One file that needs nothing else, for people who were not there: for each connection the
-    /// verdict first, in the words of explain; then throughput under a band of what limited it,
-    /// sequence numbers, ACKs and window against time, bytes in flight, latency, the packets
-    /// around the evidence, and tables. As Markdown it has the verdicts and a table, for tickets.
+    /// The page is one self-contained file to send to others. For each connection it has the
+    /// verdict of windlass explain, then plots: throughput with its limits, sequence numbers, ACKs
+    /// and window over time, bytes in flight, and latency. The packets around the evidence and
+    /// tables follow. The Markdown form has the verdicts and a table, for tickets.
     Report(report::ReportArgs),
-    /// What captures packets.
+    /// The commands that capture packets.
     #[command(flatten)]
-    Capturing(Capturing),
-    /// Calculate with the laws that bound a transfer, both ways
+    Capturing(CaptureCommands),
+    /// Calculate with the laws that bound a TCP transfer
     Law(law::LawArgs),
-    /// Send to emulated devices in virtual time, and say what holds each transfer back
+    /// Send to emulated devices in virtual time, and explain each rate
     #[command(long_about = lab::about())]
     Lab(lab::LabArgs),
     /// Learn what a device does, and run such a device for a sender of your own
     #[command(about = device::about())]
     Device(device::DeviceArgs),
-    /// What drives paths, printers and spoolers, and what was found.
+    /// The commands that drive paths, printers and spoolers.
     #[command(flatten)]
-    Driving(Driving),
-    /// Find the window that fits a path, and how many streams would
+    Driving(DriveCommands),
+    /// Find the best window and number of streams for a path
     ///
-    /// It measures throughput, round trip under load, retransmissions and packet-delivery delay
-    /// against the receive window of one stream, and against the number of parallel streams with
-    /// a small window. Then it says which window to set and why: the smallest whose rate lies
-    /// within the noise of the best, where queues stay short. It stops where more adds nothing.
+    /// It measures throughput, RTT under load, retransmissions and packet-delivery delay. It tests
+    /// one stream with different receive windows, then parallel streams with a small window. It
+    /// recommends the smallest setting whose rate equals the best within the measurement error, and
+    /// whose queues stay short. It stops when larger values bring no gain.
     Sweep(Box<sweep::SweepArgs>),
-    /// What looks at this machine, and what others see of it.
+    /// The commands that observe this machine.
     #[command(flatten)]
-    Observing(Observing),
+    Observing(ObserveCommands),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
     /// Print a manual page, or write all of them
@@ -206,7 +210,7 @@ impl Command {
         }
     }
 
-    /// What the command is called, and whether its run is to be kept, where it measures.
+    /// Returns the name of a command that measures, and its options for keeping the run.
     pub fn keeping(&self) -> Option<(&'static str, &KeepArgs)> {
         match self {
             Self::Lab(args) => Some(("lab", &args.keep_run)),
@@ -219,22 +223,22 @@ impl Command {
     }
 }
 
-/// How the records of the command are to be printed: what gives some has `--json`.
+/// Returns the output format of the command's records.
 pub fn format(matches: &ArgMatches) -> Format {
     let command = matches.subcommand().map(|(_, command)| command);
     let is_set = |id| matches!(command.map(|of| of.try_get_one(id)), Some(Ok(Some(true))));
     if is_set("json") || is_set("json_stream") { Format::Json } else { Format::Text }
 }
 
-/// The definition that help, completions and manual pages are made from.
+/// Returns the definition of the command line, for help, completions and manual pages.
 pub fn command() -> clap::Command {
     let command = Cli::command();
     let template = groups::template(&command);
     command.help_template(template)
 }
 
-/// The colour that help and usage errors take. They are printed before the
-/// arguments are known, so `--color` is looked for by hand.
+/// Returns the colour of help and usage errors. They are printed before the arguments are known,
+/// so this searches for `--color` itself.
 pub fn color_hint(args: &[OsString]) -> Color {
     let mut choice = Color::Auto;
     let mut words = args.iter().filter_map(|arg| arg.to_str()).skip(1);
@@ -256,11 +260,57 @@ pub fn color_hint(args: &[OsString]) -> Color {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
 
     #[test]
     fn the_definition_holds() {
         command().debug_assert();
+    }
+
+    /// Adds the options that a letter stands for, in a command and in those below it.
+    fn add_letters<'a>(command: &'a clap::Command, all: &mut BTreeMap<char, BTreeSet<&'a str>>) {
+        for option in command.get_arguments().filter(|option| !option.is_hide_set()) {
+            let long = option.get_long().unwrap_or_default().trim_end_matches('s');
+            if let Some(letter) = option.get_short() {
+                all.entry(letter).or_default().insert(long);
+            }
+        }
+        command.get_subcommands().for_each(|inner| add_letters(inner, all));
+    }
+
+    /// `capture` has the letters of tcpdump, and `-n` is a number of something, as in iperf3.
+    #[test]
+    fn a_letter_is_one_option() {
+        let command = command();
+        let mut all = BTreeMap::new();
+        let others = command.get_subcommands().filter(|inner| inner.get_name() != "capture");
+        others.for_each(|inner| add_letters(inner, &mut all));
+        all.retain(|letter, options| *letter != 'n' && options.len() > 1);
+        assert!(all.is_empty(), "{all:?}");
+    }
+
+    #[test]
+    fn old_names_of_options_are_understood() {
+        for line in [
+            "capture lo --duration 1s",
+            "watch --duration 1s -p sh -d sda",
+            "ping printer -l -w 3",
+            "sweep printer -s 1..4 -r 3",
+            "link -t 1ms -q 64k -l 1% -p true -- true",
+            "device run netgear-ps101 -t 1ms -l 1%",
+            "spool load ipp://printer/ -q a -c 4",
+            "print ipp://printer/ report.pdf -q a",
+            "top -p sh -s rate -d -w 5s",
+            "law window -w 64k -t 36ms",
+            "law send-buffer -b 64k -d 36ms",
+            "law streams -n 4 -w 64k -t 36ms -r 1gbit",
+            "law loss -m 1460 -t 36ms -l 1%",
+        ] {
+            let words = std::iter::once("windlass").chain(line.split(' '));
+            assert_eq!(Cli::try_parse_from(words).err().map(|error| error.to_string()), None);
+        }
     }
 
     #[test]
@@ -276,7 +326,8 @@ mod tests {
             ("windlass link -- iperf3 -J", "windlass link -- iperf3 -J"),
             ("windlass capture lo -J", "windlass capture lo -J"),
             ("windlass show upload.pcap", "windlass show upload.pcap"),
-            ("windlass missing.pcap", "windlass missing.pcap"),
+            ("windlass missing.pcap", "windlass explain missing.pcap"),
+            ("windlass expalin", "windlass expalin"),
             ("windlass --color never law", "windlass --color never law"),
             ("windlass", "windlass"),
         ] {

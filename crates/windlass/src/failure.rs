@@ -5,7 +5,7 @@ use std::io;
 use windlass_base::{Failure, Fault};
 use windlass_output::{Style, Text};
 
-/// Exit codes, as `windlass --help` states them.
+/// Exit codes, as `windlass --help` documents them.
 pub mod exit {
     /// Done.
     pub const DONE: u8 = 0;
@@ -15,10 +15,10 @@ pub mod exit {
     pub const USAGE: u8 = 2;
 }
 
-/// What to say about an error and the exit code that goes with it.
+/// Returns the message of an error, and its exit code.
 ///
-/// A broken pipe says nothing and is no error: who reads only the first lines
-/// has what they want.
+/// A broken pipe has no message and is no error: a reader of the first lines only has read
+/// enough.
 pub fn report(error: &anyhow::Error, color: bool) -> (String, u8) {
     if is_broken_pipe(error) {
         return (String::new(), exit::DONE);

@@ -1,4 +1,4 @@
-//! Files of the user's: read whole, and written whole or not at all.
+//! User files: read completely, and written completely or not at all.
 
 #[cfg_attr(windows, path = "elsewhere/windows.rs")]
 #[cfg_attr(unix, path = "files/unix.rs")]
@@ -19,7 +19,7 @@ const MOST_TEXT: u64 = 16 << 20;
 /// Reads the text of a file.
 ///
 /// # Errors
-/// Fails where it cannot be read, is no UTF-8, or has more than 16 MiB.
+/// Fails if the file cannot be read, is not UTF-8, or has more than 16 MiB.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     let read = File::open(path)?.take(MOST_TEXT + 1).read_to_string(&mut text)?;
@@ -29,14 +29,14 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// The directory in which a file is or is to be.
+/// Returns the directory of a file.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     parent.unwrap_or(Path::new("."))
 }
 
-/// Refuses an output that is no file to be replaced, or the file that is read. `what` names what
-/// is to be written, as `the page`.
+/// Refuses an output that is not a replaceable file, or that is the input. `what` names the output,
+/// as `the page`.
 pub(crate) fn check_output(input: &Path, output: &Path, what: &str) -> Result<(), Failure> {
     let doing = format!("cannot write {}", output.display());
     if output == Path::new("-") {
@@ -46,11 +46,11 @@ pub(crate) fn check_output(input: &Path, output: &Path, what: &str) -> Result<()
     let directory = directory_of(output);
     if !directory.is_dir() {
         let wrong = format!("there is no directory {}", directory.display());
-        return Err(Failure::new(doing, wrong).advise("Make it, or write elsewhere."));
+        return Err(Failure::new(doing, wrong).advise("Create it, or name another directory."));
     }
     let Ok(about) = std::fs::metadata(output) else { return Ok(()) };
     if !about.is_file() {
-        return Err(Failure::usage(doing, "it is there and is no file")
+        return Err(Failure::usage(doing, "it exists and is not a regular file")
             .advise(format!("Give {what} another name.")));
     }
     if is_same(&windlass_capture::file_of(input), output) {
@@ -60,13 +60,13 @@ pub(crate) fn check_output(input: &Path, output: &Path, what: &str) -> Result<()
     Ok(())
 }
 
-/// Why a file cannot be written, while this was being done.
+/// Returns the failure of an action that could not write a file.
 pub(crate) fn unwritable(doing: String, error: &io::Error) -> Failure {
-    Failure::new(doing, error).advise("Name a file that can be written, on a disk that has room.")
+    Failure::new(doing, error).advise("Name a file that you can write, on a disk with free space.")
 }
 
-/// A file that takes its name only when it is whole: until then the old one of
-/// that name stays, and nothing is left of this one where it never is.
+/// A file that takes its name only once it is written completely. Until then the old file of that
+/// name stays; an incomplete file is removed.
 #[derive(Debug)]
 pub(crate) struct WholeFile {
     path: PathBuf,
@@ -74,7 +74,7 @@ pub(crate) struct WholeFile {
 }
 
 impl WholeFile {
-    /// A file that is to be called `path`.
+    /// Creates a file that is to be named `path`, under a temporary name in the same directory.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let file = anybodys(tempfile::Builder::new().prefix(".windlass-"))
             .tempfile_in(directory_of(path))
@@ -82,23 +82,23 @@ impl WholeFile {
         Ok(Self { path: path.to_owned(), file })
     }
 
-    /// What it is to be called.
+    /// Returns the path that the file is to have.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// A way to write it.
+    /// Opens another handle for writing the file.
     pub(crate) fn writer(&self) -> io::Result<File> {
         self.file.as_file().try_clone()
     }
 
-    /// It is whole.
+    /// Gives the file its name once all of it is written.
     pub(crate) fn take_name(self) -> io::Result<()> {
         self.file.persist(&self.path).map(drop).map_err(|error| error.error)
     }
 }
 
-/// The library names its temporary file in errors, which says nothing to people.
+/// Removes the name of the temporary file from an error: it tells the user nothing.
 fn without_name(error: &io::Error) -> io::Error {
     let whole = error.to_string();
     let system = whole.split(" at path ").next().unwrap_or(&whole);

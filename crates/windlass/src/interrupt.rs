@@ -1,7 +1,7 @@
-//! Ctrl-C, for commands that have something to tell before they end.
+//! Ctrl-C, for commands that report before they end.
 //!
-//! So are SIGTERM and SIGHUP heard: what was measured is not lost where a connection to the host
-//! ends on which windlass runs. One that nohup(1) started goes on.
+//! SIGTERM and SIGHUP are handled, too, so that a measurement is not lost when the terminal's
+//! connection ends. A windlass that nohup(1) started continues.
 
 use std::io;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use windlass_base::Failure;
 #[cfg(target_os = "linux")]
 use windlass_host::is_ignored;
 
-/// Turns Ctrl-C, SIGTERM and SIGHUP into a flag; `doing` is what cannot be done where the system
-/// does not allow it. The second Ctrl-C ends windlass at once; timeout(1) sends SIGTERM
-/// twice and means it once.
+/// Turns Ctrl-C, SIGTERM and SIGHUP into a flag; `doing` begins the error if the system does not
+/// allow the handlers. The second Ctrl-C ends windlass at once; timeout(1) sends SIGTERM twice and
+/// means it once.
 pub(crate) fn listen(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
     heed(&stop, &stop, true).map_err(|error| Failure::new(doing, error))?;
     Ok(stop)
 }
 
-/// The same for a server to which SIGHUP says something else.
+/// Turns Ctrl-C and SIGTERM into a flag, for a server that gives SIGHUP another meaning.
 #[cfg(target_os = "linux")]
 pub(crate) fn listen_but_hang_up(doing: impl Into<String>) -> Result<Arc<AtomicBool>, Failure> {
     let stop = Arc::new(AtomicBool::new(false));
@@ -32,8 +32,8 @@ pub(crate) fn listen_but_hang_up(doing: impl Into<String>) -> Result<Arc<AtomicB
     Ok(stop)
 }
 
-/// The same for a command that has to end in order: another Ctrl-C ends it only
-/// when `again` is set. timeout(1) with SIGINT sends it twice, too.
+/// Turns Ctrl-C, SIGTERM and SIGHUP into a flag, for a command that has to end in order. A second
+/// Ctrl-C ends the command only if `again` is set; timeout(1) with SIGINT sends SIGINT twice.
 pub(crate) fn listen_until(
     again: &Arc<AtomicBool>,
     doing: impl Into<String>,
@@ -43,10 +43,10 @@ pub(crate) fn listen_until(
     Ok(stop)
 }
 
-/// The same for a part of a command, behind which a Ctrl-C ends windlass again.
+/// Turns the signals into a flag during `part` of a command; afterwards Ctrl-C ends windlass.
 pub(crate) fn during<T>(part: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
     let stop = Arc::new(AtomicBool::new(false));
-    // Where the system does not allow it, the first one ends windlass.
+    // If the system does not allow the handlers, the first Ctrl-C ends windlass.
     let handlers = heed(&stop, &stop, true);
     let done = part(&stop);
     for handler in handlers.into_iter().flatten() {
@@ -55,7 +55,7 @@ pub(crate) fn during<T>(part: impl FnOnce(&Arc<AtomicBool>) -> T) -> T {
     done
 }
 
-/// The same flags for all; SIGHUP where that is the end of the terminal, and not ignored.
+/// Registers the handlers; `hang_up` includes SIGHUP, unless it is ignored (nohup).
 fn heed(stop: &Arc<AtomicBool>, again: &Arc<AtomicBool>, hang_up: bool) -> io::Result<Vec<SigId>> {
     let mut handlers = vec![
         flag::register_conditional_shutdown(SIGINT, 1, Arc::clone(again))?,
@@ -73,7 +73,7 @@ fn at_hang_up(stop: &Arc<AtomicBool>) -> io::Result<Option<SigId>> {
     (!is_ignored(SIGHUP)).then(|| flag::register(SIGHUP, Arc::clone(stop))).transpose()
 }
 
-/// Where it is not known whether it is ignored, the system does about it what it does.
+/// Leaves SIGHUP to the system, if windlass cannot tell whether it is ignored.
 #[cfg(not(target_os = "linux"))]
 fn at_hang_up(_: &Arc<AtomicBool>) -> io::Result<Option<SigId>> {
     Ok(None)

@@ -1,5 +1,4 @@
-//! Each measurement is kept, so that it need not be made again: what was asked for, where it
-//! ran, and what it found.
+//! Keeps each measurement: its command, its host, and its results.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -11,40 +10,40 @@ use windlass_base::{Failure, Timestamp};
 use windlass_host::rates::Interval;
 use windlass_host::sample::Sample;
 use windlass_host::{Source, now};
-use windlass_runs::{Host, Kept, Note, Run, RunId, Store, without_password};
+use windlass_runs::{Host, Note, Run, RunId, RunRecord, Store, without_password};
 
-/// Where runs are kept, where no option says so; with nothing in it none is.
+use crate::arguments::COMMON;
+
+/// The variable that names the folder of the runs; an empty one keeps no runs.
 pub const VARIABLE: &str = "WINDLASS_STORE";
 
-/// Which folder is meant, for help texts.
-pub const FOLDER: &str = "The folder of the runs [default: the variable WINDLASS_STORE, or \
-                          windlass/runs in XDG_DATA_HOME or ~/.local/share]";
+/// The help of `--store`.
+pub const FOLDER: &str = "Folder of the runs [default: $WINDLASS_STORE, or windlass/runs in \
+                          $XDG_DATA_HOME or ~/.local/share]";
 
-/// Whether and how a measurement is kept.
+/// The options for keeping a measurement.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KeepArgs {
-    /// Do not keep this run: windlass runs will not know of it
-    #[arg(long, help_heading = "This run", conflicts_with_all = ["store", "tag", "note"])]
+    /// Do not keep this run for windlass runs
+    #[arg(long, hide_short_help = true, help_heading = COMMON, conflicts_with_all = ["store", "tag", "note"])]
     pub no_save: bool,
 
     /// Keep it in this folder
-    #[arg(long, value_name = "FOLDER", help_heading = "This run")]
-    #[arg(
-        help = "Keep it in this folder [default: the variable WINDLASS_STORE, or windlass/runs \
-                  in XDG_DATA_HOME or ~/.local/share]"
-    )]
+    #[arg(long, value_name = "FOLDER", hide_short_help = true, help_heading = COMMON)]
+    #[arg(help = "Keep this run in this folder [default: $WINDLASS_STORE, or windlass/runs in \
+                  $XDG_DATA_HOME or ~/.local/share]")]
     pub store: Option<PathBuf>,
 
-    /// A word by which windlass runs finds it; may be given again
-    #[arg(long, value_name = "WORD", help_heading = "This run", value_parser = tag)]
+    /// Tag of this run, for windlass runs; may be repeated
+    #[arg(long, value_name = "WORD", hide_short_help = true, help_heading = COMMON, value_parser = tag)]
     pub tag: Vec<String>,
 
-    /// What is to be known of it
-    #[arg(long, value_name = "TEXT", help_heading = "This run")]
+    /// Note about this run
+    #[arg(long, value_name = "TEXT", hide_short_help = true, help_heading = COMMON)]
     pub note: Option<String>,
 }
 
-/// A tag is one word, so that lists and command lines need no quotes.
+/// Reads a tag: one word, so that lists and command lines need no quotes.
 pub fn tag(text: &str) -> Result<String, String> {
     let is_word = |one: char| one.is_alphanumeric() || "-_.:/+@=".contains(one);
     if !text.is_empty() && text.len() <= 100 && text.chars().all(is_word) {
@@ -53,10 +52,10 @@ pub fn tag(text: &str) -> Result<String, String> {
     Err("a tag is a word of letters, digits and -_.:/+@=".to_owned())
 }
 
-/// The folder of the runs.
+/// Returns the folder of the runs.
 ///
 /// # Errors
-/// Where nothing tells which it is.
+/// Fails if neither an option nor a variable names the folder.
 pub fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -65,13 +64,13 @@ pub fn folder(given: Option<&Path>) -> Result<PathBuf, Failure> {
     let home = || set("HOME").map(|home| home.join(".local/share"));
     let data = || set("XDG_DATA_HOME").filter(|data| data.is_absolute()).or_else(home);
     set(VARIABLE).or_else(|| Some(data()?.join("windlass/runs"))).ok_or_else(|| {
-        Failure::new("cannot tell where runs are kept", "neither HOME nor XDG_DATA_HOME is set")
+        Failure::new("cannot find the folder of the runs", "neither HOME nor XDG_DATA_HOME is set")
             .advise(format!("Name the folder with --store or {VARIABLE}."))
     })
 }
 
 /// A measurement that is made now, and is to be kept.
-pub(crate) struct Keeping {
+pub(crate) struct RunKeeper {
     command: &'static str,
     args: KeepArgs,
     arguments: Vec<String>,
@@ -79,8 +78,8 @@ pub(crate) struct Keeping {
     machine: Option<(Source, Sample)>,
 }
 
-impl Keeping {
-    /// It begins; nothing where it is not to be kept.
+impl RunKeeper {
+    /// Begins a measurement; returns `None` if it is not to be kept.
     pub(crate) fn begin(
         command: &'static str,
         args: &KeepArgs,
@@ -101,28 +100,28 @@ impl Keeping {
         })
     }
 
-    /// It is over. What it found is kept, and where that cannot be, people are told: the
-    /// measurement itself is none the worse.
-    pub(crate) fn end(self, records: Vec<Kept>, exit_code: u8, failure: Option<String>) {
-        // What failed before it measured anything need not be kept.
+    /// Ends the measurement and keeps its results. A failure to keep them is only a warning:
+    /// the measurement itself stays valid.
+    pub(crate) fn end(self, records: Vec<RunRecord>, exit_code: u8, failure: Option<String>) {
+        // A command that failed before its first measurement is not kept.
         if records.is_empty() {
             return;
         }
         match self.keep(records, exit_code, failure) {
             Ok(id) if std::io::stderr().is_terminal() => {
-                eprintln!("windlass: this is run {}", id.short());
+                eprintln!("windlass: kept as run {}", id.short());
             }
             Ok(_) => {}
             Err(error) => {
                 let error = error.in_one_line();
-                eprintln!("windlass: warning: {error}. --no-save keeps none.");
+                eprintln!("windlass: warning: {error}. Use --no-save to keep no run.");
             }
         }
     }
 
     fn keep(
         self,
-        records: Vec<Kept>,
+        records: Vec<RunRecord>,
         exit_code: u8,
         failure: Option<String>,
     ) -> Result<RunId, Failure> {

@@ -1,12 +1,11 @@
 //! The windlass program: commands, arguments and the one printer.
 //!
 //! The analysis itself is in `windlass-trace`, the laws in `windlass-base`.
-//! What is here may read files and write to the terminal, and does nothing
-//! else.
+//! This crate reads files and writes to the terminal, and does nothing else.
 //!
-//! On Linux it measures. On other systems it reads captures, calculates and
-//! simulates: the commands that take Linux are not there, and `elsewhere` has
-//! what stands in the place of their parts.
+//! On Linux the program measures. On other systems it reads captures,
+//! calculates and simulates: the commands that need Linux are absent, and
+//! `elsewhere` has the stand-ins for their parts.
 
 pub mod arguments;
 pub mod cli;
@@ -24,11 +23,10 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
 use clap::FromArgMatches;
-use keeping::Keeping;
+use keeping::RunKeeper;
 use windlass_output::Output;
 
-/// Runs the program with its arguments, the first being its own name, and
-/// gives the exit code.
+/// Runs the program with its arguments, the first being its own name. Returns the exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
     let command = cli::command();
@@ -51,7 +49,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let color = cli.color.into();
     let mut output = Output::stdout(format, color);
-    let keeping = cli.command.keeping().and_then(|(name, keep)| Keeping::begin(name, keep, &args));
+    let keeping =
+        cli.command.keeping().and_then(|(name, keep)| RunKeeper::begin(name, keep, &args));
     if keeping.is_some() {
         output.keep_records();
     }
@@ -65,11 +64,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     code
 }
 
-/// Tells what went wrong, and gives the exit code for it.
+/// Prints an error, and returns its exit code.
 pub(crate) fn told(error: &anyhow::Error, color: windlass_output::ColorChoice) -> u8 {
     let stderr = std::io::stderr();
     let (message, code) = failure::report(error, color.resolve(stderr.is_terminal()));
-    // Where standard error is closed there is nobody to tell.
+    // If standard error is closed, the message has no reader.
     let _ = stderr.lock().write_all(message.as_bytes());
     code
 }

@@ -1,7 +1,7 @@
-//! `--live`: a view of what a command measures, on the terminal, while it runs.
+//! `--live`: a view of a command's measurement on the terminal while it runs.
 //!
-//! A command maps each of its intervals to a `Stretch`, and nothing more: the view itself is in
-//! `windlass_output::live`. What was measured is reported as without a view when it has ended.
+//! A command maps each of its intervals to a `ViewInterval`, and nothing more: the view itself is in
+//! `windlass_output::live`. The report at the end is the same as without a view.
 
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use std::sync::atomic::AtomicBool;
 use clap::Args;
 use windlass_base::Failure;
 use windlass_output::Output;
-use windlass_output::live::{Live, View};
+use windlass_output::live::{LiveView, View};
 #[cfg(target_os = "linux")]
-pub(crate) use windlass_terminal::Held;
+pub(crate) use windlass_terminal::HeldOutput;
 
 use crate::interrupt;
 
-/// Whether a command shows a view.
+/// The option for a live view.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct LiveArgs {
-    /// Show a view on the terminal while it runs: q ends it and reports, space freezes it
+    /// Show a live view on the terminal: q ends the run and reports, space freezes the view
     #[cfg_attr(not(target_os = "linux"), arg(skip))]
     #[cfg_attr(target_os = "linux", arg(long, conflicts_with = "json", help_heading = "Output"))]
     pub live: bool,
 }
 
-/// The name of that option, for those that do not go with it; none where there is none.
+/// The names of the options that show a view, for options that exclude them.
 pub(crate) const LIVE: &[&str] = if cfg!(target_os = "linux") { &["live"] } else { &[] };
 
 /// Ctrl-C, and whether a view is to be shown.
-pub(crate) struct Listening {
+pub(crate) struct StopSignals {
     /// Set by Ctrl-C, by SIGTERM, and by the view's own key.
     pub(crate) stop: Arc<AtomicBool>,
     is_live: bool,
@@ -37,93 +37,92 @@ pub(crate) struct Listening {
 }
 
 impl LiveArgs {
-    /// Listens to Ctrl-C, as [`interrupt::listen`] does. With a view another one ends windlass
-    /// only when the terminal is as before.
+    /// Listens to Ctrl-C, as [`interrupt::listen`] does. With a view, a second Ctrl-C ends windlass
+    /// only once the terminal is restored.
     ///
     /// # Errors
-    /// Where there is no terminal for a view, and where the system does not allow it.
-    pub(crate) fn listen(self, doing: &str) -> Result<Listening, Failure> {
+    /// Fails if a view has no terminal, or if the system does not allow the signal handlers.
+    pub(crate) fn listen(self, doing: &str) -> Result<StopSignals, Failure> {
         if !self.live {
             let stop = interrupt::listen(doing)?;
-            return Ok(Listening { stop, is_live: false, is_left: Arc::default() });
+            return Ok(StopSignals { stop, is_live: false, is_left: Arc::default() });
         }
         let is_left = Arc::default();
-        self.listen_until(&is_left, doing).map(|listening| Listening { is_left, ..listening })
+        self.listen_until(&is_left, doing).map(|listening| StopSignals { is_left, ..listening })
     }
 
-    /// The same for a command that ends in order, as [`interrupt::listen_until`].
+    /// Listens to Ctrl-C as [`interrupt::listen_until`] does, for a command that ends in order.
     ///
     /// # Errors
-    /// As those of [`LiveArgs::listen`].
+    /// Fails as [`LiveArgs::listen`] does.
     pub(crate) fn listen_until(
         self,
         again: &Arc<AtomicBool>,
         doing: &str,
-    ) -> Result<Listening, Failure> {
+    ) -> Result<StopSignals, Failure> {
         if self.live {
             check(doing)?;
         }
         let stop = interrupt::listen_until(again, doing)?;
-        Ok(Listening { stop, is_live: self.live, is_left: Arc::default() })
+        Ok(StopSignals { stop, is_live: self.live, is_left: Arc::default() })
     }
 }
 
 impl LiveArgs {
-    /// The same for a command that hears of signals by itself: nothing is listened to here.
+    /// Checks the terminal for a command that handles signals itself, and listens to none.
     ///
     /// # Errors
-    /// Where there is no terminal for a view.
+    /// Fails if a view has no terminal.
     #[cfg(target_os = "linux")]
-    pub(crate) fn listen_not(self, doing: &str) -> Result<Listening, Failure> {
+    pub(crate) fn listen_not(self, doing: &str) -> Result<StopSignals, Failure> {
         if self.live {
             check(doing)?;
         }
-        Ok(Listening { stop: Arc::default(), is_live: self.live, is_left: Arc::default() })
+        Ok(StopSignals { stop: Arc::default(), is_live: self.live, is_left: Arc::default() })
     }
 }
 
-/// Whether a view can be shown.
+/// Fails if a view cannot be shown.
 fn check(doing: &str) -> Result<(), Failure> {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let wrong = match io::stdout().is_terminal() {
-        false => "a live view takes a terminal, and standard output is none",
+        false => "a live view needs a terminal, and standard output is none",
         true if is_dumb => {
-            "a live view takes a terminal that can place what it shows, and TERM \
-                            names none"
+            "a live view needs a terminal that can move its cursor, and TERM is unset or dumb"
         }
         true => return Ok(()),
     };
-    let advice = "Leave --live out: what is measured is told in lines then.";
+    let advice = "Omit --live to print the measurements as lines.";
     Err(Failure::usage(doing, wrong).advise(advice))
 }
 
-impl Listening {
-    /// What lines are to be held back in, where a view is to be shown.
+impl StopSignals {
+    /// Opens the file that holds lines back while a view is shown; `None` without a view.
     ///
     /// # Errors
-    /// Where there is no room for them.
+    /// Fails if the file cannot be made.
     #[cfg(target_os = "linux")]
-    pub(crate) fn hold(&self) -> Result<Option<Held>, Failure> {
-        self.is_live.then(Held::new).transpose().map_err(|error| {
-            let doing = "cannot keep what is printed while a live view is shown";
-            Failure::new(doing, error).advise("Name a folder with room for it in TMPDIR.")
+    pub(crate) fn hold(&self) -> Result<Option<HeldOutput>, Failure> {
+        self.is_live.then(HeldOutput::new).transpose().map_err(|error| {
+            let doing = "cannot store the output while a live view is shown";
+            Failure::new(doing, error).advise("Set TMPDIR to a folder with free space.")
         })
     }
 
-    /// Shows a view, where one is to be shown, until it is dropped.
+    /// Shows a view, if one is wanted, until the returned value is dropped.
     ///
     /// # Errors
-    /// Where the system does not let the terminal be used.
+    /// Fails if the system does not allow use of the terminal.
     pub(crate) fn show(
         &self,
         output: &Output,
         view: impl FnOnce() -> View,
-    ) -> Result<Option<Live>, Failure> {
+    ) -> Result<Option<LiveView>, Failure> {
         if !self.is_live {
             return Ok(None);
         }
         let (_, _, color) = output.to_render();
-        let shown = Live::show(view(), color, Arc::clone(&self.is_left));
+        let shown = LiveView::show(view(), color, Arc::clone(&self.is_left));
         shown.map(Some).map_err(|error| Failure::new("cannot show a live view", error))
     }
 }

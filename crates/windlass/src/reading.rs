@@ -1,32 +1,46 @@
-//! Reading a capture for a command: Ctrl-C ends it, and a line says how far it is.
+//! Reads a capture for a command, with a progress line, until its end or Ctrl-C.
 
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, Span};
-use windlass_capture::{Archive, Each, Read, Reading};
+use windlass_capture::{Archive, CaptureReceiver, ReadCapture, ReadSettings};
 use windlass_wire::Observer;
 
 use crate::interrupt;
 
 /// Reads a capture to its end, or to the first Ctrl-C.
-pub(crate) fn read<O: Observer>(reading: &Reading<'_>, observer: &mut O) -> Result<Read, Failure> {
+pub(crate) fn read<O: Observer>(
+    reading: &ReadSettings<'_>,
+    observer: &mut O,
+) -> Result<ReadCapture, Failure> {
+    check_range(reading)?;
     let mut progress = Progress::new(reading.name());
     let on_progress = |bytes, total| progress.tell(bytes, total);
     interrupt::during(|stop| windlass_capture::read(reading, stop, on_progress, observer))
 }
 
+/// Refuses a part of a capture that ends before it begins.
+fn check_range(reading: &ReadSettings<'_>) -> Result<(), Failure> {
+    if !reading.range.is_backwards() {
+        return Ok(());
+    }
+    let doing = format!("cannot {} {}", reading.doing, reading.name());
+    let failure = Failure::usage(doing, "--to is before --from");
+    Err(failure.advise("Exchange the two, or omit one: --from 5s --to 10s."))
+}
+
 /// Reads a capture, or each one of an archive, to the end or to the first Ctrl-C.
-pub(crate) fn read_each<E: Each>(
-    reading: &Reading<'_>,
+pub(crate) fn read_each<E: CaptureReceiver>(
+    reading: &ReadSettings<'_>,
     each: &mut E,
 ) -> Result<Option<Archive>, Failure> {
+    check_range(reading)?;
     let mut progress = Progress::new(reading.name());
     let on_progress = |bytes, total| progress.tell(bytes, total);
     interrupt::during(|stop| windlass_capture::read_each(reading, stop, on_progress, each))
 }
 
-/// A line on the terminal that says how far reading has come. It appears only
-/// when reading takes long and somebody looks.
+/// A progress line on the terminal. It appears only if reading takes long.
 pub(crate) struct Progress {
     name: String,
     started: Instant,

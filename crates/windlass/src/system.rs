@@ -1,11 +1,11 @@
-//! What the program says of itself on one system and not on another.
+//! Texts of the program that differ by system.
 
-/// A text where the commands that take Linux are there, and another where they are not.
+/// Returns one text on Linux and another on systems without the commands that need Linux.
 pub(crate) const fn by_system(linux: &'static str, elsewhere: &'static str) -> &'static str {
     if cfg!(target_os = "linux") { linux } else { elsewhere }
 }
 
-/// A text on what takes Linux: nothing where that is not there.
+/// Returns a text about commands that need Linux; empty on other systems.
 pub(crate) const fn on_linux(text: &'static str) -> &'static str {
     by_system(text, "")
 }

@@ -28,9 +28,9 @@ use windlass_wire::{Capture, CaptureInfo, Host, LinkType, Observer, Packet, Segm
 /// No run takes so long that ends at all.
 const BOUND: Duration = Duration::from_secs(60);
 
-/// Whether packets can be captured here.
+/// Returns whether packets can be captured here.
 fn rings(test: &str) -> bool {
-    let output = run("capture lo --quiet --duration 1ms");
+    let output = run("capture lo --quiet --time 1ms");
     let (_, stderr, code) = told(&output);
     if code != 0 {
         skipped(test, stderr.lines().next().unwrap_or("no packets can be captured"));
@@ -38,7 +38,7 @@ fn rings(test: &str) -> bool {
     code == 0
 }
 
-/// Whether expressions of tcpdump can be taken here.
+/// Returns whether expressions of tcpdump are supported here.
 fn expressions(test: &str) -> bool {
     let output = extcap("--extcap-interface windlass-ring --extcap-capture-filter tcp");
     let (stdout, ..) = told(&output);
@@ -52,7 +52,7 @@ fn extcap(words: &str) -> Output {
     run(&format!("extcap {words}"))
 }
 
-/// What is answered, without a word beside it.
+/// Returns the answer, which comes without any other output.
 fn answer(words: &str) -> String {
     let (stdout, stderr, code) = told(&extcap(words));
     assert_eq!((stderr.as_str(), code), ("", 0), "{words}");
@@ -127,14 +127,14 @@ fn rest(pieces: &Receiver<Vec<u8>>) -> Vec<u8> {
     }
 }
 
-/// What is in a stream.
+/// Contents of a stream.
 #[derive(Default)]
-struct Seen {
+struct StreamContents {
     packets: Vec<Vec<u8>>,
     segments: Vec<Segment>,
 }
 
-impl Observer for Seen {
+impl Observer for StreamContents {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets.push(packet.data.to_vec());
     }
@@ -142,8 +142,8 @@ impl Observer for Seen {
 }
 
 /// Reads a stream, which must be whole.
-fn read(bytes: &[u8]) -> (Seen, CaptureInfo) {
-    let (mut capture, mut seen) = (Capture::new(), Seen::default());
+fn read(bytes: &[u8]) -> (StreamContents, CaptureInfo) {
+    let (mut capture, mut seen) = (Capture::new(), StreamContents::default());
     let progress = capture.read(bytes, true, &mut seen);
     assert!(progress.finished);
     let info = capture.info().clone();
@@ -200,7 +200,7 @@ fn each_interface_has_its_options() {
     let ring = answer("--extcap-config --extcap-interface=windlass-ring --log-level debug");
     let mut expected = String::from(
         "arg {number=0}{call=--interface}{display=Interface}{type=selector}\
-         {tooltip=Where packets are captured}\n\
+         {tooltip=Interface to capture on}\n\
          value {arg=0}{value=any}{display=any: all interfaces}{default=true}\n",
     );
     for name in interfaces() {
@@ -209,16 +209,16 @@ fn each_interface_has_its_options() {
     }
     expected += "\
         arg {number=1}{call=--snap-length}{display=Snap length}{type=unsigned}{range=1,262144}\
-        {default=262144}{tooltip=Keep so many bytes of a packet}\n\
+        {default=262144}{tooltip=Maximum bytes to keep of a packet}\n\
         arg {number=2}{call=--direction}{display=Direction}{type=selector}\
-        {tooltip=Packets by their direction}\n\
-        value {arg=2}{value=usual}{display=both; in on the loopback, where each passes twice}\
+        {tooltip=Direction of the packets}\n\
+        value {arg=2}{value=usual}{display=both; in on the loopback, where each appears twice}\
         {default=true}\n\
         value {arg=2}{value=in}{display=in}\n\
         value {arg=2}{value=out}{display=out}\n\
         value {arg=2}{value=both}{display=both}\n\
         arg {number=3}{call=--promiscuous}{display=Promiscuous}{type=boolflag}{default=false}\
-        {tooltip=Also packets for other hosts; not on all interfaces at once}\n";
+        {tooltip=Also packets for other hosts; not with any}\n";
     assert_eq!(ring, expected);
 }
 
@@ -253,18 +253,18 @@ fn what_cannot_be_is_told_in_one_line() {
     let device = format!("--capture --extcap-interface windlass-device --fifo {fifo}");
     for (words, part) in [
         (String::new(), "--install"),
-        ("--extcap-dlts".into(), "names no interface"),
-        ("--extcap-interface other --extcap-dlts".into(), "There are windlass-ring and"),
-        ("--extcap-interface windlass-ring".into(), "nothing is asked for"),
+        ("--extcap-dlts".into(), "no interface is named"),
+        ("--extcap-interface other --extcap-dlts".into(), "interfaces are windlass-ring and"),
+        ("--extcap-interface windlass-ring".into(), "there is no request"),
         ("--capture --extcap-interface windlass-ring".into(), "--fifo is missing"),
         ("--capture --extcap-interface windlass-ring --fifo".into(), "its value is missing"),
         (format!("{ring} --snap-length 0"), "a snap length is 1 to 262144 bytes"),
         (format!("{ring} --snap-length many"), "a snap length is 1 to 262144 bytes"),
         (format!("{ring} --direction up"), "there is no direction up"),
         (format!("{device} --profile other"), "there is no profile of this name. Name one of"),
-        (format!("{device} --bytes 1Mb"), "a size is written as"),
-        (format!("{device} --rate 100"), "a rate is written with its unit"),
-        (format!("{device} --rtt 10"), "a time is written with its unit"),
+        (format!("{device} --bytes 1Mb"), "write a size as"),
+        (format!("{device} --rate 100"), "write a rate with its unit"),
+        (format!("{device} --rtt 10"), "write a time with its unit"),
     ] {
         // Who reads the pipe is not left to wait: there is an end, and nothing before.
         let pieces = words.contains(fifo).then(|| pieces(&path));
@@ -290,7 +290,7 @@ fn a_device_is_sent_to_while_wireshark_looks_on() {
         let (mut so_far, mut packets) = (Vec::new(), 0);
         while packets < 20 {
             so_far.extend(pieces.recv_timeout(BOUND).unwrap());
-            let mut seen = Seen::default();
+            let mut seen = StreamContents::default();
             Capture::new().read(&so_far, false, &mut seen);
             packets = seen.packets.len();
         }
@@ -401,10 +401,10 @@ fn the_ring_gives_what_passes_the_loopback() {
             socket.send_to(&[number; 100], own).unwrap();
         }
         // They come without an end of the capture.
-        let mut seen = Seen::default();
+        let mut seen = StreamContents::default();
         while seen.packets.len() < 10 {
             bytes.extend(pieces.recv_timeout(BOUND).unwrap());
-            seen = Seen::default();
+            seen = StreamContents::default();
             Capture::new().read(&bytes, false, &mut seen);
         }
         signal(&child, "-TERM");
@@ -498,7 +498,7 @@ fn without_rights_one_line_says_which() {
     let output = command.arg("--fifo").arg(&fifo).stdin(Stdio::null()).output().unwrap();
     let (stdout, stderr, code) = told(&output);
     assert_eq!((stdout.as_str(), code), ("", 1), "{stderr}");
-    assert!(stderr.starts_with("error: cannot capture on lo: it takes the right"), "{stderr}");
+    assert!(stderr.starts_with("error: cannot capture on lo: it needs CAP_NET_RAW"), "{stderr}");
     assert!(stderr.contains("sudo setcap cap_net_raw=ep"), "{stderr}");
     assert_eq!(stderr.lines().count(), 1, "{stderr}");
 }
@@ -554,8 +554,8 @@ fn it_installs_itself_and_takes_itself_out_again() {
     }
 }
 
-/// What tshark says of each packet of a capture with notes, by the profile; nothing where it
-/// takes a rule or a column for wrong.
+/// Returns tshark's view of each packet of a capture with notes, by the profile; nothing if tshark
+/// rejects a rule or a column.
 #[test]
 fn tshark_shows_notes_by_the_profile() {
     let test = "tshark_shows_notes_by_the_profile";

@@ -32,7 +32,7 @@ fn written(captures: &[&Path], to: &Path, more: &[&str]) -> String {
     std::fs::read_to_string(to).unwrap()
 }
 
-/// What a page says, without its markup.
+/// Returns the text of a page, without markup.
 fn said(page: &str) -> String {
     let body = page.split_once("<main>").unwrap().1;
     let mut text = String::new();
@@ -137,7 +137,7 @@ fn curve(page: &str, chart: &str, name: &str) -> Vec<(f64, f64)> {
     points(path).into_iter().map(|(x, y)| (x / GRID * span, value(1.0 - y / GRID))).collect()
 }
 
-/// What lies under a curve.
+/// Returns the area under a curve.
 fn under(curve: &[(f64, f64)]) -> f64 {
     curve.windows(2).map(|pair| (pair[1].0 - pair[0].0) * pair[0].1).sum()
 }
@@ -192,7 +192,7 @@ fn charts_reach_as_far_as_reports_say() {
         for (chart, name, pointer) in [
             ("flight", "in flight", "/receive_window/max_flight_bytes"),
             ("flight", "window", "/receive_window/max_bytes"),
-            ("latency", "from a segment to its ACK", "/ack_latency_seconds/max"),
+            ("latency", "time from segment to ACK", "/ack_latency_seconds/max"),
         ] {
             let (drawn, told) = (most(chart, name), figure(report, pointer).unwrap_or(0.0));
             let same = (drawn - told).abs() <= told * 0.001 + 1e-6;
@@ -206,7 +206,7 @@ fn charts_reach_as_far_as_reports_say() {
     findings.assert_none();
 }
 
-/// What zooms: it presses keys in the second chart, and says what the charts showed.
+/// Script that zooms: it presses keys in the second chart, and returns the state of the charts.
 const ZOOM: &str = r##"
   const frame = inner.querySelectorAll(".frame")[1];
   const see = () => [...inner.querySelectorAll(".connection .area")].slice(0, 4)
@@ -417,7 +417,7 @@ fn a_long_transfer_is_reduced_and_says_so() {
     assert!(page.len() < 2_000_000, "{}", page.len());
     assert!(said(&page).contains("9,000 samples are drawn as "));
     // No extreme is lost.
-    let latencies = curve(&page, "latency", "from a segment to its ACK");
+    let latencies = curve(&page, "latency", "time from segment to ACK");
     let most = latencies.iter().map(|one| one.1).fold(0.0, f64::max);
     assert!((most - 0.0016).abs() < 2e-6, "{most}");
     let windows = curve(&page, "flight", "window");
@@ -465,7 +465,7 @@ fn a_report_is_written_whole_or_not_at_all() {
     for (captures, to, more, code, says) in [
         (&[&*capture][..], &*other, &[][..], 2, "Name a file that ends in .html, .md or .svg."),
         (&[&capture, &capture], &page, &["--connection", "1"], 2, "there are several captures"),
-        (&[&capture], &page, &["--connection", "9"], 1, "connection 9 is not there"),
+        (&[&capture], &page, &["--connection", "9"], 1, "connection 9 does not exist"),
         (&[&capture], &page, &["--port", "9"], 1, "cannot report on"),
         (&[&capture], Path::new("/nowhere/r.html"), &[], 1, "there is no directory /nowhere"),
         (&[Path::new("nothing.pcap")], &page, &[], 1, "cannot report on nothing.pcap"),

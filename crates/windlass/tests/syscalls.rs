@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use support::{has, is_root, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
-use windlass_host::{Error, HostReport, Settings, Times, WatchTarget, Watcher};
+use windlass_host::{Error, HostReport, RunTimes, Settings, WatchTarget, Watcher};
 use windlass_output::Format;
 
 /// For each line of input: 1,000 accesses of a missing file, 100 more in a thread and 10 in a
@@ -154,7 +154,7 @@ fn signal(process: u32, name: &str) {
 }
 
 fn report(host: HostReport) -> WatchReport {
-    let times = Times::begin().end();
+    let times = RunTimes::begin().end();
     WatchReport { schema: WatchReport::SCHEMA, host, times, interrupted: false }
 }
 
@@ -175,7 +175,7 @@ fn counted(syscalls: &Value, names: &[&str], error: &str) -> (u64, u64) {
 /// access(2) by its names on both machines.
 const ACCESS: [&str; 3] = ["access", "faccessat", "faccessat2"];
 
-/// What strace counts of a program's work.
+/// strace's counts for a program.
 struct Strace(String);
 
 impl Strace {
@@ -235,7 +235,7 @@ fn calls_are_counted_exactly_in_threads_and_children() {
     assert!(of_intervals <= 500);
     assert!(text.contains("\n  system calls of 3 threads in 2 processes\n"), "{text}");
     assert!(text.contains("1,110 ENOENT") && text.contains("200 EBADF"), "{text}");
-    assert!(text.contains("Tracing cost ") && text.contains(" a call, "), "{text}");
+    assert!(text.contains("Tracing cost ") && text.contains(" per call, "), "{text}");
     assert!(syscalls["cost"]["call_seconds"].as_f64().unwrap() > 0.0, "{syscalls:#}");
     if has("strace", NAME) {
         let theirs = Strace::of(&mut tracee);

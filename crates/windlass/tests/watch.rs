@@ -19,7 +19,7 @@ use support::port::free_port;
 use support::work::until_caught;
 use support::{copy_program, has, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
-use windlass_host::{Settings, Times, WatchEvent, WatchTarget, Watcher, is_ignored};
+use windlass_host::{RunTimes, Settings, WatchEvent, WatchTarget, Watcher, is_ignored};
 use windlass_output::Format;
 
 /// The end of a terminal, in signal(7).
@@ -48,9 +48,9 @@ fn number(record: &Value, pointer: &str) -> f64 {
 }
 
 /// A program that ends with the test.
-struct Running(Child);
+struct RunningProgram(Child);
 
-impl Running {
+impl RunningProgram {
     fn start(program: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
@@ -71,7 +71,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -134,7 +134,7 @@ fn figures_agree_with_vmstat() {
     }
     let folder = tempfile::tempdir().unwrap();
     in_real_time("figures_agree_with_vmstat", || {
-        let _burning = Running::burning(folder.path(), "wl-vmstat");
+        let _burning = RunningProgram::burning(folder.path(), "wl-vmstat");
         // The first is since the system started, and comes at once.
         let peer = beside("vmstat -w 1 5");
         let report = watched("--count 4");
@@ -218,7 +218,7 @@ fn a_process_that_works_takes_a_core() {
     let with_peer = has("pidstat", NAME);
     let folder = tempfile::tempdir().unwrap();
     in_real_time(NAME, || {
-        let burning = Running::burning(folder.path(), "wl-burns");
+        let burning = RunningProgram::burning(folder.path(), "wl-burns");
         let pid = burning.id();
         let peer = with_peer.then(|| beside(&format!("pidstat -h -u -p {pid} 1 4")));
         let report = watched("--process wl-burns --count 4");
@@ -261,9 +261,9 @@ fn a_process_that_writes_shows_what_it_writes() {
                   time.sleep(0.05)\n";
     let writing = if has("python3", NAME) {
         fs::write(&program, script).unwrap();
-        Running::start("python3", &[program.to_str().unwrap(), file.to_str().unwrap()])
+        RunningProgram::start("python3", &[program.to_str().unwrap(), file.to_str().unwrap()])
     } else {
-        Running::start("sh", &["-c", &line])
+        RunningProgram::start("sh", &["-c", &line])
     };
     thread::sleep(Duration::from_millis(300));
     in_real_time(NAME, || {
@@ -286,7 +286,7 @@ fn a_process_that_writes_shows_what_it_writes() {
     });
 }
 
-/// What a process wrote, by the kernel's account.
+/// Returns the bytes that a process wrote, by the kernel's account.
 fn io_of(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
@@ -312,7 +312,8 @@ fn processes_of_a_name_come_go_and_add_up() {
         other => panic!("{other:?}"),
     };
     assert_eq!(events(), 0);
-    let (first, second) = (Running::start(program, &["60"]), Running::start(program, &["60"]));
+    let (first, second) =
+        (RunningProgram::start(program, &["60"]), RunningProgram::start(program, &["60"]));
     let mut seen = 0;
     while seen < 2 {
         seen += events();
@@ -326,7 +327,7 @@ fn processes_of_a_name_come_go_and_add_up() {
     let report = WatchReport {
         schema: WatchReport::SCHEMA,
         host,
-        times: Times::begin().end(),
+        times: RunTimes::begin().end(),
         interrupted: false,
     };
     let report = checked(&support::printed::printed(&report, Format::Json));
@@ -371,7 +372,7 @@ fn ctrl_c_keeps_what_was_measured() {
         // What stands before the intervals, and two of them.
         let mut told_so_far = BufReader::new(watch.stdout.take().unwrap());
         let mut stdout = String::new();
-        for _ in 0..6 {
+        for _ in 0..5 {
             assert!(told_so_far.read_line(&mut stdout).unwrap() > 0, "{stdout}");
         }
         let stopped = stop(watch, signal);
@@ -380,8 +381,8 @@ fn ctrl_c_keeps_what_was_measured() {
         assert_eq!((stderr.as_str(), code), ("", 0));
         let lines: Vec<&str> = stdout.lines().collect();
         assert!(lines[0].starts_with("watching Linux "), "{stdout}");
-        assert!(lines[3].starts_with("  sec  r  b  free cache   si   so "), "{stdout}");
-        assert!(lines[4].starts_with("  0."), "{stdout}");
+        assert!(lines[2].starts_with("  sec  r  b  free cache   si   so "), "{stdout}");
+        assert!(lines[3].starts_with("  0."), "{stdout}");
         assert!(
             stdout.contains("\n\nLinux ") && stdout.contains("intervals of 200 ms"),
             "{stdout}"
@@ -440,7 +441,7 @@ fn every_share_and_count_of_the_text_is_in_the_json() {
     let report = WatchReport {
         schema: WatchReport::SCHEMA,
         host,
-        times: Times::begin().end(),
+        times: RunTimes::begin().end(),
         interrupted: false,
     };
     let json = support::printed::printed(&report, Format::Json);
@@ -504,7 +505,7 @@ fn the_time_since_the_start_comes_only_when_asked_for() {
 #[test]
 fn it_ends_when_it_should() {
     in_real_time("it_ends_when_it_should", || {
-        let report = watched("--interval 500ms --duration 800ms");
+        let report = watched("--interval 500ms --time 800ms");
         assert_eq!(number(&report, "/count"), 2.0, "{report:#}");
         let last = |name| number(&report, &format!("/intervals/1/{name}_seconds"));
         assert!(last("to") - last("from") < 0.45, "the last is shorter: {report:#}");
@@ -515,12 +516,12 @@ fn it_ends_when_it_should() {
 #[test]
 fn what_is_not_there_is_said() {
     for (line, code, said) in [
-        ("--process 4000000000 --count 1", 1, "there is none of that number"),
-        ("--disk no-such-disk --count 1", 1, "no-such-disk: it is not there"),
-        ("--interval 10ms", 2, "an interval is 100 ms at least"),
+        ("--process 4000000000 --count 1", 1, "there is no process with this PID"),
+        ("--disk no-such-disk --count 1", 1, "no-such-disk: there is no such disk"),
+        ("--interval 10ms", 2, "an interval is at least 100 ms"),
         ("--count 0", 2, "0 is not in 1.."),
         ("--csv --json", 2, "cannot be used with"),
-        ("--process= --count 1", 2, "a process has a number or a name"),
+        ("--process= --count 1", 2, "a process is a PID or a name"),
     ] {
         let (stdout, stderr, ended) = told(&run(&format!("watch {line}")));
         assert_eq!((stdout.as_str(), ended), ("", code), "{line}");
@@ -529,10 +530,10 @@ fn what_is_not_there_is_said() {
     let line = "watch --process wl-never-there --count 2 --interval 100ms";
     let (stdout, stderr, code) = told(&run(line));
     assert_eq!(code, 1);
-    assert!(stdout.contains("waiting for a process of the name wl-never-there"), "{stdout}");
-    assert!(stdout.contains("  no process wl-never-there was there\n"), "{stdout}");
+    assert!(stdout.contains("waiting for a process named wl-never-there"), "{stdout}");
+    assert!(stdout.contains("  no process wl-never-there appeared\n"), "{stdout}");
     assert!(
-        stderr.contains("cannot watch wl-never-there: no process of that name ran"),
+        stderr.contains("cannot watch wl-never-there: no process of this name ran"),
         "{stderr}"
     );
     let (stdout, _, code) = told(&run(&format!("{line} --json")));
@@ -552,7 +553,7 @@ fn a_test_tells_what_this_machine_did_meanwhile() {
     let mut first = String::new();
     let mut said = BufReader::new(serve.stdout.take().unwrap());
     said.read_line(&mut first).unwrap();
-    let serve = Running(serve);
+    let serve = RunningProgram(serve);
     let send = |more: &str| {
         let line = format!("send 127.0.0.1 --port {port} --time 500ms --no-latency {more}");
         run(&line)
@@ -576,7 +577,7 @@ fn a_test_tells_what_this_machine_did_meanwhile() {
 
 #[test]
 fn a_capture_tells_what_this_machine_did_meanwhile() {
-    let output = run("capture lo --quiet --duration 400ms --watch --json");
+    let output = run("capture lo --quiet --time 400ms --watch --json");
     if output.status.code() == Some(1) {
         skipped(
             "a_capture_tells_what_this_machine_did_meanwhile",
@@ -587,7 +588,7 @@ fn a_capture_tells_what_this_machine_did_meanwhile() {
     let report = attached(&output, "capture");
     assert!(number(&report, "/watched/seconds") >= 0.3, "{report:#}");
     assert!(number(&report, "/watched/count") >= 1.0, "{report:#}");
-    let (stdout, stderr, code) = told(&run("capture lo --quiet --duration 400ms --watch"));
+    let (stdout, stderr, code) = told(&run("capture lo --quiet --time 400ms --watch"));
     assert_eq!((stderr.as_str(), code), ("", 0));
     assert!(stdout.contains("\n  watched  "), "{stdout}");
     let (_, stderr, code) = told(&run("capture --compare --watch"));
@@ -612,7 +613,7 @@ fn serve_watching(more: &[&str]) -> (Child, BufReader<std::process::ChildStdout>
 #[test]
 fn other_commands_tell_what_this_machine_did_meanwhile() {
     let (serve, _said, port) = serve_watching(&[]);
-    let serve = Running(serve);
+    let serve = RunningProgram(serve);
     let sweep = format!(
         "sweep 127.0.0.1 --port {port} --windows 64k --streams 1 --repeat 1 --direction up \
          --time 300ms"
@@ -714,7 +715,7 @@ fn a_server_tells_what_its_machine_did_in_each_test() {
     assert!(stderr.contains("cannot watch process 4000000000"), "{stderr}");
 }
 
-/// What a server said, by its schema.
+/// Checks an event of a server by its schema.
 fn serve_event(line: &str) -> Value {
     let output = Output { status: Default::default(), stdout: line.into(), stderr: Vec::new() };
     attached(&output, "serve")
@@ -727,7 +728,7 @@ fn the_busiest_processes_are_named_with_their_children() {
     copy_program("/bin/sh", &program);
     // Its commands live for milliseconds, and their time is its own.
     let script = "while :; do sh -c 'i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done'; done";
-    let parent = Running::start(program.to_str().unwrap(), &["-c", script]);
+    let parent = RunningProgram::start(program.to_str().unwrap(), &["-c", script]);
     // On a machine with a lot to do others may be busier for a while.
     let began = Instant::now();
     while began.elapsed() < Duration::from_secs(60) {
@@ -774,7 +775,7 @@ fn without_proc_it_says_what_to_do() {
     assert_eq!(
         stderr,
         "error: cannot watch this machine: cannot read /proc/stat: No such file or directory (os \
-         error 2)\n\n  tip: The kernel's accounts are under /proc: mount -t proc proc /proc.\n"
+         error 2)\n\n  tip: windlass reads the kernel's counters in /proc: mount -t proc proc /proc.\n"
     );
 }
 

@@ -13,8 +13,8 @@ use datafusion::logical_expr::{
 };
 use ipnet::IpNet;
 
-/// Whether an address, as text or as its bytes, is in a network such as `10.0.0.0/8`. Null where
-/// the address is null or none.
+/// Function that tests whether an address, as text or bytes, is in a network such as `10.0.0.0/8`.
+/// The result is null if the address is null or not valid.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct InSubnet {
     signature: Signature,
@@ -34,13 +34,13 @@ const fn is_bytes(kind: &DataType) -> bool {
     matches!(kind, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
 }
 
-/// A network as people write it; a single address is one of its own.
+/// Parses a network; a single address counts as one.
 fn network(text: &str) -> Result<IpNet> {
     let whole = || text.parse::<IpAddr>().ok().map(IpNet::from);
     let parsed = text.parse::<IpNet>().ok().or_else(whole);
     parsed.ok_or_else(|| {
         let wrong =
-            format!("in_subnet: {text:?} is no network; one is 10.0.0.0/8 or 2001:db8::/32");
+            format!("in_subnet: {text:?} is no network, such as 10.0.0.0/8 or 2001:db8::/32");
         DataFusionError::Plan(wrong)
     })
 }
@@ -52,7 +52,7 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     <[u8; 16]>::try_from(bytes).ok().map(|all| Ipv6Addr::from(all).into())
 }
 
-/// The addresses of a column: nothing where one is null or none.
+/// Returns the addresses of a column: `None` for null or invalid ones.
 fn addresses(column: &ArrayRef) -> Result<Vec<Option<IpAddr>>> {
     if is_text(column.data_type()) {
         let column = cast(column, &DataType::Utf8)?;

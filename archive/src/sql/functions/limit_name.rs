@@ -11,7 +11,7 @@ use datafusion::logical_expr::{
 };
 use windlass_base::Limit;
 
-/// What holds a transfer back, in words, by what `limit`, `next` and `remedy_then` have.
+/// Function that returns a limit in words, from the values of `limit`, `next` and `remedy_then`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct LimitName {
     signature: Signature,
@@ -23,7 +23,7 @@ impl LimitName {
     }
 }
 
-/// The words of a limit.
+/// Returns a limit in words.
 const fn words(limit: Limit) -> &'static str {
     match limit {
         Limit::ReceiverWindow => "the receiver's window",
@@ -59,7 +59,7 @@ impl ScalarUDFImpl for LimitName {
         };
         let ids: ArrayRef = cast(ids, &DataType::Utf8)?;
         let name = |id: &str| Limit::ALL.into_iter().find(|limit| limit.id() == id).map(words);
-        // What is no limit has no name.
+        // Other values have no name.
         let names = ids.as_string::<i32>().iter().map(|id| name(id?));
         Ok(ColumnarValue::Array(Arc::new(names.collect::<StringArray>())))
     }

@@ -11,8 +11,8 @@ use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 
-/// The time that this share of the segments did not exceed, of histograms as `rtt` has them. It is
-/// the longest time of the bucket that it falls into, so at most 1/16 too large.
+/// Function that returns the time that this share of the segments did not exceed, from histograms
+/// of `rtt`. It returns the upper bound of a bucket, which is at most 1/16 too large.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct RttQuantile {
     signature: Signature,
@@ -54,7 +54,7 @@ impl AggregateUDFImpl for RttQuantile {
     }
 
     fn accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::<Sum>::default())
+        Ok(Box::<HistogramSum>::default())
     }
 
     fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
@@ -68,16 +68,16 @@ impl AggregateUDFImpl for RttQuantile {
     }
 }
 
-/// Histograms that were joined.
+/// Merged histograms.
 #[derive(Debug, Default)]
-struct Sum {
-    /// Segments, by the bits of the bucket's seconds: times are not below zero, and their bits are
-    /// in their order.
+struct HistogramSum {
+    /// Number of segments by the bits of the bucket's seconds: times are not negative, so the order
+    /// of their bits is the order of the times.
     buckets: BTreeMap<u64, u64>,
     share: Option<f64>,
 }
 
-impl Sum {
+impl HistogramSum {
     fn take(&mut self, seconds: &ArrayRef, segments: &ArrayRef) -> Result<()> {
         let seconds = cast(seconds, &list(DataType::Float64))?;
         let segments = cast(segments, &list(DataType::Int64))?;
@@ -86,16 +86,16 @@ impl Sum {
         {
             let (Some(seconds), Some(segments)) = (seconds, segments) else { continue };
             if seconds.len() != segments.len() {
-                return exec_err!("rtt_quantile: a histogram has as many times as counts");
+                return exec_err!("rtt_quantile: a histogram needs as many times as counts");
             }
             let segments = segments.as_primitive::<Int64Type>();
             for (at, count) in seconds.as_primitive::<Float64Type>().iter().zip(segments) {
                 let (Some(at), Some(count)) = (at, count) else { continue };
                 let Ok(count) = u64::try_from(count) else {
-                    return exec_err!("rtt_quantile: no count is below zero");
+                    return exec_err!("rtt_quantile: a count is at least zero");
                 };
                 if at.is_nan() || at < 0.0 {
-                    return exec_err!("rtt_quantile: no time is below zero");
+                    return exec_err!("rtt_quantile: a time is at least zero");
                 }
                 let sum = self.buckets.entry((at + 0.0).to_bits()).or_default();
                 *sum = sum.saturating_add(count);
@@ -108,10 +108,10 @@ impl Sum {
         let shares = cast(shares, &DataType::Float64)?;
         for share in shares.as_primitive::<Float64Type>().iter().flatten() {
             if !(0.0..=1.0).contains(&share) {
-                return exec_err!("rtt_quantile: a share is from 0 to 1, and not {share}");
+                return exec_err!("rtt_quantile: a share is from 0 to 1, not {share}");
             }
             if self.share.is_some_and(|before| before.total_cmp(&share).is_ne()) {
-                return exec_err!("rtt_quantile: the share is the same for all rows");
+                return exec_err!("rtt_quantile: the share must be the same for all rows");
             }
             self.share = Some(share);
         }
@@ -119,7 +119,7 @@ impl Sum {
     }
 }
 
-impl Accumulator for Sum {
+impl Accumulator for HistogramSum {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let [seconds, segments, shares] = values else {
             return exec_err!("rtt_quantile takes three values");
@@ -159,7 +159,7 @@ impl Accumulator for Sum {
     }
 
     fn size(&self) -> usize {
-        // A node of the tree has some room to spare.
+        // A node of the tree has some spare room.
         size_of::<Self>() + self.buckets.len() * 3 * size_of::<u64>()
     }
 }
@@ -182,16 +182,16 @@ mod tests {
     }
 
     fn of(all: &[(&[f64], &[i64])], share: f64) -> Result<ScalarValue> {
-        let mut whole = Sum::default();
-        // Each row by its own accumulator, as partitions have it.
+        let mut whole = HistogramSum::default();
+        // Each row has its own accumulator, as in partitions.
         for row in all {
-            let mut part = Sum::default();
+            let mut part = HistogramSum::default();
             part.update_batch(&rows(std::slice::from_ref(row), share))?;
             let state: Vec<ArrayRef> =
                 part.state()?.iter().map(ScalarValue::to_array).collect::<Result<_>>()?;
             whole.merge_batch(&state)?;
         }
-        let mut once = Sum::default();
+        let mut once = HistogramSum::default();
         once.update_batch(&rows(all, share))?;
         assert_eq!(once.evaluate()?, whole.evaluate()?);
         whole.evaluate()

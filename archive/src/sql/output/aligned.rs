@@ -1,4 +1,4 @@
-//! Columns that align, for people.
+//! Aligned columns for people.
 
 use std::io::{self, Write};
 
@@ -8,26 +8,27 @@ use arrow::datatypes::{DataType, Float64Type, SchemaRef};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use unicode_width::UnicodeWidthStr as _;
 
-/// Widths are those of so many rows; what is wider behind them is not cut, and does not align.
+/// Number of rows that determine the column widths. Later rows that are wider are not cut, and do
+/// not align.
 const MEASURED: usize = 1_000;
 
-/// What stands between columns.
+/// Space between columns.
 const GAP: &str = "  ";
 
-/// What a null reads as.
+/// Text of a null.
 const NULL: &str = "-";
 
-/// A table in the making.
-pub struct Aligned<'a, W: Write> {
+/// Table that is being written.
+pub struct AlignedTable<'a, W: Write> {
     to: &'a mut W,
     names: Vec<String>,
     is_right: Vec<bool>,
-    /// Rows that are measured; none any more when the widths are known.
+    /// Rows for the column widths; empty once these are known.
     waiting: Vec<Vec<String>>,
     widths: Option<Vec<usize>>,
 }
 
-/// A number with six digits that count, which is more than any of these are good for.
+/// Formats a number with six significant digits, which exceeds the accuracy of any value here.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return value.to_string();
@@ -48,7 +49,7 @@ fn number(value: f64) -> String {
     format!("{value:.5e}")
 }
 
-/// A text without what would act on a terminal.
+/// Escapes characters of a text that control a terminal.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -63,10 +64,10 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// The cells of a column.
+/// Formats the cells of a column.
 ///
 /// # Errors
-/// Where its values cannot be shown.
+/// Returns an error if the values cannot be formatted.
 pub fn cells(column: &ArrayRef) -> Result<Vec<String>, arrow::error::ArrowError> {
     if column.data_type().is_floating() {
         let column = cast(column, &DataType::Float64)?;
@@ -79,7 +80,7 @@ pub fn cells(column: &ArrayRef) -> Result<Vec<String>, arrow::error::ArrowError>
     Ok((0..column.len()).map(|row| visible(&formatter.value(row).to_string())).collect())
 }
 
-impl<'a, W: Write> Aligned<'a, W> {
+impl<'a, W: Write> AlignedTable<'a, W> {
     pub(super) fn new(schema: &SchemaRef, to: &'a mut W) -> Self {
         let names = schema.fields().iter().map(|field| visible(field.name())).collect();
         let is_right = schema.fields().iter().map(|field| field.data_type().is_numeric()).collect();
@@ -104,7 +105,7 @@ impl<'a, W: Write> Aligned<'a, W> {
         Ok(())
     }
 
-    /// Writes the head and the rows that were measured.
+    /// Writes the header and the measured rows.
     fn begin(&mut self) -> io::Result<()> {
         let mut widths: Vec<usize> = self.names.iter().map(|name| name.width()).collect();
         for row in &self.waiting {
@@ -121,7 +122,7 @@ impl<'a, W: Write> Aligned<'a, W> {
     }
 
     pub(super) fn finish(mut self) -> io::Result<()> {
-        // A statement that answers nothing has no columns.
+        // A statement without a result has no columns.
         if self.widths.is_none() && !self.names.is_empty() {
             self.begin()?;
         }
@@ -177,7 +178,7 @@ mod tests {
             ],
         );
         let mut text = Vec::new();
-        let mut table = Aligned::new(&schema, &mut text);
+        let mut table = AlignedTable::new(&schema, &mut text);
         table.write(&rows.unwrap()).unwrap();
         table.finish().unwrap();
         let expected = "file              rows     share\n\

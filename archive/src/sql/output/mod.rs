@@ -1,4 +1,4 @@
-//! Results on their way out: as an aligned table, CSV, JSON or Parquet.
+//! Output of results: as an aligned table, CSV, JSON or Parquet.
 
 mod aligned;
 mod parquet;
@@ -17,7 +17,7 @@ use windlass_base::Failure;
 
 pub use aligned::{cells, visible};
 
-/// How a result is written.
+/// Format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Aligned columns, for people: numbers to six digits
@@ -32,32 +32,32 @@ pub enum Format {
     Parquet,
 }
 
-/// The library names its temporary file in errors, which says nothing to people.
+/// Removes the name of the library's temporary file from an error.
 fn without_name(error: &io::Error) -> String {
     let whole = error.to_string();
     whole.split(" at path ").next().unwrap_or(&whole).to_owned()
 }
 
-/// Where results go.
+/// Destination of results.
 #[derive(Debug)]
 pub enum Sink {
     /// Standard output.
     Out(io::Stdout),
-    /// A file that takes its name when it is whole.
+    /// A file that gets its name once complete.
     File(NamedTempFile, PathBuf),
 }
 
 impl Sink {
-    /// A file, which appears when it is whole.
+    /// Opens a file, which appears once complete.
     ///
     /// # Errors
-    /// Where it is there and no file, as a device, which would be replaced; or its folder cannot be
-    /// written.
+    /// Returns an error if the path exists and is not a file: a device would be replaced. The same
+    /// holds if its folder cannot be written.
     pub fn file(path: &Path) -> Result<Self, Failure> {
         let doing = || format!("cannot write {}", path.display());
         if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-            return Err(Failure::usage(doing(), "it is there and is no file")
-                .advise("Name a file; without one the answer goes to standard output."));
+            return Err(Failure::usage(doing(), "it exists and is not a file")
+                .advise("Give a file, or leave out --output for standard output."));
         }
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder,
@@ -65,20 +65,20 @@ impl Sink {
         };
         let file = tempfile::Builder::new()
             .prefix(".windlass-")
-            // What anybody may do with it, less what the user's mask forbids.
+            // Permissions for everybody, reduced by the user's umask.
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder)
             .map_err(|error| {
                 Failure::new(doing(), without_name(&error))
-                    .advise("Name a file that can be written, on a disk that has room.")
+                    .advise("Give a writable file, on a disk with free space.")
             })?;
         Ok(Self::File(file, path.to_owned()))
     }
 
-    /// Gives the file its name.
+    /// Completes the output, and gives the file its name.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn finish(self) -> io::Result<()> {
         match self {
             Self::Out(mut out) => out.flush(),
@@ -108,50 +108,50 @@ impl Write for Sink {
 /// Writes rows as a table, all at once.
 ///
 /// # Errors
-/// Where they cannot be written.
+/// Returns an error if the rows cannot be written.
 pub fn aligned(rows: &RecordBatch, to: &mut impl Write) -> io::Result<()> {
-    let mut table = aligned::Aligned::new(&rows.schema(), to);
+    let mut table = aligned::AlignedTable::new(&rows.schema(), to);
     table.write(rows)?;
     table.finish()
 }
 
-/// A result that is being written.
-pub enum Writing<'a> {
-    /// As a table.
-    Table(aligned::Aligned<'a, Sink>),
-    /// As CSV.
+/// Writer of a result.
+pub enum ResultWriter<'a> {
+    /// Writes an aligned table.
+    Table(aligned::AlignedTable<'a, Sink>),
+    /// Writes CSV.
     Csv(plain::Csv<'a>),
-    /// As JSON.
+    /// Writes JSON.
     Json(plain::Json<'a>),
-    /// As Parquet.
-    Parquet(Box<parquet::Rows<'a>>),
+    /// Writes Parquet.
+    Parquet(Box<parquet::ParquetRows<'a>>),
 }
 
-impl std::fmt::Debug for Writing<'_> {
+impl std::fmt::Debug for ResultWriter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writing").finish_non_exhaustive()
+        f.debug_struct("ResultWriter").finish_non_exhaustive()
     }
 }
 
-impl<'a> Writing<'a> {
-    /// A result of these columns.
+impl<'a> ResultWriter<'a> {
+    /// Starts a result with these columns.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn new(format: Format, schema: &SchemaRef, to: &'a mut Sink) -> io::Result<Self> {
         Ok(match format {
-            Format::Table => Self::Table(aligned::Aligned::new(schema, to)),
+            Format::Table => Self::Table(aligned::AlignedTable::new(schema, to)),
             Format::Csv => Self::Csv(plain::Csv::new(schema, to)?),
             Format::Json => Self::Json(plain::Json::document(schema, to)?),
             Format::Jsonl => Self::Json(plain::Json::lines(schema, to)),
-            Format::Parquet => Self::Parquet(Box::new(parquet::Rows::new(schema, to)?)),
+            Format::Parquet => Self::Parquet(Box::new(parquet::ParquetRows::new(schema, to)?)),
         })
     }
 
-    /// Takes rows.
+    /// Writes rows.
     ///
     /// # Errors
-    /// Where they cannot be written.
+    /// Returns an error if the rows cannot be written.
     pub fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
         match self {
             Self::Table(to) => to.write(rows),
@@ -161,10 +161,10 @@ impl<'a> Writing<'a> {
         }
     }
 
-    /// Writes what is left.
+    /// Completes the result.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// Returns an error if the output cannot be written.
     pub fn finish(self) -> io::Result<()> {
         match self {
             Self::Table(to) => to.finish(),

@@ -12,11 +12,11 @@ use parquet::file::properties::WriterProperties;
 
 use super::Sink;
 
-/// A row group is closed when its rows take so many bytes as they are encoded.
+/// Encoded size at which a row group is closed.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// Rows on their way into a Parquet file.
-pub struct Rows<'a> {
+/// Writer of a Parquet file.
+pub struct ParquetRows<'a> {
     writer: ArrowWriter<&'a mut Sink>,
 }
 
@@ -30,7 +30,7 @@ fn plain(error: ParquetError) -> io::Error {
     }
 }
 
-impl<'a> Rows<'a> {
+impl<'a> ParquetRows<'a> {
     pub(super) fn new(schema: &SchemaRef, to: &'a mut Sink) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let writer = ArrowWriter::try_new(to, Arc::clone(schema), Some(properties));

@@ -13,10 +13,10 @@ use windlass_base::Schema as Shape;
 use super::Sink;
 use super::aligned::cells;
 
-/// The shape of the JSON document, described by `docs/archive.md`.
+/// Schema of the JSON document, described by `docs/archive.md`.
 pub(crate) const SHAPE: Shape = Shape { name: "windlass.archive-rows", version: 1 };
 
-/// CSV has no lists: they are written as text.
+/// Writer of CSV. CSV has no lists, so they become text.
 pub struct Csv<'a> {
     to: &'a mut Sink,
     schema: SchemaRef,
@@ -54,7 +54,7 @@ impl<'a> Csv<'a> {
         self.put(&rows.map_err(io::Error::other)?, false)
     }
 
-    /// Into memory first: the library would hide that nobody reads any more.
+    /// Writes rows to memory first: the library would hide a closed pipe.
     fn put(&mut self, rows: &RecordBatch, header: bool) -> io::Result<()> {
         let mut text = Vec::new();
         let mut writer = WriterBuilder::new().with_header(header).build(&mut text);
@@ -68,7 +68,7 @@ impl<'a> Csv<'a> {
     }
 }
 
-/// A column, as the document names it.
+/// Column in the document.
 #[derive(Serialize)]
 struct Column<'a> {
     name: &'a str,
@@ -76,7 +76,7 @@ struct Column<'a> {
     kind: String,
 }
 
-/// JSON, by the line or as a document.
+/// Writer of JSON, as lines or as a document.
 pub struct Json<'a> {
     to: &'a mut Sink,
     is_document: bool,

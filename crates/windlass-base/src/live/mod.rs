@@ -1,11 +1,11 @@
 //! The judgement of transfers while they run: what kernels, programs and processors show.
 //!
-//! Linux keeps, for each connection, how long it was busy sending, and for how long of that the
-//! peer's window or the send buffer held it up (the chronograph of `tcp_chrono_start`, in
-//! `TCP_INFO` since 4.10). The rest is the path's, the congestion window's, the program's or the
-//! processors'. Whoever has figures puts them into [`Facts`]: many samples of a test, or two looks
-//! at any connection. [`judge`] charges the time by one list of rules ([`rules`]), and [`verdict`]
-//! tells that in the words of `windlass explain`. Nothing here knows where facts come from.
+//! For each connection Linux counts how long it was busy sending, and how much of that the peer's
+//! window or the send buffer limited it. These are the clocks of `tcp_chrono_start`, in `TCP_INFO`
+//! since 4.10. The rest belongs to the path, the congestion window, the program or the processors.
+//! A caller puts its figures into [`Facts`]: many samples of a test, or two looks at any
+//! connection. [`judge`] charges the time by one list of rules ([`rules`]), and [`verdict`] tells
+//! the result in the words of `windlass explain`. Nothing here knows where facts come from.
 
 mod ends;
 mod facts;

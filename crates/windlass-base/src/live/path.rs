@@ -10,47 +10,46 @@ use crate::thresholds::{
 use crate::{Bytes, Rate, Span, laws};
 
 impl Facts {
-    /// The round trip of the idle path. The kernel's own least may come from time stamps of a
+    /// Returns the RTT of the idle path. The kernel's own minimum may come from time stamps of a
     /// millisecond.
     pub(super) fn base(&self) -> Option<Span> {
         self.idle.map(|idle| idle.least).or(self.least_rtt)
     }
 
-    /// The idle path's usual round trip.
+    /// Returns the median RTT of the idle path.
     fn typical(&self) -> Option<Span> {
         self.idle.map(|idle| idle.p50).or_else(|| self.base())
     }
 
-    /// The least round trip that is known: that of a small message holds what both programs take
-    /// as well, which on a short path is most of it.
+    /// Returns the lowest known RTT. That of a small message includes both programs, which on a
+    /// short path is most of it.
     pub(super) fn least(&self) -> Option<Span> {
-        // Where segments leave twice, the kernel goes by time stamps.
+        // Once segments are retransmitted, the kernel measures by time stamps.
         let own = self.least_rtt.filter(|_| self.retransmissions == 0);
         self.base().into_iter().chain(own).min()
     }
 
-    /// Returns whether round trips take longer than the idle path.
+    /// Returns whether RTTs under load exceed the idle path's.
     pub(super) fn is_late(&self) -> bool {
         let known = self.base().zip(self.rtt);
         known.is_some_and(|(base, rtt)| is_longer(rtt, base))
     }
 
-    /// Returns whether most of a round trip is what the idle path takes.
+    /// Returns whether the idle path makes up most of an RTT.
     pub(super) fn is_mostly_path(&self) -> bool {
         let known = self.base().zip(self.rtt);
         known.is_some_and(|(base, rtt)| rtt < base.scaled(MOSTLY_PATH.get()))
     }
 
-    /// Returns whether round trips were longer than idle ones while data was lost. A path that
-    /// loses for other reasons than a full queue does so whatever waits in it.
+    /// Returns whether RTTs exceeded idle ones while data was lost. On a path that loses for other
+    /// reasons than a full queue, losses are independent of the queue.
     pub(super) fn is_late_at_losses(&self) -> bool {
         let at_loss = self.loss_rtt.zip(self.typical());
         at_loss.is_some_and(|(rtt, idle)| is_longer(rtt, idle)) || self.is_longest_at_losses()
     }
 
-    /// Returns whether round trips were about as long as ever while data was lost, and longer than
-    /// on average: so it is before a short queue, too. Whatever else makes them longer, as ACKs
-    /// that are delayed, does so at any time.
+    /// Returns whether RTTs at losses were near the maximum and above the mean, as before a short
+    /// queue. Other causes of long RTTs, such as delayed ACKs, are independent of losses.
     fn is_longest_at_losses(&self) -> bool {
         let known = self.loss_rtt.zip(self.max_rtt).zip(self.base());
         known.is_some_and(|((rtt, most), base)| {
@@ -60,15 +59,15 @@ impl Facts {
         })
     }
 
-    /// Returns whether what was lost found a queue full. Few segments in flight make round trips
-    /// longer, too, as ACKs are delayed for want of a second one; small messages do not wait for
-    /// those, and where there are none, it does so whether data is lost or not.
+    /// Returns whether losses came from a full queue. With few segments in flight RTTs grow, too,
+    /// as ACKs are delayed until a second segment. Small messages do not wait for those. Without
+    /// messages, such RTTs are the same with and without losses.
     pub(super) fn loses_in_a_queue(&self) -> bool {
         let Some((rtt, idle)) = self.loss_rtt.zip(self.typical()) else { return false };
         let is_queue = match self.loaded {
             None => rtt > self.rtt.unwrap_or_default().scaled(LONGER_AT_LOSS.get()),
             Some(loaded) => {
-                // Where much is lost, so are the messages that take longest.
+                // At high loss, the slowest messages are lost, too.
                 let few = self.loss() < MANY_LOST.get();
                 let most = loaded.p90.filter(|_| few).unwrap_or(loaded.p50);
                 most - idle >= (rtt - idle).scaled(QUEUED_MESSAGES.get())
@@ -80,8 +79,8 @@ impl Facts {
     /// Returns whether data may wait in a queue of the path.
     pub(super) fn may_be_queued(&self) -> bool {
         let Some(base) = self.base().filter(|_| !self.is_loopback) else { return false };
-        // Small messages beside the test wait in the same queue; a receiver that is slow to
-        // acknowledge does not delay them. Hosts that are slow to answer do so without load, too.
+        // Small messages beside the test wait in the same queue, but a receiver with slow ACKs does
+        // not delay them. Hosts that answer slowly do so without load, too.
         let messages = match (self.idle, self.loaded) {
             (Some(idle), Some(loaded)) => is_longer(loaded.p50, idle.p50),
             (None, Some(loaded)) => is_longer(loaded.p50, base),
@@ -90,17 +89,16 @@ impl Facts {
         messages && self.is_late()
     }
 
-    /// Returns whether a queue of the path never empties, as one before which a window stands does
-    /// that is larger than the path's product: the quickest of the small messages wait in it, too.
+    /// Returns whether a queue of the path never empties, as with a window larger than the path's
+    /// bandwidth-delay product. Even the fastest small messages wait in it.
     pub(super) fn has_standing_queue(&self) -> bool {
         let tenth = self.loaded.and_then(|loaded| loaded.p10).zip(self.typical());
         self.may_be_queued() && tenth.is_none_or(|(loaded, idle)| is_longer(loaded, idle))
     }
 
-    /// Returns whether the kernel's own figures show a queue in the direction of the data: round
-    /// trips that stay longer while data comes at the path's rate, or were when it was lost.
-    /// Messages beside the data wait in it, each of them; ACKs that queue on their way back keep
-    /// fewer.
+    /// Returns whether the kernel's own figures show a queue in the data's direction. Either RTTs
+    /// stay high while data arrives at the path's rate, or they were high at losses. Every message
+    /// beside the data waits in such a queue; a queue of the ACKs delays fewer.
     pub(super) fn shows_queue(&self) -> bool {
         let known = self.least_rtt.zip(self.rtt);
         let stands = known.is_some_and(|(least, rtt)| is_longer(rtt, least)) && self.is_full();
@@ -111,24 +109,24 @@ impl Facts {
         }
     }
 
-    /// The best rate at which data arrived for two round trips and 200 ms; nothing where that is
-    /// not known.
+    /// Returns the best rate at which data arrived over two round trips and 200 ms; `None` if
+    /// unknown.
     pub(super) fn carried(&self) -> Option<Rate> {
         let delivery = self.delivery?;
         (delivery.slices >= FEW_SLICES.get()).then_some(delivery.most)
     }
 
-    /// Returns whether the transfer goes as fast as data was ever delivered, most of the time.
+    /// Returns whether the transfer runs at the best delivery rate, most of the time.
     pub(super) fn is_full(&self) -> bool {
         let one = self.best.bytes_per_second();
         match (self.delivery, self.carried()) {
             (Some(delivery), Some(most)) => {
                 let most = most.bytes_per_second();
-                // A moment's delivery is that of one stream.
+                // A momentary delivery rate is that of one stream.
                 let most = if self.streams == 1 { most.max(one) } else { most };
                 delivery.usual.bytes_per_second() >= MOST_OF_IT.get() * most
             }
-            // What several streams had at their best, they had at different times.
+            // Several streams had their best rates at different times.
             _ => {
                 self.streams == 1
                     && one > 0.0
@@ -137,28 +135,28 @@ impl Facts {
         }
     }
 
-    /// Returns whether the transfer as a whole went as fast as data ever arrived for a while.
+    /// Returns whether the whole transfer ran at the best rate at which data arrived for a while.
     pub(super) fn is_full_in_all(&self) -> bool {
         let rate = self.rate.bytes_per_second();
         self.carried().is_none_or(|most| rate >= MOST_OF_IT.get() * most.bytes_per_second())
     }
 
-    /// The rate that the law allows at this loss (Mathis et al. 1997), over all streams.
+    /// Returns the rate that the law allows at this loss (Mathis et al. 1997), over all streams.
     pub(super) fn lossy_rate(&self, loss: f64) -> Option<Rate> {
         let one = laws::mathis_rate(Bytes::new(self.segment), self.base()?, loss)?;
         Some(Rate::from_bytes_per_second(one.bytes_per_second() * self.streams as f64))
     }
 
-    /// Returns whether it goes so much faster than the law allows at its loss that this was not
-    /// lost all the time: a start that found a queue full loses thousands of segments at once.
+    /// Returns whether the rate exceeds the law's at its loss by far, so that the loss was not
+    /// constant. A start that finds a full queue loses thousands of segments at once.
     fn beats_its_loss(&self) -> bool {
         let law = self.lossy_rate(self.loss_outside_timeouts());
         let rate = self.rate_outside_timeouts();
         law.is_some_and(|law| rate > BEATS_LAW.get() * law.bytes_per_second())
     }
 
-    /// Returns whether loss holds the sender. A queue that was full is no such loss, nor is that of
-    /// an outage any of the rest; a few segments in flight are sent again by a timer alone.
+    /// Returns whether loss limits the sender. Losses of a full queue and of an outage do not
+    /// count. With a few segments in flight only a timer retransmits.
     pub(super) fn is_lossy(&self) -> bool {
         if self.is_glance() {
             let is_held = self.uses_congestion_window();
@@ -172,18 +170,18 @@ impl Facts {
             && !self.beats_its_loss()
     }
 
-    /// The steadiness of the rate: that of the tenth of the slices with least, as a share of that
-    /// of the tenth with most.
+    /// Returns the steadiness of the rate: the tenth percentile of the slices, as a share of the
+    /// ninetieth.
     fn steadiness(&self) -> Option<f64> {
         let delivery = self.delivery.filter(|it| it.slices >= STEADY_SLICES.get())?;
         let (low, high) = delivery.p10.zip(delivery.p90)?;
         Some(low.bytes_per_second() / high.bytes_per_second().max(f64::MIN_POSITIVE))
     }
 
-    /// Returns whether segments are lost, none of them waited, and a rate as steady as this comes
-    /// through.
+    /// Returns whether segments are lost, none of them waited, and the rate is at least this
+    /// steady.
     fn is_policed_by(&self, least: Threshold<f64>) -> bool {
-        // A busy host makes round trips of the data longer, and those of small messages less.
+        // A busy host lengthens RTTs of the data, and those of small messages less.
         let waits = match (self.loaded, self.typical(), self.loss_rtt) {
             (Some(loaded), Some(idle), _) => is_longer(loaded.p50, idle),
             (None, Some(idle), Some(rtt)) => is_longer(rtt, idle),
@@ -196,21 +194,21 @@ impl Facts {
             && self.steadiness().is_some_and(|steady| steady >= least.get())
     }
 
-    /// Returns whether a token bucket drops what is beyond its rate. BBR keeps its rate whatever
-    /// loses data, and probes for more.
+    /// Returns whether a token bucket drops data beyond its rate. BBR keeps its rate despite
+    /// losses, and probes for more.
     pub(super) fn is_policed(&self) -> bool {
         self.is_policed_by(STEADY_DELIVERY)
             && (self.heeds_loss || self.loss() >= UNHEEDED_LOSS.get())
     }
 
-    /// Returns whether that may be.
+    /// Returns whether a token bucket is possible.
     pub(super) fn may_be_policed(&self) -> bool {
         self.is_policed_by(PERHAPS_STEADY_DELIVERY)
     }
 
-    /// Returns whether segments overtake each other, so that late ones are sent again: ACKs show as
-    /// many overtaken segments as there were repairs, or show some while the peer says of half of
-    /// the repairs that it had them (DSACK, RFC 2883).
+    /// Returns whether reordering causes retransmissions. Either ACKs show as many reordered
+    /// segments as there were retransmissions, or they show some, and the peer reports half of the
+    /// retransmissions as duplicates (DSACK, RFC 2883).
     pub(super) fn is_reordered(&self) -> bool {
         let again = self.retransmissions as f64;
         let in_vain = self.retransmissions.saturating_sub(self.lost) as f64;
@@ -220,37 +218,37 @@ impl Facts {
                 || overtaken > 0.0 && in_vain >= SPURIOUS_REPAIRS.get() * again)
     }
 
-    /// Returns whether the path takes less than it was believed to.
+    /// Returns whether the path MTU fell.
     pub(super) fn path_mtu_fell(&self) -> bool {
         self.path_mtu.is_some_and(|(now, most)| now < most)
     }
 
-    /// Returns whether whole segments never arrive while small messages beside them do.
+    /// Returns whether full segments never arrive while small messages beside them do.
     pub(super) fn loses_whole_segments_only(&self) -> bool {
         let is_nothing = self.bytes.get() < self.segment.max(1);
         self.outage().is_some() && is_nothing && self.loaded.is_some()
     }
 
-    /// The share of the time with a retransmission timer that ran out.
+    /// Returns the share of the time in retransmission timeouts.
     pub(super) fn timeout_share(&self) -> f64 {
         let whole = self.whole();
         if whole > Span::ZERO { self.timeout.share_of(whole).min(1.0) } else { 0.0 }
     }
 
-    /// The longest silence, where no single timer explains it.
+    /// Returns the longest silence, if no single timer explains it.
     pub(super) fn outage(&self) -> Option<Span> {
         let least = OUTAGE.get().max(self.base().unwrap_or_default().scaled(OUTAGE_TRIPS.get()));
         self.longest_silence.filter(|silence| *silence >= least)
     }
 
-    /// In bytes a second of the time without a timer that ran out.
+    /// Returns the rate without timeouts, in bytes per second.
     pub(super) fn rate_outside_timeouts(&self) -> f64 {
         let rest = 1.0 - self.timeout_share();
         if rest > 0.0 { self.rate.bytes_per_second() / rest } else { 0.0 }
     }
 
-    /// That rate as one that the transfer has without timers: where it is nearly the best at which
-    /// data ever arrived, so that nothing else held it either.
+    /// Returns that rate as one to expect without timeouts: it must be nearly the best at which
+    /// data ever arrived, so that nothing else limited it.
     pub(super) fn promised_outside_timeouts(&self) -> Option<Rate> {
         let (rate, most) = (self.rate_outside_timeouts(), self.carried()?.bytes_per_second());
         let promised = Rate::from_bytes_per_second(rate);
@@ -259,7 +257,7 @@ impl Facts {
     }
 }
 
-/// Returns whether a round trip has waited beyond what it takes otherwise.
+/// Returns whether an RTT exceeds the idle one by a queue.
 fn is_longer(rtt: Span, idle: Span) -> bool {
     rtt > idle.scaled(BEYOND_JITTER.get()) && rtt - idle > KERNEL_QUEUE_DELAY.get()
 }

@@ -14,10 +14,10 @@ struct Promise {
     at_most: Option<Rate>,
 }
 
-/// The rate when `share` of the time shrinks to `factor` of itself (Amdahl 1967). It is to be
-/// expected where data came as fast for a while; else it is a bound, as the path may carry less.
-/// Where round trips are longer than the idle path's, a line or a reader may be near, and it is
-/// not even told. A pace that was asked for stays: no more than that is to be had.
+/// Returns the rate when `share` of the time shrinks to `factor` of itself (Amdahl 1967). The rate
+/// is expected if data came as fast for a while; else it is a bound, as the path may carry less. If
+/// round trips are longer than the idle path's, a bottleneck or a slow reader may be near, and no
+/// rate is promised. A requested pace stays the maximum.
 fn lifted(facts: &Facts, share: f64, factor: f64) -> Promise {
     let share = if share >= ALL_OF_THE_TIME.get() { 1.0 } else { share };
     let rest = 1.0 - share + share * factor;
@@ -68,7 +68,7 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
     };
     let more = |factor| {
         let streams = Some(((facts.streams * 4) as f64, Unit::Count));
-        let action = "send over 4 times as many streams at once".into();
+        let action = "send over 4 times as many parallel streams".into();
         remedy(Side::Sender, action, streams, factor).set_by(Tuning::Streams)
     };
     match part.cause() {
@@ -76,8 +76,8 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
         Cause::WindowAckLatency => {
             let at_once = facts.base().map(|base| {
                 let action = sentence!(
-                    "acknowledge when data arrives, at the latest every second segment: the path \
-                     itself takes {base}"
+                    "acknowledge at once, at least every second segment: the path's own RTT is \
+                     {base}"
                 );
                 let value = Some((base.as_seconds(), Unit::Seconds));
                 remedy(
@@ -98,13 +98,13 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
         }
         Cause::ReceiverNotReading => vec![advice(
             Side::Receiver,
-            "find out why its program takes no data; a larger buffer only moves the wait",
+            "find out why its program does not read; a larger buffer only delays the wait",
         )],
         Cause::NoWindowUpdate => vec![
             advice(
                 Side::Receiver,
-                "send a window update as soon as there is room for a segment (RFC 9293 section \
-             3.8.6.2.2), not only when probed",
+                "send a window update as soon as a segment fits (RFC 9293 section 3.8.6.2.2), \
+                 without waiting for a probe",
             )
             .set_by(Tuning::WindowUpdates),
         ],
@@ -119,19 +119,19 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
         }
         Cause::PathQueue if !facts.shows_queue() => vec![advice(
             Side::Path,
-            "none is known: windlass sweep, or a capture, tells whether this is the path's rate",
+            "none is known: run windlass sweep or a capture to see whether this is the path's rate",
         )],
         Cause::PathQueue => vec![advice(
             Side::Path,
-            "none needed: this is the path's rate. A smaller window keeps its queue short; \
-             windlass sweep finds it",
+            "no change is needed: this is the path's rate. A smaller window keeps its queue \
+             short; windlass sweep finds that window",
         )],
         Cause::SlowStart => {
-            vec![advice(Side::Sender, "measure for longer, or without its start")]
+            vec![advice(Side::Sender, "run a longer test, or omit its start: windlass send --omit")]
         }
         Cause::Timeout => {
             let cause = match facts.outage() {
-                Some(_) => "find what interrupts the path, or keeps the receiver from answering",
+                Some(_) => "find what interrupts the path or stops the receiver from answering",
                 None => "find where segments are lost: a full queue, a bad cable, radio",
             };
             let expected = facts.promised_outside_timeouts();
@@ -140,8 +140,8 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
         Cause::AfterLoss if facts.loses_in_a_queue() => {
             vec![advice(
             Side::Sender,
-            "try a congestion control that goes by what is delivered, as bbr: what finds the \
-             path's queue full is lost",
+            "try a congestion control that follows the delivery rate, as bbr: the path's full \
+             queue drops segments",
         )
         .set_by(Tuning::CongestionControl)]
         }
@@ -150,24 +150,24 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
                 Side::Path,
                 "find where segments are lost: a full queue, a bad cable, a duplex mismatch, radio",
             ),
-            advice(Side::Sender, "try a congestion control that minds loss less, as bbr")
+            advice(Side::Sender, "try a congestion control that is less sensitive to loss, as bbr")
                 .set_by(Tuning::CongestionControl),
         ],
         Cause::Processor if facts.full_machine().is_some_and(|it| !it.others.is_empty()) => {
             vec![advice(
                 if facts.is_busy() { Side::Sender } else { Side::Receiver },
-                "stop the other programs, or give them less of the processors (nice, cpu.max of \
-                 their control group)",
+                "stop the other programs, or limit their CPU time (nice, or cpu.max of their \
+                 control group)",
             )]
         }
         Cause::PathPolicer => vec![advice(
             Side::Path,
-            "ask for a higher rate or a larger burst of the policer; windlass send --pace below \
-             its rate loses nothing",
+            "ask for a higher rate or a larger burst of the policer; or send below its rate \
+             (windlass send --pace), which loses nothing",
         )],
         Cause::Reordering => vec![advice(
             Side::Path,
-            "keep the packets of a connection on one link: find what balances them by packet",
+            "keep each connection on one link: find the device that balances load per packet",
         )],
         Cause::BlackHole => vec![
             advice(
@@ -175,12 +175,12 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
                 "allow ICMP \"fragmentation needed\" (IPv4 type 3 code 4, IPv6 type 2), or give \
                  the smallest link its real MTU",
             ),
-            advice(Side::Sender, "let the kernel probe for a size that passes")
+            advice(Side::Sender, "let the kernel probe for the path MTU")
                 .set_by(Tuning::SmallerSegments),
         ],
         Cause::Processor if facts.streams < 2 && !facts.both_are_busy() => vec![advice(
             if facts.is_busy() { Side::Sender } else { Side::Receiver },
-            "use more streams, where there are more processors",
+            "use more streams, if the machine has more processors",
         )],
         Cause::BufferDelayedAck => {
             // Linux's buffer holds its bookkeeping, too.
@@ -191,12 +191,12 @@ pub(super) fn remedies(facts: &Facts, part: &Part, share: f64) -> Vec<Remedy> {
             vec![remedy(Side::Sender, action, size(window), None).set_by(Tuning::SendBuffer)]
         }
         Cause::PathMarks => vec![advice(Side::Path, AGAINST_MARKS)],
-        // What holds the window is not known, and so not what others would have.
+        // The reason of the window is unknown, and so is the effect of any change.
         Cause::Steady => vec![more(None)],
         _ if part.causes.all().len() > 1 => vec![advice(
             Side::Sender,
-            "capture the packets of the next one: windlass capture, or windlass print where it \
-             may (CAP_NET_RAW)",
+            "capture the packets of the next transfer: windlass capture, or windlass print with \
+             CAP_NET_RAW",
         )],
         _ => Vec::new(),
     }

@@ -8,13 +8,13 @@ use crate::thresholds::{
 use crate::{Bytes, Rate, Span};
 
 impl Facts {
-    /// The bytes that windows and send buffers let out.
+    /// Returns the bytes that windows and send buffers allow in flight.
     pub(super) fn room(&self) -> Bytes {
         self.window.unwrap_or_default().min(self.buffer)
     }
 
-    /// The mean opening of the window: as a share of the largest, or of what was asked
-    /// for. (Until a clamp holds, more may be offered for a moment.)
+    /// Returns the mean opening of the window, as a share of its maximum or of the requested size.
+    /// (Until a clamp holds, more may be offered for a moment.)
     pub(super) fn open(&self) -> Option<f64> {
         let asked = self.asked_window.filter(|asked| asked.get() > 0);
         let of_asked =
@@ -22,12 +22,13 @@ impl Facts {
         self.open_share.map(|open| of_asked.map_or(open, |share| share.max(open)))
     }
 
-    /// Samples of what is in flight miss what is acknowledged just before them.
+    /// Returns the flight by rate and RTT. Samples of the flight miss data acknowledged just before
+    /// them.
     pub(super) fn flight_by_rate(&self) -> f64 {
         flight(self.rate, self.rtt.unwrap_or_default())
     }
 
-    /// Returns whether a stream may have but a few segments in flight: by its windows and buffers,
+    /// Returns whether a stream may have only a few segments in flight: by its windows and buffers,
     /// or at both looks.
     pub(super) fn is_few(&self) -> bool {
         let few = QUEUELESS_SEGMENTS.get() * self.segment.max(1) * self.streams.max(1);
@@ -39,8 +40,8 @@ impl Facts {
         self.window.is_some() && self.room().get() <= few
     }
 
-    /// Returns whether the send buffer lets out but a few segments at a time: it held the sender for
-    /// most of the time, so the mean flight is what fits beside the kernel's own bookkeeping.
+    /// Returns whether the send buffer allows only a few segments at a time. It limited the sender
+    /// most of the time, so the mean flight is the part beside the kernel's own bookkeeping.
     pub(super) fn is_buffered_by_few(&self) -> bool {
         let few = QUEUELESS_SEGMENTS.get() * self.segment.max(1) * self.streams.max(1);
         !self.is_glance()
@@ -48,25 +49,25 @@ impl Facts {
             && self.buffer_held >= self.busy.scaled(MOSTLY_BUFFERED.get())
     }
 
-    /// Returns whether neither window is anywhere near full.
+    /// Returns whether neither window is nearly full.
     pub(super) fn leaves_room(&self) -> bool {
         let flight = self.flight_by_rate();
         let has_room = |room: Bytes| flight < FILLS_WINDOW.get() * room.get() as f64;
         has_room(self.congestion_window) && self.window.is_none_or(has_room)
     }
 
-    /// Returns whether no window is anywhere near full, and not a whole segment waits to be sent.
+    /// Returns whether no window is nearly full, and less than a segment waits to be sent.
     pub(super) fn has_nothing_to_send(&self) -> bool {
         let flight = self.flight_by_rate().max(self.flight.get() as f64);
         let has_room = |room: Bytes| flight < FILLS_WINDOW.get() * room.get() as f64;
-        // A small buffer that is full has mostly its own bookkeeping in it.
+        // A small full buffer holds mostly its own bookkeeping.
         self.has_sent_all()
             && has_room(self.congestion_window)
             && self.window.is_none_or(has_room)
             && !self.has_small_buffer()
     }
 
-    /// Returns whether not a whole segment waits to be sent.
+    /// Returns whether less than a segment waits to be sent.
     pub(super) fn has_sent_all(&self) -> bool {
         self.unsent.is_some_and(|unsent| unsent.get() < self.segment)
     }
@@ -76,15 +77,15 @@ impl Facts {
         self.flight_by_rate() >= LEAVES_ROOM.get() * self.congestion_window.get() as f64
     }
 
-    /// Returns whether the send buffer does not hold a congestion window. One that the kernel sizes
-    /// holds two of them (`tcp_sndbuf_expand`).
+    /// Returns whether the send buffer is smaller than the congestion window. A buffer sized by the
+    /// kernel holds two of them (`tcp_sndbuf_expand`).
     pub(super) fn has_small_buffer(&self) -> bool {
         self.buffer > Bytes::ZERO && self.buffer < self.congestion_window
     }
 
     /// Returns whether the flight fills the offered window, and the congestion window would allow
-    /// more. Linux adds up in jiffies for how long a window held it (`tcp_chrono_set`), so on a
-    /// path that is shorter than a jiffy much of that is missed.
+    /// more. Linux counts the time of a full window in jiffies (`tcp_chrono_set`), so on a path
+    /// shorter than a jiffy much of it is missed.
     pub(super) fn fills_window(&self) -> bool {
         let flight = self.flight_by_rate();
         self.window.is_some_and(|window| {
@@ -96,10 +97,10 @@ impl Facts {
     }
 
     /// Returns whether the flight fills the send buffer, and the congestion window would allow
-    /// more. Linux does not count all of that wait: a write that finds room takes a whole segment
-    /// of the stack (up to 64 KB), and while that one is on its way the kernel waits for ACKs and
-    /// not for room. A buffer that the kernel sizes holds twice the congestion window
-    /// (`tcp_sndbuf_expand`), so no flight fills it before that is full.
+    /// more. Linux does not count all of that wait. A write that finds room takes a whole segment
+    /// of the stack (up to 64 KB). While that segment is in flight, the kernel waits for ACKs and
+    /// not for room. A buffer sized by the kernel holds twice the congestion window
+    /// (`tcp_sndbuf_expand`), so no flight fills it before that window is full.
     pub(super) fn fills_buffer(&self) -> bool {
         let flight = self.flight_by_rate();
         let is_below = |room: Bytes| flight < MOST_OF_IT.get() * room.get() as f64;
@@ -109,9 +110,9 @@ impl Facts {
             && self.window.is_none_or(is_below)
     }
 
-    /// Returns whether a window of a few segments holds the sender, where no small messages tell a
-    /// queue from a receiver that is late: so few segments queue for no time, and neither the
-    /// congestion window nor the buffer is as small.
+    /// Returns whether a window of a few segments limits the sender, without small messages to tell
+    /// a queue from a late receiver. So few segments do not queue, and neither the congestion
+    /// window nor the buffer is as small.
     pub(super) fn holds_by_few(&self) -> bool {
         let window = self.window.unwrap_or_default();
         !self.is_glance()
@@ -122,25 +123,24 @@ impl Facts {
             && !self.fills_buffer()
     }
 
-    /// Returns whether it took but a few round trips.
+    /// Returns whether the transfer took only a few round trips.
     pub(super) fn is_short(&self) -> bool {
         self.seconds < self.rtt.unwrap_or_default().scaled(FEW_ROUND_TRIPS.get())
     }
 
-    /// Returns whether the congestion window has never met a loss. It has to be in use, half of it
-    /// at the least, as for Linux in slow start: else it has room, and holds nothing. (A transfer
-    /// that is over before the second look has no sample with something in flight.)
+    /// Returns whether the congestion window has never met a loss. At least half of it must be in
+    /// use, as in Linux's slow start: otherwise it has room, and is no limit. (A transfer that ends
+    /// before the second look has no sample with data in flight.)
     pub(super) fn starts_slowly(&self) -> bool {
         let flight = (self.flight.get() as f64).max(self.flight_by_rate());
         let in_use = 2.0 * flight >= self.congestion_window.get() as f64;
         let is_unseen = self.flight == Bytes::ZERO && self.pace.is_none() && !self.is_glance();
-        // Linux may leave slow start before any loss (HyStart), and has its window no sooner.
+        // Linux may leave slow start before any loss (HyStart), and reaches its window no sooner.
         let is_first = !self.is_glance() && self.is_short() && self.lost == 0 && self.marked == 0;
         (self.never_left_slow_start || is_first) && (in_use || is_unseen)
     }
 
-    /// Returns whether the pace that was asked for was kept, but for the time with a timer that ran
-    /// out and for moments.
+    /// Returns whether the requested pace was kept, except in timeouts and for moments.
     pub(super) fn keeps_its_pace(&self) -> bool {
         let Some(pace) = self.pace else { return false };
         let usual = self.delivery.map(|delivery| delivery.usual);
@@ -149,17 +149,17 @@ impl Facts {
     }
 }
 
-/// Returns the mean flight in bytes: the rate times the round trip (Little 1961).
+/// Returns the mean flight in bytes: the rate times the RTT (Little 1961).
 pub fn flight(rate: Rate, rtt: Span) -> f64 {
     rate.bytes_per_second() * rtt.as_seconds()
 }
 
-/// Returns whether so many bytes in flight about fill a window or a buffer.
+/// Returns whether this flight nearly fills a window or a buffer.
 pub fn fills(flight: f64, room: Bytes) -> bool {
     flight >= FILLS_WINDOW.get() * room.get() as f64
 }
 
-/// Returns whether a rate is that of the pace that was asked for.
+/// Returns whether a rate is that of the requested pace.
 pub fn keeps(pace: Rate, rate: Rate) -> bool {
     rate.bytes_per_second() > pace.bytes_per_second() * KEEPS_PACE.get()
 }

@@ -1,8 +1,8 @@
 //! The time of a direction: the kernel's clocks, and a list of rules for the rest.
 //!
-//! A kernel knows how long a window held it, and not why the window stayed full: whether the
-//! receiver was late to acknowledge, its program slow to read, or the data in a queue. What the
-//! facts leave open has several causes, the likelier first.
+//! A kernel knows how long a window limited it, and not why the window stayed full. The receiver
+//! may be late to acknowledge, its program slow to read, or the data in a queue. Questions that the
+//! facts leave open have several causes, the likelier first.
 
 use super::facts::Facts;
 use crate::thresholds::{
@@ -11,8 +11,8 @@ use crate::thresholds::{
 };
 use crate::{Cause, Limit, Span, laws};
 
-/// The causes of which something is one: none where nothing is known. Thousands of connections are
-/// judged at a look, so they take no memory of their own.
+/// The possible causes of a time; empty if unknown. Thousands of connections are judged at a look,
+/// so causes are stored inline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Causes {
     all: [Cause; Self::MOST],
@@ -20,10 +20,10 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// The most of them.
+    /// Maximum number of causes.
     const MOST: usize = 3;
 
-    /// No cause that is known.
+    /// No known cause.
     pub const NONE: Self = Self { all: [Cause::Unknown; Self::MOST], count: 0 };
 
     fn of(causes: &[Cause]) -> Self {
@@ -39,12 +39,12 @@ impl Causes {
         }
     }
 
-    /// Returns them, the likelier first.
+    /// Returns the causes, the likelier first.
     pub fn all(&self) -> &[Cause] {
         &self.all[..self.count]
     }
 
-    /// Returns the cause, where it is one.
+    /// Returns the cause, if there is only one.
     pub const fn one(&self) -> Cause {
         if self.count == 1 { self.all[0] } else { Cause::Unknown }
     }
@@ -61,21 +61,20 @@ impl From<Cause> for Causes {
 pub struct Part {
     /// Its causes.
     pub causes: Causes,
-    /// The limit that the kernel's own clock names, whatever makes it hold.
+    /// The limit of the kernel's own clock, whatever its cause.
     pub clock: Option<Limit>,
     /// The time.
     pub time: Span,
 }
 
 impl Part {
-    /// Returns the cause, where it is one.
+    /// Returns the cause, if there is only one.
     pub const fn cause(&self) -> Cause {
         self.causes.one()
     }
 }
 
-/// The parts of a stretch of time: the most of it first, but for timers that ran out beside what
-/// is no fault.
+/// The parts of an interval, the largest first; but timeouts come before causes that are no fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Parts {
     all: [Part; Self::MOST],
@@ -83,7 +82,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// As many as clocks, with what none of them has.
+    /// Maximum number of parts: one per clock, and the rest.
     const MOST: usize = 6;
 
     pub(super) fn new() -> Self {
@@ -91,7 +90,7 @@ impl Parts {
         Self { all: [none; Self::MOST], count: 0 }
     }
 
-    /// Adds a part; the same may come by two ways.
+    /// Adds a part; two rules may add the same one.
     pub(super) fn add(&mut self, causes: Causes, clock: Option<Limit>, time: Span) {
         if time <= Span::ZERO {
             return;
@@ -106,13 +105,13 @@ impl Parts {
         }
     }
 
-    /// Returns them.
+    /// Returns the parts.
     pub fn all(&self) -> &[Part] {
         &self.all[..self.count]
     }
 }
 
-/// Charges a stretch of time.
+/// Charges the time of an interval.
 pub fn judge(facts: &Facts) -> Parts {
     let mut parts = Parts::new();
     let whole = facts.whole();
@@ -120,13 +119,13 @@ pub fn judge(facts: &Facts) -> Parts {
         return parts;
     }
     let busy = facts.busy.min(whole);
-    // The kernel's clocks go on while a timer runs.
+    // The kernel's clocks continue while a timer runs.
     let timeout = facts.timeout.min(busy);
     let window = facts.window_held.min(busy - timeout);
     let buffer = facts.buffer_held.min(busy - timeout - window);
     let rest = busy - timeout - window - buffer;
     let rests = of_rest(facts);
-    // A start by its own window; a pace or a processor holds that, too.
+    // A start is limited by its own window; a pace or a processor limits it, too.
     let is_own = !matches!(rests.all(), [Cause::SenderIdle | Cause::Processor]);
     let start = facts.slow_start.filter(|_| is_own).unwrap_or_default().min(rest);
     parts.add(of_timeout(facts), None, timeout);
@@ -145,9 +144,8 @@ pub fn judge(facts: &Facts) -> Parts {
     parts
 }
 
-/// A path's rate and a pace that was asked for are no fault to be mended: timers that cost part
-/// of that are told before them. What a congestion window regains after an outage is the outage's,
-/// too.
+/// Moves timeouts before a part that is no fault to be mended: a path's rate, or a requested pace.
+/// The time in which a congestion window grows again after an outage belongs to the outage, too.
 fn tell_timers(facts: &Facts, parts: &mut Parts, whole: Span) {
     let has_outage = facts.outage().is_some();
     let is_no_fault = |part: &Part| match part.cause() {
@@ -186,7 +184,7 @@ fn of_window(facts: &Facts) -> Causes {
     // A kernel that does not tell the window tells no more.
     let Some(open) = facts.open().filter(|_| facts.largest_window.is_some()) else { return late };
     if open < BEHIND_READER.get() {
-        // Who sends less than the window has room for waits until it is open far enough.
+        // A sender of smaller flights waits until the window is open far enough.
         let window = facts.window.unwrap_or_default().get() as f64;
         let filled = facts.flight.get() as f64 >= FILLED_AT_ONCE.get() * window;
         return match filled {
@@ -194,7 +192,7 @@ fn of_window(facts: &Facts) -> Causes {
             false => Causes::of(&[Cause::ReceiverLimited, Cause::NoWindowUpdate]),
         };
     }
-    // What was asked for is offered in whole segments.
+    // A requested window is offered in whole segments.
     if open < READ_AT_ONCE.get() && facts.asked_window.is_none() {
         let mut causes = Causes::from(Cause::ReceiverLimited);
         late.all().iter().for_each(|cause| causes.add(*cause));
@@ -203,8 +201,8 @@ fn of_window(facts: &Facts) -> Causes {
     late
 }
 
-/// Names what keeps a window closed. A window that opens between two probes was announced, so its
-/// program reads late. One that opens whenever a probe is due, and never else, was not.
+/// Names the cause of a closed window. A window that opens between two probes was announced, so its
+/// program reads late. One that opens only when a probe is due was not announced.
 fn of_closed_window(facts: &Facts) -> Causes {
     let unprompted = facts.unprompted_openings as f64 / facts.window_openings.max(1) as f64;
     if unprompted >= ANNOUNCED_OPENINGS.get() {
@@ -216,8 +214,8 @@ fn of_closed_window(facts: &Facts) -> Causes {
     }
 }
 
-/// Names the causes of long round trips: the `path` itself, a receiver that is late to
-/// acknowledge, or a queue.
+/// Names the causes of long RTTs: the `path` itself, a receiver that is late to acknowledge, or a
+/// queue.
 fn late(facts: &Facts, path: Cause, receiver: Cause) -> Causes {
     if !facts.is_late() || facts.is_mostly_path() && facts.is_few() {
         return path.into();
@@ -226,7 +224,7 @@ fn late(facts: &Facts, path: Cause, receiver: Cause) -> Causes {
         return receiver.into();
     }
     if facts.loaded.is_some() {
-        // They wait in a queue, and not for a receiver that is late.
+        // The small messages wait in a queue, and not for a late receiver.
         return match (facts.has_standing_queue(), facts.is_few()) {
             (true, _) => Cause::PathQueue,
             (false, true) => receiver,
@@ -256,9 +254,9 @@ fn of_buffer(facts: &Facts) -> Causes {
     }
 }
 
-/// Names the causes of time with nothing to send.
+/// Names the causes of time without data to send.
 fn of_idle(facts: &Facts) -> Causes {
-    // Who waits for its own data waits for no processor.
+    // A sender that waits for its own data does not wait for a processor.
     // Two looks at any connection do not tell whether its program wanted to send.
     let may = !facts.waits_for_data() && facts.pace.is_none() && !facts.is_glance();
     let is_busy = facts.is_busy() || facts.both_are_busy();
@@ -274,8 +272,8 @@ fn of_idle(facts: &Facts) -> Causes {
     Cause::SenderIdle.into()
 }
 
-/// Names the causes of a timer that ran out: a path that was interrupted or that loses what no ACK
-/// tells of, or ACKs that only come late. None is later than half a second (RFC 1122).
+/// Names the causes of a timeout: an interrupted path, losses that no ACK reports, or late ACKs. No
+/// ACK is later than half a second (RFC 1122).
 fn of_timeout(facts: &Facts) -> Causes {
     if facts.path_mtu_fell() || facts.loses_whole_segments_only() {
         return Cause::BlackHole.into();
@@ -286,7 +284,7 @@ fn of_timeout(facts: &Facts) -> Causes {
     by_timer(facts)
 }
 
-/// Names the causes of segments that a timer sent again.
+/// Names the causes of segments retransmitted by a timer.
 fn by_timer(facts: &Facts) -> Causes {
     if !facts.is_few() {
         return Cause::Timeout.into();
@@ -298,12 +296,12 @@ fn by_timer(facts: &Facts) -> Causes {
     Causes::of(&[late, Cause::Timeout])
 }
 
-/// Names the causes of segments that were sent again. Fewer than four in flight bring no three ACKs
-/// for a fast retransmit (RFC 5681 section 3.2): the timer sent them, and it also does where ACKs
-/// only come late.
+/// Names the causes of retransmissions. Fewer than four segments in flight bring no three duplicate
+/// ACKs for a fast retransmit (RFC 5681 section 3.2). A timer then retransmits them, and also if
+/// ACKs only come late.
 fn lossy(facts: &Facts) -> Causes {
     if facts.is_glance() && facts.is_late() {
-        // A queue that is full loses, too.
+        // A full queue loses, too.
         Causes::of(&[Cause::FastRecovery, Cause::PathQueue])
     } else if facts.is_reordered() {
         Cause::Reordering.into()
@@ -316,20 +314,20 @@ fn lossy(facts: &Facts) -> Causes {
     }
 }
 
-/// A rule for the part of the busy time that no clock has.
+/// A rule for the part of the busy time without a clock.
 struct Rule {
     holds: fn(&Facts) -> bool,
     causes: fn(&Facts) -> Causes,
 }
 
-/// Makes a rule of a condition and what follows.
+/// Makes a rule of a condition and its causes.
 macro_rules! rules {
     ($($holds:expr => $causes:expr;)*) => {
         &[$(Rule { holds: $holds, causes: $causes },)*]
     };
 }
 
-/// The rules, in the order in which they are asked. The first that holds names the time.
+/// The rules, in the order of evaluation. The first that holds names the time.
 const RULES: &[Rule] = rules! {
     |it| it.keeps_its_pace() || it.waits_for_data() => |_| Cause::SenderIdle.into();
     |it| it.is_busy() || it.receiver_is_busy() || it.both_are_busy() => |_| Cause::Processor.into();
@@ -338,14 +336,14 @@ const RULES: &[Rule] = rules! {
     |it| it.holds_by_few() || it.fills_window() && it.loaded.is_none() => of_window;
     |it| it.buffer_full.is_some() && it.has_sent_all() && it.leaves_room() => of_writes;
     |it| it.buffer_full.is_none() && it.has_nothing_to_send() => |_| Cause::SenderIdle.into();
-    // It had nothing more to send at last, and filled its window before.
+    // At the end the program had no more to send, and its data filled the window before.
     |it| it.is_glance() && it.has_sent_all() && it.is_application_limited && !it.has_small_buffer()
         => |_| Causes::of(&[Cause::Steady, Cause::SenderIdle]);
-    // No path lies between, and the processors are not known to be busy.
+    // There is no path between the ends, and the processors are not known to be busy.
     |it| it.is_loopback && (it.sender.is_none() || it.is_glance() && !it.may_lack_processors())
         => |_| Causes::NONE;
     Facts::may_lack_processors => |_| Cause::Processor.into();
-    // What takes packets on may lack them, and a queue stands before that.
+    // The process that forwards packets may lack processors, with a queue before it.
     |it| it.full_machine().is_some() && it.may_be_queued() && !it.is_full() && it.lost == 0
         => |_| Causes::of(&[Cause::Processor, Cause::PathQueue]);
     |it| it.is_glance() && it.has_small_buffer() => of_small_buffer;
@@ -355,7 +353,7 @@ const RULES: &[Rule] = rules! {
         => |_| Causes::of(&[Cause::Steady, Cause::PathQueue, Cause::SenderIdle]);
     |it| it.is_glance() && !it.uses_congestion_window()
         => |_| Causes::of(&[Cause::Steady, Cause::PathQueue]);
-    // So few do not queue: the receiver may be late to acknowledge.
+    // So few segments do not queue: the receiver may be late to acknowledge.
     |it| it.is_glance() && it.is_late() && it.is_few()
         => |_| Causes::of(&[Cause::PathQueue, Cause::WindowAckLatency]);
     |it| it.may_be_queued() && it.is_full() => |_| Cause::PathQueue.into();
@@ -365,18 +363,18 @@ const RULES: &[Rule] = rules! {
     Facts::fills_window => of_window;
     |it| it.fills_buffer() && !it.is_glance() => of_buffer;
     Facts::starts_slowly => |_| Cause::SlowStart.into();
-    // BBR sends at the rate that it has seen delivered, and so at the path's; others that lose
-    // what finds a short queue full are at it most of the time.
+    // BBR sends at the delivery rate, and so at the path's. Other senders that lose data in a short
+    // full queue are at that rate most of the time.
     |it| !it.is_glance() && it.is_full() && (!it.heeds_loss || it.is_late_at_losses())
         => |_| Cause::PathQueue.into();
-    // It cuts its window for a mark as it does for a loss (RFC 3168 section 6.1.2).
+    // The sender cuts its window for a mark as for a loss (RFC 3168 section 6.1.2).
     |it| it.marked > it.lost && it.heeds_loss => |_| Cause::PathMarks.into();
     |it| it.is_reordered() && it.heeds_loss => |_| Cause::Reordering.into();
     |it| it.lost > 0 && it.heeds_loss && it.may_be_policed()
         => |_| Causes::of(&[Cause::AfterLoss, Cause::PathPolicer]);
     |it| it.lost > 0 && it.heeds_loss => |_| Cause::AfterLoss.into();
     Facts::may_be_policed => |_| Causes::of(&[Cause::PathPolicer, Cause::Steady]);
-    // BBR goes by the rate that it has seen delivered: its window is no limit of its own.
+    // BBR follows the delivery rate: its window is no limit of its own.
     |it| it.is_glance() && !it.heeds_loss => |_| Causes::of(&[Cause::Steady, Cause::PathQueue]);
 };
 
@@ -386,8 +384,8 @@ fn of_rest(facts: &Facts) -> Causes {
     named.map_or_else(|| Cause::Steady.into(), |rule| (rule.causes)(facts))
 }
 
-/// Names a program or its buffer, where all that was written was sent at once. A write that
-/// waits for room has nothing to send either, and the kernel's clock misses some of that.
+/// Names a program or its buffer, if all written data was sent at once. A write that waits for room
+/// has no data to send either, and the kernel's clock misses some of that.
 fn of_writes(facts: &Facts) -> Causes {
     let (full, is_clocked) = (facts.buffer_full.unwrap_or(0.0), is_clocked(facts));
     if full >= 1.0 || full > 0.0 && is_clocked {
@@ -399,13 +397,13 @@ fn of_writes(facts: &Facts) -> Causes {
     }
 }
 
-/// Returns whether the clock of the send buffer had enough to speak for more.
+/// Returns whether the clock of the send buffer ran long enough to stand for more time.
 fn is_clocked(facts: &Facts) -> bool {
     facts.buffer_held > facts.busy.scaled(CLOCKED_BUFFER.get())
 }
 
-/// Names the causes of a send buffer that does not hold a congestion window. A write may take more
-/// than it holds, which the windows then let out.
+/// Names the causes of a send buffer smaller than the congestion window. A write may exceed the
+/// buffer, and the windows then let all of it out.
 fn of_small_buffer(facts: &Facts) -> Causes {
     if is_clocked(facts) && facts.leaves_room() && !facts.is_late() {
         return of_buffer(facts);

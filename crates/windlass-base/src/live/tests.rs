@@ -476,7 +476,7 @@ fn a_policer_has_its_thresholds() {
 
 #[test]
 fn timers_have_their_thresholds() {
-    // What is no fault stands behind timers that cost part of it.
+    // A cause that is no fault comes after timers that cost part of it.
     let told = around(TOLD_TIMERS.get(), |it, edge| {
         (it.rtt, it.timeout) = (Some(micros(20_000)), seconds(10.0 * edge));
         it.longest_silence = Some(seconds(1.5));

@@ -1,4 +1,4 @@
-//! The judgement in words: the limit, how sure it is, what shows it, and its law.
+//! The verdict in words: the limit, its confidence, its evidence, and its law.
 
 use super::facts::{Facts, Thread};
 use super::remedies::remedies;
@@ -108,108 +108,106 @@ fn sentence(facts: &Facts, part: &Part, share: f64) -> Sentence {
         ),
         Cause::WindowBelowMss => sentence!(
             "The receiver takes only {window} at a time{each}, less than one full segment of {}: \
-             the sender sends a piece, waits for its ACK and sends the next, {time} of the time.",
+             the sender waits for the ACK of each piece {time} of the time.",
             Bytes::new(facts.segment)
         ),
         Cause::ReceiverNotReading => sentence!(
-            "The receiver closes its window{each}: its program does not read as fast as data \
-             comes, and the sender waits {time} of the time."
+            "The receiver closes its window{each}: its program reads more slowly than data \
+             arrives, and the sender waits {time} of the time."
         ),
         Cause::NoWindowUpdate => sentence!(
-            "The receiver closes its window{each}, and never announces that it is open again: the \
-             sender finds that by its own probes, {time} of the time."
+            "The receiver closes its window{each} and sends no window update when it opens: the \
+             sender waits for its own window probes {time} of the time."
         ),
         Cause::BufferPathRtt => sentence!(
-            "The sender's buffer holds too little for a round trip of {rtt}{each}: it waits for \
-             room {time} of the time, though the receiver would take {window}."
+            "The send buffer is too small for an RTT of {rtt}{each}: the sender waits for room in \
+             it {time} of the time, though the receiver would take {window}."
         ),
         Cause::PathQueue if !facts.may_be_queued() && facts.heeds_loss => sentence!(
-            "The path carries what it can: what finds its short queue full is lost ({} of the \
-             segments), and nothing else holds the sender {time} of the time.",
+            "The path is full: its short queue overflows and drops {} of the segments, and \
+             nothing else limits the sender {time} of the time.",
             Percent(facts.loss(), 2)
         ),
         Cause::PathQueue if !facts.may_be_queued() => sentence!(
-            "The path carries what it can: the sender's congestion control goes by what is \
-             delivered, and nothing else holds it {time} of the time."
+            "The path is full: the sender's congestion control follows the delivery rate, and \
+             nothing else limits the sender {time} of the time."
         ),
         Cause::PathQueue => sentence!(
-            "The path carries what it can: data waits in a queue of it, so that a round trip \
-             takes {rtt} and not {base}, {time} of the time."
+            "The path is full: data waits in its queue, which raises the RTT from {base} to \
+             {rtt}, {time} of the time."
         ),
         Cause::SlowStart => sentence!(
-            "The sender still tests how much the path takes{each}, and sends more with each round \
-             trip of {rtt}, {time} of the time."
+            "The sender is still in slow start{each}, and raises its rate with each round trip of \
+             {rtt}, {time} of the time."
         ),
         Cause::FastRecovery => sentence!(
-            "{} of the segments were lost and sent again, and with each loss the sender \
-             sends less: {time} of the time its congestion window holds it.",
+            "{} of the segments were lost and retransmitted, and each loss reduces the congestion \
+             window, which limits the sender {time} of the time.",
             Percent(facts.loss(), 2)
         ),
         Cause::Timeout => match facts.outage() {
             Some(outage) => sentence!(
                 "For {outage} nothing was acknowledged: the path was interrupted, or the receiver \
-                 did not answer. The sender sends again only when its timer runs out, each time \
-                 after a longer wait: {time} of the time."
+                 did not answer. The sender retransmits only after timeouts, each longer than the \
+                 last: {time} of the time."
             ),
             None => sentence!(
-                "The path loses data, and the sender notices only when its timer runs out: {} of \
-                 the segments were lost, and waiting for the timer takes {time} of the time.",
+                "The path loses data, and the sender retransmits only after a timeout: {} of the \
+                 segments were lost, and waiting for timeouts takes {time} of the time.",
                 Percent(facts.loss(), 2)
             ),
         },
         Cause::AfterLoss => sentence!(
-            "After loss the sender regains its rate slowly{each}, on a path of {rtt}: its \
-             congestion window holds it {time} of the time."
+            "After loss the sender regains its rate slowly{each} on an RTT of {rtt}: its \
+             congestion window limits it {time} of the time."
         ),
         Cause::PathMarks => sentence!(
-            "A queue on the path marks data before it has to drop it (ECN, {} of the segments), \
-             and the sender sends less each time that it hears of that: its congestion window \
-             holds it{each} {time} of the time.",
+            "A queue on the path marks {} of the segments (ECN). Each mark reduces the congestion \
+             window, which limits the sender{each} {time} of the time.",
             Percent(facts.marked as f64 / facts.segments.max(1) as f64, 2)
         ),
         Cause::Steady => sentence!(
-            "The sender's congestion window of {} holds it{each} {time} of the time.",
+            "The congestion window of {} limits the sender{each} {time} of the time.",
             Bytes::new(facts.congestion_window.get() / facts.streams.max(1))
         ),
         Cause::Processor => of_processors(facts),
         Cause::PathPolicer => sentence!(
-            "The path drops what goes beyond a rate: {} of the segments were lost though none \
-             waited in a queue, and what comes through stays at {}, {time} of the time.",
+            "A policer on the path drops data above a rate: {} of the segments were lost without \
+             a queue, and the delivered rate stays at {}, {time} of the time.",
             Percent(facts.loss(), 2),
             facts.delivery.map_or(facts.rate, |delivery| delivery.usual)
         ),
         Cause::Reordering => sentence!(
-            "Segments overtake each other on the path, which ACKs showed {} times: the sender \
-             takes late ones for lost and sends less, {time} of the time.",
+            "The path reorders segments, as ACKs showed {} times: the sender takes late segments \
+             for lost and sends less, {time} of the time.",
             Count(facts.reorderings)
         ),
         Cause::BlackHole if facts.path_mtu_fell() => sentence!(
-            "Packets of more than {} do not arrive, and nothing says so: the sender finds that by \
-             its timers, {time} of the time.",
+            "Packets of more than {} are lost without an ICMP message: the sender detects that by \
+             timeouts, {time} of the time.",
             Bytes::new(facts.path_mtu.map_or(0, |(now, _)| now))
         ),
         Cause::BlackHole => sentence!(
-            "Full segments of {} never arrive, while small messages beside them do, {time} of the \
-             time.",
+            "Full segments of {} never arrive, while small messages do, {time} of the time.",
             Bytes::new(facts.segment)
         ),
         Cause::SenderIdle if facts.pace.is_some() => {
-            "The sender keeps to the pace that was asked for.".into()
+            "The sender keeps to the requested pace.".into()
         }
         Cause::SenderIdle => {
             sentence!("The sending program had nothing to send{each} {time} of the time.")
         }
         Cause::BufferDelayedAck => sentence!(
-            "The sender's buffer is full{each} until the receiver acknowledges, {rtt} later on a \
-             path of {base}: it waits for room {time} of the time."
+            "The send buffer is full{each} until the receiver acknowledges, {rtt} later on a path \
+             of {base}: the sender waits for room {time} of the time."
         ),
         Cause::ReceiverLimited => sentence!(
-            "The receiver's program is behind with reading{each}: of its largest window it \
-             offers {} on average, and the sender fills that at once, {time} of the time.",
+            "The receiver's program reads too slowly{each}: it offers {} of its largest window on \
+             average, and the sender fills that window at once, {time} of the time.",
             Share(facts.open().unwrap_or_default())
         ),
         _ if part.causes.all().len() > 1 => open_question(part.causes.all(), time),
-        _ => "Nothing that was measured tells what held the transfer back.".into(),
+        _ => "The measurements do not show what limited the transfer.".into(),
     }
 }
 
@@ -219,12 +217,12 @@ fn of_processors(facts: &Facts) -> Sentence {
         let waits = thread.waiting.filter(|share| *share >= NOTABLE_WAIT.get());
         match waits {
             None => sentence!(
-                "The {end}'s program takes {} of a processor: it cannot {does} faster.",
+                "The {end}'s program uses {} of a processor: it cannot {does} faster.",
                 Share(thread.share)
             ),
             Some(waits) => sentence!(
-                "The {end}'s program works {} of the time and waits {} of it for a processor: it \
-                 cannot {does} faster.",
+                "The {end}'s program works {} of the time and waits for a processor {} of the \
+                 time: it cannot {does} faster.",
                 Share(thread.share),
                 Share(waits)
             ),
@@ -233,15 +231,16 @@ fn of_processors(facts: &Facts) -> Sentence {
     let mut said = if facts.is_busy() {
         thread(facts.sender.unwrap_or_default(), "sender", "send")
     } else if let Some(receiver) = facts.receiver.filter(|_| facts.receiver_is_busy()) {
-        thread(receiver, "receiver", "take data")
+        thread(receiver, "receiver", "receive")
     } else if facts.both_are_busy() {
         sentence!(
-            "Both ends are this machine, and they take {} of its processors together.",
+            "Both ends are on this machine, and together they use {} of its processors.",
             Share(facts.share_of_both().unwrap_or(0.0))
         )
     } else if let Some(machine) = facts.interrupted_machine() {
         sentence!(
-            "One processor is busy {} of the time, and handles packets for {}: it takes no more.",
+            "One processor is busy {} of the time, and handles packets {} of the time: it is at \
+             its limit.",
             Share(machine.busiest_core_share),
             Share(machine.busiest_core_interrupt_share)
         )
@@ -254,12 +253,12 @@ fn of_processors(facts: &Facts) -> Sentence {
         )
     };
     if let Some(others) = others(facts) {
-        said.push(&sentence!(" Other programs have {others}."));
+        said.push(&sentence!(" Other programs: {others}."));
     }
     said
 }
 
-/// Other programs on the machines of the ends, with what they have.
+/// Other programs on the machines of the ends, with their shares of a processor.
 fn others(facts: &Facts) -> Option<Sentence> {
     let all = facts.machines().map(|machine| machine.others.as_slice());
     let most = all.max_by_key(|others| others.len())?;
@@ -267,27 +266,27 @@ fn others(facts: &Facts) -> Option<Sentence> {
     for other in most.iter().filter(|other| other.share >= OTHER_PROGRAMS.get()) {
         let before = if said.is_empty() { "" } else { ", " };
         let share = Share(other.share);
-        said.push(&sentence!("{before}{other.name} ({other.pid}) {share} of one"));
+        said.push(&sentence!("{before}{other.name} ({other.pid}) {share} of a processor"));
     }
     (!said.is_empty()).then_some(said)
 }
 
-/// Tells the causes that a kernel's figures leave open.
+/// Names the causes that the kernel's figures cannot tell apart.
 fn open_question(causes: &[Cause], time: Share) -> Sentence {
     let what = |cause: &Cause| match cause {
-        Cause::PathQueue => "data that waits in a queue of the path",
-        Cause::WindowAckLatency | Cause::BufferDelayedAck => "a receiver that acknowledges late",
-        Cause::WindowPathRtt => "a window that is small for the path's round trip",
-        Cause::BufferPathRtt => "a send buffer that is small for the path's round trip",
-        Cause::ReceiverLimited => "a program that reads slowly",
-        Cause::ReceiverNotReading => "a program that stops reading",
-        Cause::NoWindowUpdate => "a window that opened and was not announced",
-        Cause::Timeout | Cause::FastRecovery | Cause::AfterLoss => "segments that were lost",
-        Cause::PathPolicer => "a policer that drops them",
+        Cause::PathQueue => "a queue on the path",
+        Cause::WindowAckLatency | Cause::BufferDelayedAck => "late ACKs of the receiver",
+        Cause::WindowPathRtt => "a receive window too small for the RTT",
+        Cause::BufferPathRtt => "a send buffer too small for the RTT",
+        Cause::ReceiverLimited => "a receiving program that reads slowly",
+        Cause::ReceiverNotReading => "a receiving program that stops reading",
+        Cause::NoWindowUpdate => "a missing window update",
+        Cause::Timeout | Cause::FastRecovery | Cause::AfterLoss => "lost segments",
+        Cause::PathPolicer => "a policer",
         Cause::Processor => "busy processors",
-        Cause::Steady => "a congestion window that something holds",
+        Cause::Steady => "a congestion window that stays constant",
         Cause::SenderIdle => "a program with nothing to send",
-        _ => "something else",
+        _ => "another cause",
     };
     let mut all = Sentence::new();
     for (place, cause) in causes.iter().enumerate() {
@@ -299,8 +298,8 @@ fn open_question(causes: &[Cause], time: Share) -> Sentence {
         all = sentence!("{all}{before}{}", what(cause));
     }
     sentence!(
-        "The sender's kernel was held up {time} of the time, by {all}: to a kernel these look \
-         alike, and the packets tell them apart."
+        "For {time} of the time the sender was limited by {all}. The kernel's figures cannot tell \
+         which; a capture can."
     )
 }
 
@@ -311,8 +310,8 @@ fn evidence(facts: &Facts, parts: &[Part]) -> Vec<Evidence> {
     if facts.streams > 0 && whole > Span::ZERO {
         let of = |time: Span| Share(time.share_of(whole));
         say(sentence!(
-            "the sender's kernel was busy {} of the time: the window held it {}, the send buffer \
-             {}",
+            "the sender's kernel was busy {} of the time: limited by the window {}, by the send \
+             buffer {}",
             of(facts.busy),
             of(facts.window_held),
             of(facts.buffer_held),
@@ -320,17 +319,17 @@ fn evidence(facts: &Facts, parts: &[Part]) -> Vec<Evidence> {
     }
     if let (Some(least), true) = (facts.least(), facts.rtt.is_some()) {
         say(sentence!(
-            "a round trip takes {least} at the least, {} under load",
+            "the minimum RTT is {least}, the RTT under load {}",
             facts.rtt.unwrap_or_default()
         ));
     }
     if let (Some(idle), Some(loaded)) = (facts.idle, facts.loaded) {
-        say(sentence!("a small message beside it takes {idle.p50} idle, {loaded.p50} under load"));
+        say(sentence!("the RTT of small messages is {idle.p50} idle, {loaded.p50} under load"));
     }
     if let Some(outage) = facts.outage() {
         say(sentence!(
-            "for {outage} at a stretch nothing was acknowledged, with data in flight; timers and \
-             what they sent again take {} of the time",
+            "for {outage} without a break nothing was acknowledged, with data in flight; timeouts \
+             and their retransmissions take {} of the time",
             Share(facts.timeout_share())
         ));
     }
@@ -378,21 +377,21 @@ fn law(facts: &Facts, cause: Cause) -> Option<(Law, Rate)> {
     match cause {
         Cause::WindowPathRtt | Cause::WindowAckLatency if facts.window.is_some() => window(
             facts.window.unwrap_or_default(),
-            "the windows that the receiver offers, over all streams",
+            "the windows of the receiver, over all streams",
         ),
         // A short transfer has no sample with something in flight.
         Cause::BufferPathRtt | Cause::Steady | Cause::PathMarks | Cause::SlowStart
             if facts.flight > Bytes::ZERO =>
         {
-            window(facts.flight, "what is in flight on average, over all streams")
+            window(facts.flight, "the mean data in flight, over all streams")
         }
         Cause::FastRecovery | Cause::AfterLoss => {
             let (segment, loss) = (Bytes::new(facts.segment), facts.loss());
             let rate = facts.lossy_rate(loss)?;
             let inputs = vec![
                 bytes("MSS", segment, "the size of a segment"),
-                input("p", loss, Unit::Share, "the share of segments lost"),
-                input("n", facts.streams as f64, Unit::Count, "streams"),
+                input("p", loss, Unit::Share, "the share of lost segments"),
+                input("n", facts.streams as f64, Unit::Count, "the number of streams"),
             ];
             Some((Law { name: "loss", formula: "n × MSS / RTT × 1.22 / √p", inputs }, rate))
         }

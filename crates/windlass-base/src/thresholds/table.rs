@@ -111,10 +111,11 @@ thresholds! {
     /// Packets of several segments that were lost, where none of them arrived, for a card that does
     /// not split them; and of segments that were sent alone, one in as many may be lost.
     OFFLOAD_LOST: u32 = 8;
-    /// The same are of this many repairs: a full queue or an outage may lose a flight of them.
+    /// Minimum number of repairs among those packets: a full queue or an outage may lose a flight
+    /// of them.
     OFFLOAD_REPAIRS: u32 = 3;
 
-    // What a kernel's own figures show.
+    // A kernel's own figures.
 
     /// A round trip that a kernel measured shows a queue where it is this much longer; hosts add
     /// less.
@@ -165,11 +166,11 @@ thresholds! {
     OWN_TIMES: f64 = 0.6;
     /// Twice the time that Linux paces a burst for: waits this short tell a pace, but not whose.
     PACED_WAIT: Span = Span::from_millis(2);
-    /// It is so by this many standard deviations, where each round trip that loses anything counts
-    /// once: 0.91 of 8 round trips, 0.83 of 12.
+    /// A token bucket is likely from this many standard deviations on, where each round trip that
+    /// loses anything counts once: 0.91 of 8 round trips, 0.83 of 12.
     UNLIKELY_BUCKET: f64 = 4.0;
-    /// It is so by this many where it is surely emptier and evenly taken from: in each of four round
-    /// trips, which chance lets lie as high once in 100,000 transfers.
+    /// A bucket that is surely emptier and evenly taken from is likely from this many on: in each
+    /// of four round trips, which chance lets lie as high once in 100,000 transfers.
     UNLIKELY_EVEN_BUCKET: f64 = 3.2;
 
     // A whole transfer, far from its sender.
@@ -210,12 +211,13 @@ thresholds! {
 
     /// A bound further above the measured rate than by this factor tells the reader nothing: a
     /// printer at 24.8 kB/s had one of 209 MB/s.
-    TELLING_BOUND: f64 = 20.0;
+    TELLING_BOUND: f64 = 22.0;
     /// The rate differs from an estimate by no more than this share in nine of ten changes that
     /// were carried out (tests/labelled/promises.md).
     ESTIMATE_ERROR: f64 = 0.15;
 
-    /// A line of twice the rate stays full where a path and its queue hold this many times what
-    /// the path alone held before.
-    QUEUE_FOR_TWICE: f64 = 2.5;
+    /// A bottleneck of twice the rate stays full where the largest flight is this many times what
+    /// the path alone holds. Half of that flight may be the overshoot of slow start (RFC 5681
+    /// section 3.1), and the other half is the path and as much in its queue.
+    QUEUE_FOR_TWICE: f64 = 4.0;
 }

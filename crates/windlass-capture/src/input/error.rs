@@ -1,60 +1,60 @@
-//! Why a capture cannot be read.
+//! Errors of reading a capture.
 
 use std::io;
 
 use windlass_base::{Bytes, Failure};
-use windlass_wire::capture::Foreign;
+use windlass_wire::capture::ForeignFormat;
 
 use super::STANDARD_INPUT;
-use super::member::{Archive, ArchiveFormat, BETWEEN, Name, Why};
+use super::member::{Archive, ArchiveFormat, BETWEEN, Name, SkipReason};
 
-/// Why what was read cannot be believed.
+/// Loss of the input during reading, which makes the packets already read untrustworthy.
 #[derive(Debug)]
-pub(super) enum Lost {
+pub(super) enum InputLoss {
     /// The file was cut while it was read.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "none is mapped there"))]
     Shrank { was: u64, is: u64 },
-    /// The system failed to read at this place.
+    /// The system failed to read at offset `at`.
     Failed { at: u64, cause: io::Error },
 }
 
-/// Why a capture cannot be read.
+/// Errors of reading a capture.
 #[derive(Debug)]
 pub(crate) enum InputError {
-    /// It could not be opened.
+    /// The file could not be opened.
     Open { name: String, cause: io::Error, advice: &'static str },
     /// The name is that of a directory.
     Directory { name: String },
     /// Standard input is a keyboard.
     Terminal,
-    /// Reading failed on the way.
+    /// Reading failed midway.
     Read { name: String, bytes: u64, cause: io::Error },
-    /// It was cut on the way, so that what was read may not have been there.
+    /// The file was cut during reading, so some packets may not have been real.
     Shrank { name: String, was: u64, is: u64 },
-    /// It is no capture, or holds no packet that could be used.
-    NoCapture { name: String, what: String, foreign: Option<Foreign> },
-    /// It is a zip, and its end cannot be read before the rest.
+    /// The input is not a capture, or has no usable packet.
+    NoCapture { name: String, what: String, foreign: Option<ForeignFormat> },
+    /// The input is a zip, and its end cannot be read before the rest.
     Unseekable { name: String },
-    /// It is an archive, and is to be followed as it grows.
+    /// The input is an archive, and following was asked for.
     Followed { name: String },
-    /// A member is named of what is no archive.
+    /// A member was named, but the file is not an archive.
     NoArchive { name: String },
-    /// An archive has no such member, or no capture where none is named.
+    /// The archive has no such member, or no capture if none is named.
     NoMember { archive: Box<Archive>, member: Option<Name> },
-    /// It has several: captures where none is named, or members of the name.
+    /// The archive has several members of the name, or several captures if none is named.
     Several { archive: Box<Archive>, first: Name, second: Name },
 }
 
 impl InputError {
-    /// What was lost of the file `name`.
-    pub(super) fn lost(lost: Lost, name: String) -> Self {
+    /// Returns the failure for the file `name`.
+    pub(super) fn lost(lost: InputLoss, name: String) -> Self {
         match lost {
-            Lost::Shrank { was, is } => Self::Shrank { name, was, is },
-            Lost::Failed { at, cause } => Self::Read { name, bytes: at, cause },
+            InputLoss::Shrank { was, is } => Self::Shrank { name, was, is },
+            InputLoss::Failed { at, cause } => Self::Read { name, bytes: at, cause },
         }
     }
 
-    /// The same for people, while a capture was to be `doing`, as `explain`.
+    /// Returns the message; `doing` is the action, such as `explain`.
     pub(crate) fn failure(self, doing: &str) -> Failure {
         let to = |name: &str| format!("cannot {doing} {name}");
         match self {
@@ -79,19 +79,19 @@ impl InputError {
                 Failure::new(to(&name), what).advise(foreign.advice(file))
             }
             Self::NoCapture { name, what, foreign: None } => Failure::new(to(&name), what)
-                .advise("Check that the capture was written and copied whole."),
+                .advise("Check that the capture was written and copied completely."),
             Self::Unseekable { name } => Failure::usage(
                 to(&name),
-                "it is a zip archive, whose list of members stands at its end",
+                "it is a zip archive, whose list of members is at its end",
             )
-            .advise("Save it to a file as it is, and name that. A tar can be read as it comes."),
+            .advise("Save it to a file, and name that file. A tar can be read from a pipe."),
             Self::Followed { name } => {
-                Failure::usage(to(&name), "it is an archive, which is read once it is whole")
+                Failure::usage(to(&name), "it is an archive, and archives cannot be followed")
                     .advise("Leave --follow out.")
             }
             Self::NoArchive { name } => {
-                Failure::usage(to(&name), "a member of it is named, and it is no archive")
-                    .advise("Name the file alone. What is read as an archive: tar and zip.")
+                Failure::usage(to(&name), "a member is named, but the file is not an archive")
+                    .advise("Name only the file. windlass reads tar and zip archives.")
             }
             Self::NoMember { archive, member } => no_member(doing, &archive, member.as_ref()),
             Self::Several { archive, first, second } => several(doing, &archive, &first, &second),
@@ -99,7 +99,7 @@ impl InputError {
     }
 }
 
-/// The command that lists an archive's members.
+/// Returns the command that lists an archive's members.
 fn listing(archive: &Archive) -> String {
     let command = match archive.format {
         ArchiveFormat::Tar => "tar -tf",
@@ -108,14 +108,14 @@ fn listing(archive: &Archive) -> String {
     format!("List its members: `{command} {}`.", archive.file)
 }
 
-/// Why the member that is wanted, or the one that is a capture, is not there.
+/// Returns the failure of a missing member, or of an archive without a capture.
 fn no_member(doing: &str, archive: &Archive, member: Option<&Name>) -> Failure {
     let name = member.map_or_else(|| archive.file.clone(), |member| archive.member(member));
     let doing = format!("cannot {doing} {name}");
     let passed_over = archive.passed_over.first();
     let wrong = match (member, passed_over, &archive.damage) {
         (Some(_), Some(unread), _) => match &unread.what {
-            Some(what) if unread.why != Why::Archive => what.clone(),
+            Some(what) if unread.why != SkipReason::Archive => what.clone(),
             _ => unread.why.one().to_owned(),
         },
         (_, None, Some(damage)) => format!("the archive is damaged {damage}"),
@@ -136,15 +136,15 @@ fn no_member(doing: &str, archive: &Archive, member: Option<&Name>) -> Failure {
     Failure::new(doing, wrong).advise(listing(archive))
 }
 
-/// Why it is not clear which capture is meant.
+/// Returns the failure of an ambiguous choice between members.
 fn several(doing: &str, archive: &Archive, first: &Name, second: &Name) -> Failure {
     let file = &archive.file;
     if first == second {
         let doing = format!("cannot {doing} {}", archive.member(first));
         return Failure::usage(doing, "the archive has several members of this name")
-            .advise("Unpack the one that is meant, and name the file.");
+            .advise("Unpack the wanted member, and name that file.");
     }
-    let wrong = format!("it is an archive of several captures, as {first} and {second}");
+    let wrong = format!("it is an archive of several captures, such as {first} and {second}");
     Failure::usage(format!("cannot {doing} {file}"), wrong).advise(format!(
         "Name one of them: {file}{BETWEEN}{first}. `windlass explain {file}` explains all."
     ))

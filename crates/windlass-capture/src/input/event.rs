@@ -1,20 +1,20 @@
-//! What the reading thread says to the one that analyses.
+//! Messages of the reading thread to the analysing thread.
 
 use super::digest::Sha256;
 use super::member::{ArchiveFormat, Name, Oddity};
-use super::source::Broken;
+use super::source::StreamError;
 
-/// Fresh bytes in a block: small enough that two blocks stay in the caches.
+/// Capacity of a block for fresh bytes: small enough that two blocks stay in the caches.
 const BLOCK: usize = 1 << 20;
 
-/// Room before the fresh bytes for what was left of the block before: a little
-/// more than the largest packet.
+/// Room before the fresh bytes for the rest of the previous block: a little more than the largest
+/// packet.
 pub(super) const HEADROOM: usize = 320 << 10;
 
-/// Some bytes, with room before them.
+/// Buffer of bytes, with headroom before them.
 pub(super) struct Block {
     bytes: Box<[u8]>,
-    /// Fresh bytes behind the headroom.
+    /// Number of fresh bytes behind the headroom.
     fresh: usize,
 }
 
@@ -23,18 +23,18 @@ impl Block {
         Self { bytes: vec![0; HEADROOM + BLOCK].into(), fresh: 0 }
     }
 
-    /// Fills it by what `read` puts into it; gives how much that is.
+    /// Fills the block with the bytes that `read` puts into it; returns their number.
     pub(super) fn fill(&mut self, read: impl FnOnce(&mut [u8]) -> usize) -> usize {
         self.fresh = read(&mut self.bytes[HEADROOM..]);
         self.fresh
     }
 
-    /// The fresh bytes.
+    /// Returns the fresh bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[HEADROOM..HEADROOM + self.fresh]
     }
 
-    /// The fresh bytes behind `front`, which is no longer than the headroom.
+    /// Returns `front` and the fresh bytes in one piece. `front` must fit into the headroom.
     pub(super) fn with_front(&mut self, front: &[u8]) -> &[u8] {
         let start = HEADROOM - front.len();
         self.bytes[start..HEADROOM].copy_from_slice(front);
@@ -42,23 +42,23 @@ impl Block {
     }
 }
 
-/// What the reading thread has to say.
+/// Message of the reading thread.
 pub(super) enum Event {
-    /// Some bytes: of the capture, or of the member that was named last.
+    /// Bytes of the capture, or of the last named member.
     Block(Block),
-    /// It is an archive. Its members follow, and no bytes outside of them.
+    /// The input is an archive. Its members follow, and no bytes outside of them.
     Archive(ArchiveFormat, Option<&'static str>),
-    /// A member begins, of this number.
+    /// A member begins, with its number.
     Member(Name, u64),
-    /// The member has no more bytes; or they cannot be unpacked, in words. With what its own
-    /// bytes are known by, where that is asked for.
+    /// The member ends; with the reason if it cannot be decompressed, and its digest if digests are
+    /// on.
     MemberEnd(Option<String>, Option<Sha256>),
-    /// A member that is passed over.
+    /// A skipped member.
     Odd(Name, Oddity),
-    /// It is a zip that comes as a stream, or within another packing.
+    /// The input is a zip in a stream, or in another compression.
     Unseekable,
-    /// No more bytes; of an archive, after so many members.
+    /// The input ends, after this number of members if it is an archive.
     End(u64),
-    /// The rest cannot be had: the place, the members before it, and why.
-    Broken { at: u64, after: u64, broken: Broken },
+    /// Reading fails: the offset, the number of members before it, and the reason.
+    Broken { at: u64, after: u64, broken: StreamError },
 }

@@ -13,7 +13,7 @@ use windlass_wire::{CaptureInfo, Packet, Segment};
 
 use super::*;
 
-/// Counts packets and their bytes.
+/// Observer that counts packets and their bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Count {
     packets: u64,
@@ -31,7 +31,7 @@ impl Observer for Count {
     fn segment(&mut self, _: &Segment) {}
 }
 
-/// A pcap file of so many packets, of many sizes and contents.
+/// Returns a pcap file with this number of packets, of many sizes and contents.
 fn capture_of(packets: u32) -> Vec<u8> {
     let mut file = Vec::new();
     let writer = PcapWriter::default();
@@ -55,7 +55,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     compress_to_vec(bytes, CompressionLevel::Fastest)
 }
 
-/// An input that gives what `bytes` holds.
+/// Returns an input with the bytes of `bytes`.
 fn input_of(bytes: impl io::Read + Send + 'static) -> Input {
     let (taken, stop) = (Arc::default(), Arc::default());
     let tail = Tail::new(Box::new(bytes), Arc::clone(&taken), Arc::clone(&stop));
@@ -73,14 +73,14 @@ fn run_bytes(bytes: Vec<u8>) -> (Count, Result<CaptureInfo, InputError>) {
     run(input_of(io::Cursor::new(bytes)))
 }
 
-/// What is to be found in a sound file.
+/// Returns the counts of an undamaged file.
 fn expected(file: &[u8]) -> Count {
     let mut count = Count::default();
     Capture::new().read(file, true, &mut count);
     count
 }
 
-/// Gives so many bytes per read.
+/// Reader that returns a fixed number of bytes per call.
 struct Trickle(io::Cursor<Vec<u8>>, usize);
 
 impl io::Read for Trickle {
@@ -131,7 +131,7 @@ fn a_pipe_that_trickles_gives_the_same() {
     }
 }
 
-/// The largest packets do not fit in the room before a block together.
+/// Two of the largest packets together exceed the headroom of a block.
 #[test]
 fn large_packets_cross_blocks() {
     let mut file = Vec::new();
@@ -203,8 +203,8 @@ fn errors_say_what_to_do() {
 
 #[test]
 fn a_failing_disk_is_an_error() {
-    struct Failing;
-    impl io::Read for Failing {
+    struct FailingReader;
+    impl io::Read for FailingReader {
         fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
             Err(io::Error::other("the disk is gone"))
         }
@@ -212,13 +212,13 @@ fn a_failing_disk_is_an_error() {
     let file = capture_of(10);
     let bytes = file.len();
     for packed in [file.clone(), zstd(&file)[..200].to_vec()] {
-        let (_, outcome) = run(input_of(io::Read::chain(io::Cursor::new(packed), Failing)));
+        let (_, outcome) = run(input_of(io::Read::chain(io::Cursor::new(packed), FailingReader)));
         let text = outcome.unwrap_err().failure("read").to_string();
         assert!(text.contains("the disk is gone"), "{text} {bytes}");
     }
 }
 
-/// The same packets as snoop.
+/// Returns a snoop capture with the packets of [`capture_of`].
 fn snoop_of(packets: u32) -> Vec<u8> {
     struct Snoop(Vec<u8>);
     impl Observer for Snoop {
@@ -246,7 +246,7 @@ fn snoop_is_read_in_every_way() {
     }
     let (count, _) = run(input_of(Trickle(io::Cursor::new(gzip(&file)), 3)));
     assert_eq!(count, expected);
-    // Large enough to be mapped.
+    // This size is large enough for a mapping.
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.snoop");
     let large = [&file[..16], &file[16..].repeat(4)].concat();
@@ -281,7 +281,7 @@ fn follows(file: &[u8]) {
     writer.write_all(first).unwrap();
     let input = Input::open(&path, Arc::default()).unwrap().follow(Some(Duration::from_secs(4)));
     let second = second.to_vec();
-    // Long before it is given up.
+    // The file grows long before the reader gives up.
     let growing = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(250));
         writer.write_all(&second).unwrap();
@@ -291,14 +291,14 @@ fn follows(file: &[u8]) {
     assert_eq!((count.packets, info.unwrap().damage), (50, None));
 }
 
-/// A source that never gives anything again, as a quiet pipe.
+/// A source that stays silent, like a quiet pipe.
 #[test]
 fn the_stop_ends_a_wait_without_damage() {
-    struct Quiet(io::Cursor<Vec<u8>>, Sender<()>);
-    impl io::Read for Quiet {
+    struct QuietReader(io::Cursor<Vec<u8>>, Sender<()>);
+    impl io::Read for QuietReader {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             match self.0.read(buffer)? {
-                // All that there is has been passed on.
+                // Everything has been passed on.
                 0 => {
                     let _ = self.1.send(());
                     loop {
@@ -312,7 +312,7 @@ fn the_stop_ends_a_wait_without_damage() {
     let mut file = capture_of(50);
     file.truncate(file.len() - 1);
     let (passed, has_passed) = channel();
-    let input = input_of(Quiet(io::Cursor::new(file), passed));
+    let input = input_of(QuietReader(io::Cursor::new(file), passed));
     let stop = Arc::clone(&input.stop);
     std::thread::spawn(move || {
         has_passed.recv().unwrap();
@@ -339,8 +339,8 @@ fn progress_reaches_the_size_of_the_file() {
     assert_eq!(seen.last(), Some(&(size, Some(size))));
 }
 
-/// Packed streams with bytes changed at many places: whatever comes out, the
-/// reading ends, and never by a panic of the thread that unpacks.
+/// Compressed streams with bytes changed at many places: reading ends without a panic of the
+/// decompressing thread, whatever the result.
 #[test]
 fn changed_packed_streams_do_no_harm() {
     let file = capture_of(60);

@@ -1,14 +1,12 @@
 //! Plain capture files: mapped into memory, and read without a copy.
 //!
-//! A second thread fetches window after window ahead of the analyser, which so
-//! meets no page that is not there, and gives back what lies behind it.
-//! Measured on two cores with 1.34 GB of cached full frames: 0.11 s, against
-//! 0.20 s where the thread reads.
+//! A second thread fetches windows ahead of the analyser, and releases those behind it. The
+//! analyser therefore meets no page fault. Measured on two cores with 1.34 GB of cached full
+//! frames: 0.11 s, against 0.20 s if the thread reads.
 //!
-//! A mapped file can be cut or fail under the analyser, which then sees zeros.
-//! After each window the file's size and the mapping are looked at. Where
-//! something is amiss the whole reading fails, so that no report is ever made
-//! of packets that were not there.
+//! A mapped file can shrink or fail under the analyser, which then sees zeros. After each window
+//! the size of the file and the mapping are checked. On any fault the whole reading fails, so that
+//! no report contains packets that were not there.
 
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
@@ -24,39 +22,36 @@ use windlass_sys::map::Mapping;
 use windlass_wire::capture::is_binary;
 use windlass_wire::{Observer, Packet, Segment};
 
-use super::error::Lost;
+use super::error::InputLoss;
 use super::{Ending, Feed, POLL};
 
-/// Bytes that are fetched at once. A half is 8 % slower; four times as much is 4 %
-/// faster and takes 16 MB more. There are at most four in memory: behind the
-/// analyser, under it, before it and being fetched.
+/// Bytes of a window. Half of it is 8 % slower; four times as much is 4 % faster and takes 16 MB
+/// more. At most four windows are in memory: behind the analyser, under it, before it and being
+/// fetched.
 const WINDOW: usize = 2 << 20;
 
-/// Windows that are fetched and wait for the analyser.
+/// Number of fetched windows that wait for the analyser.
 const WAITING: usize = 1;
 
-/// A window that takes longer than this comes from a disk: from memory it takes
-/// 0.4 ms.
+/// Minimum time to fetch a window from a disk: memory takes 0.4 ms.
 const FROM_DISK: Duration = Duration::from_millis(2);
 
-/// How far ahead the disk is asked for what comes. The kernel looks ahead by
-/// itself, by 128 KiB where nobody changed it, which is too little for fast
-/// disks: 1.1 s for 1.34 GB, against 0.76 s with this. Half and twice as much
-/// are slower.
+/// Distance of read-ahead. The kernel's default of 128 KiB is too little for fast disks: 1.1 s for
+/// 1.34 GB, against 0.76 s with this value. Half and twice the value are slower.
 const LOOK_AHEAD: usize = 8 << 20;
 
-/// Smaller files are read: there is nothing to gain.
+/// Minimum size of a mapped file: mapping a smaller one gains nothing.
 const MIN: u64 = 4 << 20;
 
-/// A capture file in memory.
-pub(super) struct Mapped {
+/// Capture file in memory.
+pub(super) struct MappedFile {
     file: File,
     map: Arc<Mapping>,
 }
 
-impl Mapped {
-    /// Maps a capture file. `None` where it is better read: it is small,
-    /// packed or a text, or the system cannot map it.
+impl MappedFile {
+    /// Maps a capture file. Returns `None` if reading suits better: the file is small, compressed
+    /// or a text, or the system cannot map it.
     pub(super) fn of(file: &File) -> Option<Self> {
         if file.metadata().ok()?.len() < MIN {
             return None;
@@ -66,28 +61,28 @@ impl Mapped {
         if !is_binary(magic) {
             return None;
         }
-        // Another handle, as reading goes on behind the mapping with the first.
+        // Reading continues behind the mapping with the first handle.
         let file = file.try_clone().ok()?;
         let map = Mapping::of(&file).ok()?;
         Some(Self { file, map: Arc::new(map) })
     }
 
-    /// Bytes of the file that are mapped.
+    /// Returns the number of mapped bytes.
     pub(super) fn size(&self) -> u64 {
         self.map.bytes().len() as u64
     }
 
-    /// Passes window after window on. `Ok(None)` says that the file has grown:
-    /// more is to be read behind the mapping.
+    /// Passes on window after window. Returns `Ok(None)` if the file has grown and the rest is to
+    /// be read behind the mapping.
     pub(super) fn run<O: Observer>(
         &self,
         feed: &mut Feed<'_, O>,
         stop: &AtomicBool,
         mut on_progress: impl FnMut(u64),
-    ) -> Result<Option<Ending>, Lost> {
+    ) -> Result<Option<Ending>, InputLoss> {
         let bytes = self.map.bytes();
-        let ahead = Fetching::start(&self.map);
-        // Bytes that are done with, and bytes that the analyser has seen.
+        let ahead = FetchingThread::start(&self.map);
+        // Bytes that the analyser has consumed, and bytes that it has seen.
         let (mut done, mut seen) = (0, 0);
         let ending = loop {
             if stop.load(Ordering::Relaxed) {
@@ -112,19 +107,18 @@ impl Mapped {
         self.check(seen)?;
         if ending.is_none() {
             let behind = (&self.file).seek(SeekFrom::Start(self.size()));
-            behind.map_err(|cause| Lost::Failed { at: self.size(), cause })?;
+            behind.map_err(|cause| InputLoss::Failed { at: self.size(), cause })?;
         }
         Ok(ending)
     }
 
-    /// Tells whether everything up to `seen` was there, and the size that the
-    /// file has now.
-    fn check(&self, seen: usize) -> Result<u64, Lost> {
+    /// Checks that everything up to `seen` was there; returns the present size of the file.
+    fn check(&self, seen: usize) -> Result<u64, InputLoss> {
         let lost = self.map.lost();
-        let failed = |cause| Lost::Failed { at: lost.unwrap_or(seen) as u64, cause };
+        let failed = |cause| InputLoss::Failed { at: lost.unwrap_or(seen) as u64, cause };
         let now = self.file.metadata().map_err(failed)?.len();
         if now < self.size() {
-            return Err(Lost::Shrank { was: self.size(), is: now });
+            return Err(InputLoss::Shrank { was: self.size(), is: now });
         }
         match lost {
             None => Ok(now),
@@ -132,7 +126,7 @@ impl Mapped {
         }
     }
 
-    /// Why a page of a file was lost that has its size.
+    /// Returns the reason why a page was lost although the file has its full size.
     fn cause(&self, at: u64) -> io::Error {
         match self.file.read_exact_at(&mut [0], at) {
             Err(cause) => cause,
@@ -142,31 +136,31 @@ impl Mapped {
 }
 
 impl<O: Observer> Feed<'_, O> {
-    /// Passes on bytes of a mapping from where the capture is; gives how many
-    /// it is done with, and whether it wants no more.
+    /// Passes on bytes of a mapping, from the position of the capture. Returns the number of
+    /// consumed bytes, and whether the capture needs no more.
     fn window(&mut self, bytes: &[u8], map: &Mapping) -> (usize, bool) {
         if bytes.len() < self.wanted {
             return (0, self.too_much());
         }
-        let mut observer = Sound::new(self.observer, map);
+        let mut observer = PacketPrefetcher::new(self.observer, map);
         let progress = self.capture.read(bytes, false, &mut observer);
         self.wanted = progress.wanted;
         (progress.consumed, progress.finished || self.too_much())
     }
 }
 
-/// The fetching thread, seen from the analyser.
-struct Fetching {
-    /// The end of each window that was fetched.
+/// Handle of the fetching thread, for the analyser.
+struct FetchingThread {
+    /// Ends of the fetched windows.
     ends: Receiver<usize>,
-    /// Bytes at the front that the analyser is done with.
+    /// Number of bytes at the front that the analyser has consumed.
     done: Arc<AtomicUsize>,
-    /// Bytes of the mapping.
+    /// Size of the mapping in bytes.
     size: usize,
 }
 
-impl Fetching {
-    /// Starts to fetch. The thread ends by itself when this is dropped.
+impl FetchingThread {
+    /// Starts the fetching thread, which ends by itself when this handle is dropped.
     fn start(map: &Arc<Mapping>) -> Self {
         let (sender, ends) = sync_channel(WAITING);
         let done = Arc::new(AtomicUsize::new(0));
@@ -176,13 +170,12 @@ impl Fetching {
         Self { ends, done, size }
     }
 
-    /// The end of the next window, as soon as it is fetched. `None` where that
-    /// takes long.
+    /// Returns the end of the next window once it is fetched; `None` if that takes long.
     fn next(&self) -> Option<usize> {
         match self.ends.recv_timeout(POLL) {
             Ok(end) => Some(end),
             Err(RecvTimeoutError::Timeout) => None,
-            // Without the thread everything is there all the same, only slower.
+            // Without the thread all bytes are still readable, only slower.
             Err(RecvTimeoutError::Disconnected) => Some(self.size),
         }
     }
@@ -192,7 +185,7 @@ impl Fetching {
     }
 }
 
-/// Fetches window after window, and gives back what the analyser is done with.
+/// Fetches window after window, and releases those that the analyser has consumed.
 fn fetch(map: &Mapping, ends: &SyncSender<usize>, done: &AtomicUsize) {
     let size = map.bytes().len();
     let (mut released, mut asked) = (0, 0);
@@ -206,7 +199,7 @@ fn fetch(map: &Mapping, ends: &SyncSender<usize>, done: &AtomicUsize) {
         }
         let started = Instant::now();
         map.populate(start..end);
-        // Once is enough: what was asked for early comes as fast as from memory.
+        // One early request suffices: requested pages then arrive as fast as from memory.
         from_disk |= started.elapsed() > FROM_DISK;
         if ends.send(end).is_err() {
             return;
@@ -217,36 +210,35 @@ fn fetch(map: &Mapping, ends: &SyncSender<usize>, done: &AtomicUsize) {
     }
 }
 
-/// Passes packets of a mapping on.
+/// Observer that passes on the packets of a mapping.
 ///
-/// It keeps back what comes after the first lost page, and has the packets that
-/// follow fetched into the processor's caches. A full frame is too far from the
-/// next for the processor to do so by itself: each of its headers would be
-/// waited for. With this 1.34 GB of full frames take 0.11 s instead of 0.17 s.
-struct Sound<'a, O> {
+/// Packets after the first lost page are held back. The following packets are prefetched into the
+/// processor's caches: full frames are too far apart for its own prefetcher. With prefetching, 1.34
+/// GB of full frames take 0.11 s instead of 0.17 s.
+struct PacketPrefetcher<'a, O> {
     observer: &'a mut O,
     map: &'a Mapping,
-    /// The length of the packet before.
+    /// Length of the previous packet.
     before: usize,
 }
 
-/// Packets that lie closer than this are fetched by the processor itself.
+/// Packet length up to which the processor itself prefetches the next packet.
 const FAR: usize = 512;
 
-/// Bytes of a record that are looked at: its header and those of its packet.
+/// Bytes of a record that are prefetched: its header and those of its packet.
 const HEADERS: usize = 128;
 
-/// Bytes of a pcap record's header, for a guess.
+/// Size of a pcap record's header, to guess where records begin.
 const RECORD_HEADER: usize = 16;
 
-impl<'a, O> Sound<'a, O> {
+impl<'a, O> PacketPrefetcher<'a, O> {
     const fn new(observer: &'a mut O, map: &'a Mapping) -> Self {
         Self { observer, map, before: 0 }
     }
 
-    /// The next record begins behind this packet. Where the two after it begin
-    /// is a guess: data comes in runs, or takes turns with ACKs, so the length
-    /// of the packet before comes next, and then that of this one.
+    /// Prefetches the next record, which begins behind this packet, and the two after it. Their
+    /// places are guessed: data comes in runs, or alternates with ACKs. So the previous packet's
+    /// length is expected next, and then the length of this one.
     fn prefetch(&mut self, packet: &[u8]) {
         let length = packet.len();
         if length.max(self.before) > FAR {
@@ -260,7 +252,7 @@ impl<'a, O> Sound<'a, O> {
     }
 }
 
-impl<O: Observer> Observer for Sound<'_, O> {
+impl<O: Observer> Observer for PacketPrefetcher<'_, O> {
     #[inline]
     fn packet(&mut self, packet: &Packet<'_>) {
         if self.map.lost().is_none() {

@@ -1,4 +1,4 @@
-//! Captures in memory: the same as when they are read, also while they change.
+//! Captures in memory, also while they change: their packets equal those of a read file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::super::source::Tail;
 use super::super::{Input, InputError};
 use super::*;
 
-/// A pcap file of packets that hold no zeros, several windows long.
+/// Returns a pcap file several windows long, whose packets contain no zeros.
 fn capture() -> Vec<u8> {
     let mut file = Vec::new();
     let writer = PcapWriter::default();
@@ -35,18 +35,18 @@ fn saved(bytes: &[u8]) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Looks at packets, and does something to the file at one of them.
-struct Seen<F> {
+/// Observer that counts packets, and changes the file at one of them.
+struct ObserverWithAction<F> {
     packets: u64,
     bytes: u64,
     sum: u64,
-    /// Packets that hold a zero.
+    /// Number of packets that contain a zero.
     zeros: u64,
     at: u64,
     act: F,
 }
 
-impl<F: FnMut()> Observer for Seen<F> {
+impl<F: FnMut()> Observer for ObserverWithAction<F> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets += 1;
         if self.packets == self.at {
@@ -62,9 +62,9 @@ impl<F: FnMut()> Observer for Seen<F> {
 
 type Outcome = Result<CaptureInfo, InputError>;
 
-/// Runs an input, with something to do at one packet.
-fn run<F: FnMut()>(input: Input, at: u64, act: F) -> (Seen<F>, Outcome) {
-    let mut seen = Seen { packets: 0, bytes: 0, sum: 0, zeros: 0, at, act };
+/// Runs an input, with an action at one packet.
+fn run<F: FnMut()>(input: Input, at: u64, act: F) -> (ObserverWithAction<F>, Outcome) {
+    let mut seen = ObserverWithAction { packets: 0, bytes: 0, sum: 0, zeros: 0, at, act };
     let mut capture = Capture::new();
     let outcome = input.run(&mut capture, &mut seen, &mut |_, _| {});
     (seen, outcome.map(|_| capture.info().clone()))
@@ -76,7 +76,7 @@ fn open(path: &Path) -> Input {
     input
 }
 
-/// The same bytes, read.
+/// Returns an input that reads these bytes, without a mapping.
 fn read(bytes: Vec<u8>) -> Input {
     let (taken, stop) = (Arc::new(AtomicU64::new(0)), Arc::default());
     let bytes = Box::new(io::Cursor::new(bytes));
@@ -90,7 +90,7 @@ fn mapped_and_read_give_the_same() {
     let mut cut = whole.clone();
     cut.truncate(whole.len() - 1);
     let mut lying = whole.clone();
-    // Some record in the second window has a length that cannot be.
+    // Give a record in the second window an impossible length.
     let mut place = 24;
     while place < WINDOW + WINDOW / 2 {
         place += 16 + u32::from_le_bytes(whole[place + 8..place + 12].try_into().unwrap()) as usize;
@@ -120,12 +120,12 @@ fn a_file_that_shrinks_is_an_error_with_a_name() {
         (windlass_base::Bytes::new(whole.len() as u64), windlass_base::Bytes::new(is));
     let said = format!("a.pcap: it shrank from {was} to {is_now} while it was read");
     assert!(text.contains(&said), "{text}");
-    // The packet over the new end may show, but nothing that follows it.
+    // The packet across the new end may show, but none of those behind it.
     assert!(seen.bytes < is && seen.zeros <= 1, "{} packets of zeros", seen.zeros);
     assert!(seen.packets >= 20);
 }
 
-/// Within one page there is no fault: the size alone tells.
+/// Within one page there is no fault: only the size reveals the change.
 #[test]
 fn a_file_that_shrinks_by_a_byte_is_an_error() {
     let whole = capture();
@@ -136,15 +136,15 @@ fn a_file_that_shrinks_by_a_byte_is_an_error() {
     assert!(matches!(outcome, Err(InputError::Shrank { .. })), "{outcome:?}");
 }
 
-/// Cuts the file at a packet, looks at the packet, and gives the file its size
-/// again before anybody else looks at it.
-struct Cut<'a> {
+/// Observer that cuts the file at one packet, reads the packet, and restores the size before
+/// anybody else checks it.
+struct CuttingObserver<'a> {
     file: &'a File,
     size: u64,
     packets: u64,
 }
 
-impl Observer for Cut<'_> {
+impl Observer for CuttingObserver<'_> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets += 1;
         if self.packets == 20 {
@@ -161,7 +161,7 @@ impl Observer for Cut<'_> {
 fn a_file_that_is_cut_and_written_again_is_an_error() {
     let (_folder, path) = saved(&capture());
     let file = File::options().write(true).open(&path).unwrap();
-    let mut cut = Cut { file: &file, size: file.metadata().unwrap().len(), packets: 0 };
+    let mut cut = CuttingObserver { file: &file, size: file.metadata().unwrap().len(), packets: 0 };
     let outcome = open(&path).run(&mut Capture::new(), &mut cut, &mut |_, _| {});
     let text = outcome.err().unwrap().failure("read").to_string();
     assert!(text.contains("cut and written again"), "{text}");
@@ -195,7 +195,7 @@ fn progress_is_told_by_window() {
     let whole = capture();
     let (_folder, path) = saved(&whole);
     let mut told = Vec::new();
-    let mut seen = Seen { packets: 0, bytes: 0, sum: 0, zeros: 0, at: 0, act: || {} };
+    let mut seen = ObserverWithAction { packets: 0, bytes: 0, sum: 0, zeros: 0, at: 0, act: || {} };
     let input = open(&path);
     let mut on_progress = |bytes, total| told.push((bytes, total));
     input.run(&mut Capture::new(), &mut seen, &mut on_progress).unwrap();

@@ -1,4 +1,4 @@
-//! Members of archives: what they are called, and what is passed over.
+//! Members of archives: their names, and the reasons to skip them.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,10 @@ use windlass_base::{AsText, Named};
 
 use super::system;
 
-/// What stands between an archive's name and that of its member. No shell takes it for
-/// something else.
+/// Separator between the names of an archive and its member, without a meaning in any shell.
 pub(super) const BETWEEN: &str = "::";
 
-/// What kind of archive it is.
+/// Format of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum ArchiveFormat {
     /// tar.
@@ -21,7 +20,7 @@ pub enum ArchiveFormat {
     Zip,
 }
 
-/// The name of a member as its archive has it, which may be anything.
+/// Name of a member as its archive has it, which may be any bytes.
 #[derive(Clone, Debug, PartialEq, Eq, AsText)]
 pub struct Name(Vec<u8>);
 
@@ -30,18 +29,18 @@ impl Name {
         Self(name.to_vec())
     }
 
-    /// Whether it is meant by `given`: by its bytes, or as it is printed.
+    /// Returns whether `given` is this name, as bytes or in printed form.
     pub(super) fn is_called(&self, given: &[u8]) -> bool {
         self.0 == given || self.to_string().as_bytes() == given
     }
 }
 
-/// What moves what is printed: directions of writing, and marks without a width.
+/// Returns whether a character moves printed text: writing directions, and marks without a width.
 const fn moves(letter: char) -> bool {
     matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// As it can be printed: what would act on a terminal, or is no text, is escaped.
+/// Prints the name; control characters and bytes that are not text are escaped.
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
@@ -61,17 +60,17 @@ impl fmt::Display for Name {
     }
 }
 
-/// Where a capture is to be read from: a file, or a member of an archive.
+/// Source of a capture: a file, or a member of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CaptureSource {
     /// The file, or `-`.
     pub(super) file: PathBuf,
-    /// The member's name, where one is named.
+    /// Name of the member, if one is given.
     pub(super) member: Option<Vec<u8>>,
 }
 
-impl Place {
-    /// Takes `ARCHIVE::MEMBER` apart. A file that is called so is meant itself.
+impl CaptureSource {
+    /// Splits `ARCHIVE::MEMBER`. If a file of the whole name exists, that file is meant.
     pub(super) fn of(path: &Path) -> Self {
         let whole = Self { file: path.to_owned(), member: None };
         if path.symlink_metadata().is_ok() {
@@ -90,7 +89,7 @@ impl Place {
     }
 }
 
-/// A member that is passed over without a look at its bytes.
+/// Reason to skip a member without reading its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
     Empty,
@@ -98,36 +97,36 @@ pub(super) enum Oddity {
     Special,
     Sparse,
     Encrypted,
-    /// Packed by this method of zip.
+    /// Compressed by this method of zip.
     Method(u16),
 }
 
-/// Why members of an archive are passed over.
+/// Reason to skip members of an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Why {
-    /// They are no captures.
+pub enum SkipReason {
+    /// Not captures.
     NoCapture,
-    /// They are captures, and damaged before their first packet.
+    /// Captures that are damaged before their first packet.
     Damaged,
-    /// They are archives, which are not opened in an archive.
+    /// Archives, which are not opened inside an archive.
     Archive,
-    /// They are encrypted.
+    /// Encrypted members.
     Encrypted,
-    /// They are packed by a method that is not known here.
+    /// Compressed by an unknown method.
     Method,
-    /// They have no bytes.
+    /// Members without bytes.
     Empty,
-    /// They are links.
+    /// Links.
     Link,
-    /// They are devices, pipes, or of a kind that is not known here.
+    /// Devices, pipes, or members of an unknown kind.
     Special,
-    /// They are sparse files: their holes are left out.
+    /// Sparse files: their holes are left out.
     Sparse,
 }
 
-impl Why {
-    /// What one of them is.
+impl SkipReason {
+    /// Describes one member.
     pub(super) const fn one(self) -> &'static str {
         match self {
             Self::NoCapture => "it is no capture",
@@ -142,7 +141,7 @@ impl Why {
         }
     }
 
-    /// What so many are.
+    /// Describes several members.
     const fn words(self, members: u64) -> &'static str {
         match (self, members) {
             (Self::NoCapture, 1) => "is no capture",
@@ -167,34 +166,34 @@ impl Why {
     }
 }
 
-/// Members that were passed over for the same reason.
+/// Members that were skipped for one reason.
 #[derive(Clone, Debug, Serialize)]
-pub struct Unread {
-    /// The reason.
-    pub why: Why,
-    /// How many.
+pub struct SkippedMembers {
+    /// Reason for skipping them.
+    pub why: SkipReason,
+    /// Number of members.
     pub members: u64,
-    /// The first of them.
+    /// Name of the first of these members.
     pub example: Name,
-    /// What it is, where more is known than the reason.
+    /// Details beyond the reason, if known.
     pub what: Option<String>,
 }
 
-impl Unread {
-    /// How many there are, and why they were passed over.
+impl SkippedMembers {
+    /// Describes the number of members and the reason for skipping them.
     pub fn count(&self) -> String {
         format!("{} {}", self.members, self.why.words(self.members))
     }
 }
 
-/// Where an archive could not be read further.
+/// Damage of an archive, which ends the reading.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArchiveDamage {
-    /// Bytes of the archive before it; of a packed tar, unpacked.
+    /// Offset of the damage in the archive; of a compressed tar, in the decompressed bytes.
     pub offset: u64,
-    /// The number of the last member before it.
+    /// Number of the last member before the damage.
     pub after_member: u64,
-    /// What is wrong.
+    /// Description of the damage.
     pub what: String,
 }
 
@@ -205,24 +204,24 @@ impl fmt::Display for ArchiveDamage {
     }
 }
 
-/// What an archive held.
+/// Contents of an archive.
 #[derive(Clone, Debug, Serialize)]
 pub struct Archive {
-    /// The file.
+    /// File of the archive.
     pub file: String,
-    /// Its format.
+    /// Format of the archive.
     pub format: ArchiveFormat,
-    /// How it is packed as a whole: `gzip` or `zstd`.
+    /// Compression of the whole archive: `gzip` or `zstd`.
     pub packing: Option<&'static str>,
-    /// Its members, folders apart.
+    /// Number of members, without folders.
     pub members: u64,
-    /// Those that are captures.
+    /// Number of members that are captures.
     pub captures: u64,
-    /// Those that were passed over, by reason.
-    pub passed_over: Vec<Unread>,
-    /// Where it could not be read further.
+    /// Skipped members, by reason.
+    pub passed_over: Vec<SkippedMembers>,
+    /// Damage that ended the reading.
     pub damage: Option<ArchiveDamage>,
-    /// Whether Ctrl-C ended the reading before its end.
+    /// True if Ctrl-C ended the reading early.
     pub interrupted: bool,
 }
 
@@ -244,17 +243,18 @@ impl Archive {
         }
     }
 
-    /// What its member of this name is called.
+    /// Returns the full name of a member.
     pub fn member(&self, name: &Name) -> String {
         format!("{}{BETWEEN}{name}", self.file)
     }
 
-    /// Takes note of a member that is passed over.
-    pub(super) fn pass_over(&mut self, why: Why, name: Name, what: Option<String>) {
+    /// Counts a skipped member.
+    pub(super) fn pass_over(&mut self, why: SkipReason, name: Name, what: Option<String>) {
         match self.passed_over.binary_search_by_key(&why, |unread| unread.why) {
             Ok(at) => self.passed_over[at].members += 1,
             Err(at) => {
-                self.passed_over.insert(at, Unread { why, members: 1, example: name, what });
+                self.passed_over
+                    .insert(at, SkippedMembers { why, members: 1, example: name, what });
             }
         }
     }

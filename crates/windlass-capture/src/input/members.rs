@@ -1,23 +1,23 @@
-//! The members of an archive, one after the other, as the analyser asks for them.
+//! Members of an archive, one after the other, as the analyser asks for them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use windlass_wire::capture::Format;
+use windlass_wire::capture::CaptureFormat;
 use windlass_wire::{Capture, Observer};
 
-use super::ahead::Ahead;
+use super::ahead::ReadAhead;
 use super::digest::Sha256;
 use super::event::Event;
-use super::member::{Archive, ArchiveDamage, Name, Oddity, Why};
+use super::member::{Archive, ArchiveDamage, Name, Oddity, SkipReason};
 use super::{Ending, Feed, POLL};
 
-/// The members of an archive that may be captures.
+/// Reader of the members that may be captures.
 pub(crate) struct Members {
-    ahead: Ahead,
-    /// What is known of it so far.
+    ahead: ReadAhead,
+    /// Properties of the archive so far.
     pub(crate) archive: Archive,
-    /// The member that is wanted, where one is.
+    /// Name of the wanted member, if one is given.
     wanted: Option<Vec<u8>>,
     total: Option<u64>,
     taken: Arc<AtomicU64>,
@@ -25,15 +25,15 @@ pub(crate) struct Members {
     has_ended: bool,
 }
 
-/// A member whose bytes come next.
-pub(crate) struct Member {
+/// Member whose bytes come next.
+pub(crate) struct PendingMember {
     pub(crate) name: Name,
     number: u64,
 }
 
 impl Members {
     pub(super) const fn new(
-        ahead: Ahead,
+        ahead: ReadAhead,
         archive: Archive,
         wanted: Option<Vec<u8>>,
         total: Option<u64>,
@@ -43,19 +43,19 @@ impl Members {
         Self { ahead, archive, wanted, total, taken, stop, has_ended: false }
     }
 
-    /// What the archive held.
+    /// Returns the contents of the archive.
     pub(crate) fn finish(self) -> Archive {
         self.archive
     }
 
-    /// The member that is wanted, as it was named.
+    /// Returns the name of the wanted member, as given.
     pub(crate) fn wanted(&self) -> Option<Name> {
         self.wanted.as_deref().map(Name::new)
     }
 
-    /// Goes on to the next file in it. Nothing at the end, at damage, which the archive
-    /// then says, or at the stop.
-    pub(crate) fn next(&mut self) -> Option<Member> {
+    /// Advances to the next file in the archive. Returns `None` at the end, at the stop, and at
+    /// damage, which the archive then reports.
+    pub(crate) fn next(&mut self) -> Option<PendingMember> {
         while !self.has_ended {
             let event = self.ahead.next(POLL);
             if self.stop.load(Ordering::Relaxed) {
@@ -66,7 +66,7 @@ impl Members {
             match event {
                 Some(Event::Member(name, number)) => {
                     self.archive.members = number;
-                    return Some(Member { name, number });
+                    return Some(PendingMember { name, number });
                 }
                 Some(Event::Odd(name, oddity)) => self.odd(name, oddity),
                 Some(Event::End(members)) => {
@@ -80,7 +80,7 @@ impl Members {
                         Some(ArchiveDamage { offset: at, after_member: after, what });
                     self.has_ended = true;
                 }
-                // What is left of a member.
+                // Rest of a member that was not read to its end.
                 Some(Event::Block(block)) => self.ahead.give_back(block),
                 None | Some(Event::MemberEnd(..) | Event::Archive(..) | Event::Unseekable) => {}
             }
@@ -91,34 +91,35 @@ impl Members {
     fn odd(&mut self, name: Name, oddity: Oddity) {
         self.archive.members += 1;
         let (why, what) = match oddity {
-            Oddity::Empty => (Why::Empty, None),
-            Oddity::Link => (Why::Link, None),
-            Oddity::Special => (Why::Special, None),
-            Oddity::Sparse => (Why::Sparse, None),
-            Oddity::Encrypted => (Why::Encrypted, None),
-            Oddity::Method(method) => (Why::Method, Some(format!("packed by method {method}"))),
+            Oddity::Empty => (SkipReason::Empty, None),
+            Oddity::Link => (SkipReason::Link, None),
+            Oddity::Special => (SkipReason::Special, None),
+            Oddity::Sparse => (SkipReason::Sparse, None),
+            Oddity::Encrypted => (SkipReason::Encrypted, None),
+            Oddity::Method(method) => {
+                (SkipReason::Method, Some(format!("packed by method {method}")))
+            }
         };
         self.archive.pass_over(why, name, what);
     }
 
-    /// The digest of the member that was read last, where digests are asked for.
+    /// Takes the digest of the last member, if digests are on.
     pub(crate) fn take_digest(&mut self) -> Option<Sha256> {
         self.ahead.take_digest()
     }
 
-    /// Feeds a member to `capture`, which hands packets to `observer`. Tells whether it
-    /// is a capture; where not, the archive counts it among what was passed over, and
-    /// packets that were given are none.
+    /// Feeds a member to `capture`, which passes packets to `observer`. Returns whether the member
+    /// is a capture. If it is none, the archive counts it as skipped, and its packets do not count.
     pub(crate) fn read<O: Observer>(
         &mut self,
-        member: &Member,
+        member: &PendingMember,
         capture: &mut Capture,
         observer: &mut O,
         on_progress: &mut dyn FnMut(u64, Option<u64>),
     ) -> bool {
         let mut feed = Feed { capture, observer, waiting: Vec::new(), wanted: 0 };
         let on_block = |bytes| on_progress(bytes, self.total);
-        // Blocks of a member come from the thread, which says itself what it cannot read.
+        // The reading thread itself reports blocks that it cannot read.
         let ending = feed
             .read(&mut self.ahead, &self.stop, &self.taken, on_block)
             .unwrap_or(Ending::Stopped);
@@ -134,22 +135,24 @@ impl Members {
             return true;
         }
         let Some(damage) = &info.damage else {
-            // A capture without packets is one.
+            // A capture without packets still counts as a capture.
             let is_capture = info.format.is_some();
             self.archive.captures += u64::from(is_capture);
             return is_capture;
         };
         let why = match info.foreign {
-            Some(foreign) if foreign.is_archive() => Why::Archive,
-            None if is_broken || info.format.is_some_and(Format::is_binary) => Why::Damaged,
-            _ => Why::NoCapture,
+            Some(foreign) if foreign.is_archive() => SkipReason::Archive,
+            None if is_broken || info.format.is_some_and(CaptureFormat::is_binary) => {
+                SkipReason::Damaged
+            }
+            _ => SkipReason::NoCapture,
         };
         let what = Some(damage.what.clone());
         self.archive.pass_over(why, member.name.clone(), what);
         false
     }
 
-    /// Passes over what is left of a member.
+    /// Skips the rest of a member.
     fn drain(&mut self) {
         loop {
             match self.ahead.next(POLL) {
@@ -157,7 +160,7 @@ impl Members {
                 Some(Event::MemberEnd(..)) => return,
                 _ if self.stop.load(Ordering::Relaxed) => return,
                 None => {}
-                // The thread has ended within the member, which `next` will find.
+                // The thread ended within the member; `next` will notice.
                 Some(_) => return,
             }
         }

@@ -1,4 +1,4 @@
-//! Bombs. Other archives are in `tests/archives`.
+//! Zip bombs. `tests/archives` has other archives.
 
 use std::io::{Cursor, Write};
 
@@ -12,13 +12,13 @@ use super::super::source::Tail;
 use super::super::{Input, InputError};
 use super::*;
 
-struct Nobody;
+struct NullObserver;
 
-impl Observer for Nobody {
+impl Observer for NullObserver {
     fn segment(&mut self, _: &windlass_wire::Segment) {}
 }
 
-/// A capture of zeros, of as many megabytes.
+/// Returns a capture of zeros of this size.
 fn zeros(megabytes: u32) -> Vec<u8> {
     let mut file = Vec::new();
     let writer = PcapWriter::default();
@@ -49,25 +49,24 @@ fn tar_of(bytes: &[u8], times: u64) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-/// Reads all members of what is in memory: how the archive was, and the damage of each
-/// capture.
+/// Reads all members from memory; returns the archive, and the damage of each capture.
 fn read(bytes: Vec<u8>) -> (Archive, Vec<Option<String>>) {
     let (taken, stop) = (Arc::default(), Arc::default());
     let tail = Tail::new(Box::new(Cursor::new(bytes)), Arc::clone(&taken), Arc::clone(&stop));
     let input = Input::stream("test".to_owned(), tail, taken, stop);
-    let members = input.run(&mut Capture::new(), &mut Nobody, &mut |_, _| {});
+    let members = input.run(&mut Capture::new(), &mut NullObserver, &mut |_, _| {});
     let mut members = members.unwrap_or_else(|error: InputError| panic!("{error:?}")).unwrap();
     let mut damages = Vec::new();
     while let Some(member) = members.next() {
         let mut capture = Capture::new();
-        if members.read(&member, &mut capture, &mut Nobody, &mut |_, _| {}) {
+        if members.read(&member, &mut capture, &mut NullObserver, &mut |_, _| {}) {
             damages.push(capture.info().damage.as_ref().map(ToString::to_string));
         }
     }
     (members.finish(), damages)
 }
 
-/// Deflate packs a thousand to one, and what is packed once more as often again.
+/// Deflate packs a thousand to one, and deflate within deflate the square of that.
 #[test]
 fn a_bomb_ends_where_it_is_known_as_one() {
     let packed = gzip(&zeros(1));
@@ -82,7 +81,7 @@ fn a_bomb_ends_where_it_is_known_as_one() {
     assert!(damages[0].is_none());
 }
 
-/// What is packed as captures are is no bomb, however often it comes.
+/// Captures with a usual compression ratio are no bomb, however many there are.
 #[test]
 fn many_captures_are_no_bomb() {
     let mut noise = zeros(1);
@@ -91,7 +90,7 @@ fn many_captures_are_no_bomb() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         *byte ^= (state >> 24) as u8;
     }
-    // What was changed in headers is damage, and no matter here.
+    // Changed headers are damage, which does not matter here.
     let (archive, captures) = read(tar_of(&gzip(&noise), 12));
     assert!(archive.damage.is_none(), "{:?}", archive.damage);
     assert_eq!(captures.len(), 12);

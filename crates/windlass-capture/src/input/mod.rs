@@ -1,9 +1,8 @@
-//! The edge where captures come in: files and standard input, plain or packed,
-//! whole or growing.
+//! Input of captures: files and standard input, plain or compressed, complete or growing.
 //!
-//! A plain capture file is mapped into memory, on Linux. Everything else is read:
-//! a second thread reads and unpacks the next block while the analyser works on
-//! this one. Of an archive it goes over the members, one after the other.
+//! On Linux a plain capture file is mapped into memory. Everything else is read: a second thread
+//! reads and decompresses the next block while the analyser uses this one. That thread also visits
+//! the members of an archive.
 
 mod ahead;
 mod archive;
@@ -26,61 +25,61 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use ahead::{Ahead, Opened};
-use archive::{First, Parts};
+use ahead::{OpenedInput, ReadAhead};
+use archive::{DetectedFormat, ZipFile};
 pub use digest::Sha256;
 pub(crate) use error::InputError;
-use error::Lost;
+use error::InputLoss;
 use event::{Block, Event, HEADROOM};
-use mapped::Mapped;
-use member::Place;
-pub use member::{Archive, ArchiveDamage, ArchiveFormat, Name, Unread, Why};
+use mapped::MappedFile;
+use member::CaptureSource;
+pub use member::{Archive, ArchiveDamage, ArchiveFormat, Name, SkipReason, SkippedMembers};
 pub(crate) use members::Members;
-use source::{Broken, Packing, Source, Stream, Tail};
-use windlass_wire::capture::Format;
+use source::{Packing, Source, Stream, StreamError, Tail};
+use windlass_wire::capture::CaptureFormat;
 use windlass_wire::{Capture, Observer};
 
-/// The most bytes that a reader may ask for at once. The largest block of
-/// pcapng that is read as a whole is half of it.
+/// Maximum bytes that a reader may ask for at once: twice the largest pcapng block that is read as
+/// a whole.
 const MAX_WANTED: usize = 32 << 20;
 
-/// What standard input is called in messages.
+/// Name of standard input in messages.
 pub(crate) const STANDARD_INPUT: &str = "standard input";
 
-/// How often a pause looks whether it should end.
+/// Interval between checks of the stop flag during a pause.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How long a source that keeps giving is read after the stop.
+/// Maximum time to read a busy source after the stop.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Returns whether a file that begins with these bytes, four or more, is packed in a way that is
-/// unpacked here.
+/// Returns whether a file that begins with these bytes, four or more, has a compression that
+/// windlass knows.
 pub fn is_packed(first: &[u8]) -> bool {
     Packing::of(first).is_some()
 }
 
-/// The file in which a capture is: of `ARCHIVE::MEMBER` the archive.
+/// Returns the file of a capture: for `ARCHIVE::MEMBER`, the archive.
 pub fn file_of(capture: &Path) -> PathBuf {
-    Place::of(capture).file
+    CaptureSource::of(capture).file
 }
 
-/// A capture that can be read once.
+/// Capture that can be read once.
 pub(crate) struct Input {
     name: String,
-    /// The part that is read: all of it, or what follows the mapping.
+    /// Bytes to read: all of the file, or those behind the mapping.
     tail: Tail,
-    mapped: Option<Mapped>,
-    /// Its size in bytes, where that is known and final.
+    mapped: Option<MappedFile>,
+    /// Size of the file in bytes, if known and final.
     total: Option<u64>,
-    /// The file once more, where parts of it can be read.
+    /// Second handle of the file, if parts of it can be read.
     parts: Option<File>,
-    /// The member of it that is to be read, where one is named.
+    /// Name of the member to read, if one is given.
     member: Option<Vec<u8>>,
-    /// Whether members are to have a digest.
+    /// True if members get a digest.
     digests: bool,
-    /// Whether it is to be followed as it grows.
+    /// True if a growing file is followed.
     follows: bool,
-    /// Whether more may come behind its end, as in a file.
+    /// True if more data may follow the end, as in a file.
     grows: bool,
     /// Bytes taken from the file so far, before unpacking.
     taken: Arc<AtomicU64>,
@@ -90,11 +89,11 @@ pub(crate) struct Input {
 impl Input {
     /// Opens the file at `path`, or standard input for `-`.
     ///
-    /// `stop` ends the reading when it is set, as Ctrl-C should. What came until
-    /// then is used; a packet that is not whole yet is no damage.
+    /// Reading ends when `stop` is set, for instance by Ctrl-C. Data read until then is used; an
+    /// incomplete packet at its end is not damage.
     pub(crate) fn open(path: &Path, stop: Arc<AtomicBool>) -> Result<Self, InputError> {
         let taken = Arc::new(AtomicU64::new(0));
-        let Place { file: path, member } = Place::of(path);
+        let CaptureSource { file: path, member } = CaptureSource::of(path);
         if path == Path::new("-") {
             if io::stdin().is_terminal() {
                 return Err(InputError::Terminal);
@@ -108,7 +107,7 @@ impl Input {
         let failed = |cause: io::Error| {
             let advice = match cause.kind() {
                 io::ErrorKind::NotFound => "check the path",
-                io::ErrorKind::PermissionDenied => "ask its owner for the right to read it",
+                io::ErrorKind::PermissionDenied => "ask its owner for permission to read it",
                 _ => "check that it can be read",
             };
             InputError::Open { name: name.clone(), cause, advice }
@@ -119,7 +118,7 @@ impl Input {
             return Err(InputError::Directory { name });
         }
         let total = about.is_file().then_some(about.len());
-        let mapped = total.and_then(|_| Mapped::of(&file));
+        let mapped = total.and_then(|_| MappedFile::of(&file));
         let parts = if about.is_file() { file.try_clone().ok() } else { None };
         let tail = Tail::new(Box::new(file), Arc::clone(&taken), Arc::clone(&stop));
         let grows = about.is_file();
@@ -127,7 +126,7 @@ impl Input {
         Ok(Self { mapped, total, parts, member, grows, ..stream })
     }
 
-    /// What comes as a stream, which may go on behind its end.
+    /// Returns an input from a stream, which may continue after its end.
     fn stream(name: String, tail: Tail, taken: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Self {
         Self {
             name,
@@ -144,9 +143,8 @@ impl Input {
         }
     }
 
-    /// Keeps reading at the end of the file, which may still grow, until the
-    /// stop is set or nothing came for `idle`. The end of a pipe is its end: its last
-    /// writer has closed it.
+    /// Keeps reading at the end of a growing file, until the stop is set or nothing came for
+    /// `idle`. The end of a pipe is final: its last writer has closed it.
     pub(crate) fn follow(mut self, idle: Option<Duration>) -> Self {
         if self.grows {
             self.tail.follow(idle);
@@ -157,23 +155,22 @@ impl Input {
         self
     }
 
-    /// Gives each member a digest of its own bytes.
+    /// Turns on a digest of each member's own bytes.
     pub(crate) const fn digest_members(&mut self) {
         self.digests = true;
     }
 
-    /// Whether a member of it is named.
+    /// Returns whether a member is named.
     pub(crate) const fn names_member(&self) -> bool {
         self.member.is_some()
     }
 
-    /// Feeds everything to `capture`, which hands packets to `observer`; of an archive
-    /// nothing: its members are there to be gone over.
+    /// Feeds everything to `capture`, which passes packets to `observer`. An archive feeds nothing:
+    /// its members are read one by one.
     ///
-    /// After each block `on_progress` is told how many bytes were taken from
-    /// the file and how many it has in all. Damage, of the capture or of the
-    /// packing, is no error as long as there were packets before it: it stands
-    /// in the capture's info.
+    /// After each block `on_progress` gets the number of bytes taken from the file, and its total.
+    /// Damage of the capture or of its compression is no error if packets came before it. The
+    /// capture's info then records the damage.
     pub(crate) fn run<O: Observer>(
         self,
         capture: &mut Capture,
@@ -202,10 +199,10 @@ impl Input {
             None => {
                 let counted = Arc::clone(&taken);
                 let open = move || match plain {
-                    true => Ok(Opened::Capture(Stream::new(Source::plain(tail)))),
+                    true => Ok(OpenedInput::Capture(Stream::new(Source::plain(tail)))),
                     false => opened(tail, parts, counted, follows),
                 };
-                let mut ahead = Ahead::start(open, member.clone(), digests, Arc::clone(&taken));
+                let mut ahead = ReadAhead::start(open, member.clone(), digests, Arc::clone(&taken));
                 let on_block = |bytes| on_progress(bytes, total);
                 let lost = |lost| InputError::lost(lost, name.clone());
                 match feed.read(&mut ahead, &stop, &taken, on_block).map_err(lost)? {
@@ -237,74 +234,74 @@ impl Input {
     }
 }
 
-/// Tells what the bytes of `tail` are. What grows is read as it comes: it is no archive,
-/// and its first bytes may be long in coming.
+/// Detects the format of `tail`. A growing file is read as it comes: it is not an archive, and its
+/// first bytes may come late.
 fn opened(
     tail: Tail,
     parts: Option<File>,
     taken: Arc<AtomicU64>,
     follows: bool,
-) -> Result<Opened, Broken> {
+) -> Result<OpenedInput, StreamError> {
     let mut stream = Stream::new(Source::open(tail)?);
     if follows {
-        return Ok(Opened::Capture(stream));
+        return Ok(OpenedInput::Capture(stream));
     }
     Ok(match archive::first(&mut stream) {
-        First::Other => Opened::Capture(stream),
-        First::Tar => Opened::Tar(stream),
-        First::Zip => match parts {
+        DetectedFormat::Other => OpenedInput::Capture(stream),
+        DetectedFormat::Tar => OpenedInput::Tar(stream),
+        DetectedFormat::Zip => match parts {
             Some(file) if stream.packing().is_none() => {
                 let size = file.metadata()?.len();
-                // From here on the bytes of members count.
+                // From here on only the bytes of members count.
                 taken.store(0, Ordering::Relaxed);
-                Opened::Zip(Parts::of(file, size, taken))
+                OpenedInput::Zip(ZipFile::of(file, size, taken))
             }
-            _ => Opened::Unseekable,
+            _ => OpenedInput::Unseekable,
         },
     })
 }
 
-/// Why no more blocks come.
+/// Reason why no more blocks come.
 enum Ending {
-    /// The capture wants no more.
+    /// The capture needs no more.
     Finished,
-    /// Nothing follows.
+    /// The input is at its end.
     End,
-    /// The user has enough.
+    /// The user stopped the reading.
     Stopped,
-    /// The rest cannot be unpacked.
+    /// The rest cannot be decompressed.
     Broken(String),
-    /// It is no capture and an archive, packed so.
+    /// The input is an archive, with this compression.
     Archive(ArchiveFormat, Option<&'static str>),
-    /// It is a zip, of which the end cannot be read first.
+    /// The input is a zip whose end cannot be read first.
     Unseekable,
 }
 
-/// Passes bytes to a capture and keeps those between two blocks.
+/// Feeder of a capture: keeps the bytes that cross the border of two blocks.
 struct Feed<'a, O> {
     capture: &'a mut Capture,
     observer: &'a mut O,
-    /// Bytes that were not consumed yet.
+    /// Bytes that are not consumed yet.
     waiting: Vec<u8>,
-    /// How many bytes the capture needs to go on.
+    /// Number of bytes that the capture needs to continue.
     wanted: usize,
 }
 
 impl<O: Observer> Feed<'_, O> {
-    /// Passes on block after block, to the end or the stop.
+    /// Passes on block after block, until the end or the stop.
     fn read(
         &mut self,
-        ahead: &mut Ahead,
+        ahead: &mut ReadAhead,
         stop: &AtomicBool,
         taken: &AtomicU64,
         mut on_progress: impl FnMut(u64),
-    ) -> Result<Ending, Lost> {
+    ) -> Result<Ending, InputLoss> {
         let mut stopped_at = None;
         loop {
             let event = ahead.next(POLL);
             if stop.load(Ordering::Relaxed) {
-                // Ctrl-C reaches tcpdump at the other end of a pipe too, and it
-                // still writes what it holds: that must not be lost.
+                // Ctrl-C also reaches tcpdump at the other end of a pipe, which then writes the
+                // packets that it still holds. These must not be lost.
                 let since = *stopped_at.get_or_insert_with(Instant::now);
                 if matches!(event, None | Some(Event::End(_))) || since.elapsed() > GRACE {
                     return Ok(Ending::Stopped);
@@ -325,23 +322,22 @@ impl<O: Observer> Feed<'_, O> {
                     return Ok(Ending::Archive(format, packing));
                 }
                 Some(Event::Unseekable) => return Ok(Ending::Unseekable),
-                // What comes between members comes where nobody asks for bytes.
+                // Members are announced between blocks, where the feeder needs no bytes.
                 None | Some(Event::Member(..) | Event::Odd(..)) => {}
-                Some(Event::Broken { broken: Broken::Packing(what), .. }) => {
+                Some(Event::Broken { broken: StreamError::Packing(what), .. }) => {
                     return Ok(Ending::Broken(what));
                 }
-                Some(Event::Broken { broken: Broken::Io(cause), .. }) => {
-                    return Err(Lost::Failed { at: taken.load(Ordering::Relaxed), cause });
+                Some(Event::Broken { broken: StreamError::Io(cause), .. }) => {
+                    return Err(InputLoss::Failed { at: taken.load(Ordering::Relaxed), cause });
                 }
             }
         }
     }
 
-    /// Passes on a block; tells whether the capture wants no more.
+    /// Passes on a block; returns whether the capture needs no more.
     ///
-    /// Usually the few bytes that wait are put in front of the block. They are
-    /// collected on their own while a record is not whole, so that a pipe that
-    /// trickles costs no more than one copy of each byte.
+    /// Usually the few waiting bytes are put in front of the block. While a record is incomplete
+    /// they are collected separately. So a pipe that trickles costs at most one copy of each byte.
     fn block(&mut self, block: &mut Block) -> bool {
         let there = self.waiting.len() + block.bytes().len();
         let progress = if there < self.wanted || self.waiting.len() > HEADROOM {
@@ -363,7 +359,7 @@ impl<O: Observer> Feed<'_, O> {
         progress.finished || self.too_much()
     }
 
-    /// Gives up where the capture asks for more than any sound one needs.
+    /// Gives up if the capture asks for more bytes than any valid one needs.
     fn too_much(&mut self) -> bool {
         let too_much = self.wanted > MAX_WANTED;
         if too_much {
@@ -373,12 +369,12 @@ impl<O: Observer> Feed<'_, O> {
         too_much
     }
 
-    /// Tells the capture how it ended.
+    /// Tells the capture the reason of its end.
     fn end(&mut self, ending: Ending) {
-        // Only a text, or what may be one, has to know of the end to use what
-        // waits. A binary record that waits is not whole.
+        // Only a possible text must know of the end, to use the waiting bytes. A waiting binary
+        // record is incomplete.
         let info = self.capture.info();
-        let binary = info.format.is_some_and(Format::is_binary);
+        let binary = info.format.is_some_and(CaptureFormat::is_binary);
         let tell = match ending {
             Ending::Finished | Ending::Archive(..) | Ending::Unseekable => false,
             Ending::End => true,

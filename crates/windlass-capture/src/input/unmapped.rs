@@ -1,4 +1,4 @@
-//! Where nothing maps capture files into memory: all of them are read.
+//! Reading of capture files on systems without memory mapping.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -6,13 +6,13 @@ use std::sync::atomic::AtomicBool;
 
 use windlass_wire::Observer;
 
-use super::error::Lost;
+use super::error::InputLoss;
 use super::{Ending, Feed};
 
-/// A capture file in memory: there is none.
-pub(super) struct Mapped(Infallible);
+/// Capture file in memory, which does not exist on these systems.
+pub(super) struct MappedFile(Infallible);
 
-impl Mapped {
+impl MappedFile {
     pub(super) const fn of(_: &File) -> Option<Self> {
         None
     }
@@ -22,7 +22,7 @@ impl Mapped {
         _: &mut Feed<'_, O>,
         _: &AtomicBool,
         _: impl FnMut(u64),
-    ) -> Result<Option<Ending>, Lost> {
+    ) -> Result<Option<Ending>, InputLoss> {
         match self.0 {}
     }
 }

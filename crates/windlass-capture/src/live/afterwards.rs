@@ -1,6 +1,5 @@
-//! What is done with a file of a capture when it is whole: it is compressed, and a
-//! command is run with its name. A thread of low priority does that beside the
-//! capture, one file after another.
+//! Work on finished capture files: compression, and a command that gets the file's name. A thread
+//! of low priority does this work beside the capture, one file after another.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
@@ -18,82 +17,81 @@ use windlass_sys::process::lower_priority;
 
 use super::out::create_file;
 
-/// What is to be done with each file.
+/// Work for each file.
 #[derive(Clone, Debug, Default)]
-pub struct Afterwards {
-    /// Compress it with gzip (RFC 1952). It gets the ending `.gz`.
+pub struct FileWork {
+    /// Compress the file with gzip (RFC 1952), and add `.gz` to its name.
     pub compress: bool,
     /// Run this program with the name of the file, as tcpdump's `-z` does.
     pub command: Option<PathBuf>,
 }
 
-impl Afterwards {
-    /// Whether anything is to be done.
+impl FileWork {
+    /// Returns whether there is any work.
     pub const fn is_on(&self) -> bool {
         self.compress || self.command.is_some()
     }
 }
 
-/// What was done.
+/// Results of the work.
 #[derive(Clone, Debug, Default, serde::Serialize)]
-pub struct Worked {
-    /// How many files were compressed.
+pub struct FinishedWork {
+    /// Number of compressed files.
     pub compressed: u64,
-    /// How many commands ended well.
+    /// Number of successful commands.
     pub commands: u64,
-    /// How often something failed.
+    /// Number of failures.
     pub failed: u64,
-    /// What failed, as far as it is told one by one.
-    pub failures: Vec<Failed>,
-    /// Files with which nothing was done, as too many waited.
+    /// The first failures.
+    pub failures: Vec<WorkFailure>,
+    /// Number of files that were left alone because too many waited.
     pub left_out: u64,
     #[serde(skip)]
     sizes: VecDeque<(PathBuf, Bytes)>,
 }
 
-/// Something that failed.
+/// Failure of the work on one file.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Failed {
-    /// With this file.
+pub struct WorkFailure {
+    /// Name of the file.
     pub file: String,
-    /// What was wrong.
+    /// Description of the failure.
     pub wrong: String,
 }
 
-impl Worked {
-    /// What a file is called now, and its size, where it was compressed. The last
-    /// thousand are known.
+impl FinishedWork {
+    /// Returns the new name and the size of a compressed file; the last thousand are kept.
     pub(crate) fn packed(&self, file: &Path) -> Option<(PathBuf, Bytes)> {
         let found = self.sizes.iter().rev().find(|(path, _)| path == file);
         found.map(|(path, bytes)| (packed_name(path), *bytes))
     }
 }
 
-/// The most files that may wait. Where a command is slower than the files come, no
-/// more than their names is kept.
+/// Maximum number of waiting files. If the command is too slow for the capture, only their names
+/// use memory.
 const MOST_WAITING: usize = 10_000;
 
-/// The most failures, and sizes, that are told one by one.
+/// Maximum number of failures, and of sizes, that are kept.
 const MAX_TOLD: usize = 1_000;
 
 enum Job {
-    /// The file is whole.
+    /// Work on a complete file.
     Finish(PathBuf),
-    /// It is to go, and what was made of it.
+    /// Removal of a file, and of its compressed copy.
     Remove(PathBuf),
 }
 
 #[derive(Debug, Default)]
 struct State {
-    worked: Worked,
-    /// The files that wait, or are at work.
+    worked: FinishedWork,
+    /// Files that wait or are being processed.
     busy: HashSet<PathBuf>,
 }
 
-/// Does it.
+/// Queue of finished files, and the thread that processes them.
 #[derive(Debug, Default)]
 pub(crate) struct Worker {
-    plan: Afterwards,
+    plan: FileWork,
     thread: Option<(SyncSender<Job>, JoinHandle<()>)>,
     state: Arc<Mutex<State>>,
 }
@@ -103,11 +101,11 @@ fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
 }
 
 impl Worker {
-    pub(crate) fn new(plan: Afterwards) -> Self {
+    pub(crate) fn new(plan: FileWork) -> Self {
         Self { plan, ..Self::default() }
     }
 
-    /// A file is whole.
+    /// Queues the work on a complete file.
     pub(crate) fn finish(&mut self, file: &Path) {
         if !self.plan.is_on() {
             return;
@@ -119,7 +117,7 @@ impl Worker {
                 match jobs.try_send(job) {
                     Ok(()) => return,
                     Err(TrySendError::Full(_)) => None,
-                    Err(TrySendError::Disconnected(_)) => Some("a thread broke off".to_owned()),
+                    Err(TrySendError::Disconnected(_)) => Some("a thread failed".to_owned()),
                 }
             }
             Err(error) => Some(format!("cannot start a thread: {error}")),
@@ -132,7 +130,7 @@ impl Worker {
         }
     }
 
-    /// A file is to go.
+    /// Queues the removal of a file, or removes it at once if the queue is full.
     pub(crate) fn remove(&mut self, file: PathBuf) {
         let left = match &self.thread {
             Some((jobs, _)) => jobs.try_send(Job::Remove(file)).err(),
@@ -146,22 +144,22 @@ impl Worker {
         }
     }
 
-    /// Whether something is still to be done with a file.
+    /// Returns whether work on a file remains.
     pub(crate) fn is_busy(&self, file: &Path) -> bool {
         self.plan.is_on() && locked(&self.state).busy.contains(file)
     }
 
-    /// No file comes any more.
-    pub(crate) fn end(self) -> Option<Working> {
+    /// Ends the queue; returns the remaining work.
+    pub(crate) fn end(self) -> Option<PendingWork> {
         if !self.plan.is_on() {
             return None;
         }
         let thread = self.thread.map(|(_, thread)| thread);
-        Some(Working { state: self.state, thread })
+        Some(PendingWork { state: self.state, thread })
     }
 
-    /// The way to the thread. It begins with the first file: all rights have been
-    /// given up by then, and it has none.
+    /// Returns the sender to the thread, which starts with the first file. All privileges have been
+    /// dropped by then, so the thread has none.
     fn jobs(&mut self) -> io::Result<SyncSender<Job>> {
         if let Some((jobs, _)) = &self.thread {
             return Ok(jobs.clone());
@@ -175,27 +173,27 @@ impl Worker {
     }
 }
 
-/// What is still to be done when a capture has ended.
+/// Remaining work after the end of a capture.
 #[derive(Debug)]
-pub struct Working {
+pub struct PendingWork {
     state: Arc<Mutex<State>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Working {
-    /// How many files wait, or are at work.
+impl PendingWork {
+    /// Returns the number of files that wait or are being processed.
     pub fn left(&self) -> usize {
         locked(&self.state).busy.len()
     }
 
-    /// Whether all is done.
+    /// Returns whether all work is done.
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the rest, and gives what was done in all.
-    pub fn wait(self) -> Worked {
-        // A thread that broke off has left its files behind.
+    /// Waits for the remaining work; returns the results of all of it.
+    pub fn wait(self) -> FinishedWork {
+        // A failed thread leaves its remaining files unprocessed.
         let _ = self.thread.map(JoinHandle::join);
         let mut state = locked(&self.state);
         let mut worked = std::mem::take(&mut state.worked);
@@ -208,13 +206,13 @@ impl State {
     fn fail(&mut self, file: &Path, wrong: String) {
         self.worked.failed += 1;
         if self.worked.failures.len() < MAX_TOLD {
-            self.worked.failures.push(Failed { file: file.display().to_string(), wrong });
+            self.worked.failures.push(WorkFailure { file: file.display().to_string(), wrong });
         }
     }
 }
 
-fn work(plan: &Afterwards, state: &Mutex<State>, to_do: &Receiver<Job>) {
-    // Where the system does not allow it, it works as everything else does.
+fn work(plan: &FileWork, state: &Mutex<State>, to_do: &Receiver<Job>) {
+    // If the system refuses the low priority, the thread keeps the normal one.
     let _ = lower_priority();
     for job in to_do {
         match job {
@@ -239,15 +237,15 @@ fn work(plan: &Afterwards, state: &Mutex<State>, to_do: &Receiver<Job>) {
     }
 }
 
-/// What was done with a file.
+/// Result for a file.
 #[derive(Default)]
-struct Finished {
+struct FileResult {
     packed: Option<Bytes>,
     ran: bool,
 }
 
-fn finish(plan: &Afterwards, file: &Path) -> (Finished, Option<String>) {
-    let (mut done, mut wrong) = (Finished::default(), None);
+fn finish(plan: &FileWork, file: &Path) -> (FileResult, Option<String>) {
+    let (mut done, mut wrong) = (FileResult::default(), None);
     if plan.compress {
         match compress(file) {
             Ok(bytes) => done.packed = Some(bytes),
@@ -267,9 +265,9 @@ fn finish(plan: &Afterwards, file: &Path) -> (Finished, Option<String>) {
     (done, wrong)
 }
 
-/// Runs a command with the name of a file: by itself, without a shell, and away
-/// from a Ctrl-C that is for the capture. What it prints goes to standard error,
-/// as standard output may be a report.
+/// Runs a command with the name of a file, without a shell. The command gets a process group of its
+/// own, so that a Ctrl-C for the capture does not reach it. Its output goes to standard error,
+/// because standard output may be a report.
 fn run(program: &Path, file: &Path) -> Result<(), String> {
     let mut command = Command::new(program);
     command.arg(file).stdin(Stdio::null()).stdout(io::stderr()).process_group(0);
@@ -281,15 +279,14 @@ fn run(program: &Path, file: &Path) -> Result<(), String> {
     }
 }
 
-/// What a file is called when it is compressed.
+/// Returns the name of a compressed file.
 fn packed_name(file: &Path) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(".gz");
     PathBuf::from(name)
 }
 
-/// Compresses a file, which goes when that is done; gives the bytes that are left
-/// of it.
+/// Compresses a file and then removes it; returns the compressed size.
 fn compress(file: &Path) -> io::Result<Bytes> {
     let packed = packed_name(file);
     let mut from = File::open(file)?;
@@ -297,7 +294,7 @@ fn compress(file: &Path) -> io::Result<Bytes> {
     let copied = copy(&mut from, to, file);
     match &copied {
         Ok(_) => fs::remove_file(file)?,
-        // Half of it is worth nothing: the whole is still there.
+        // Remove the incomplete copy: the original still exists.
         Err(_) => drop(fs::remove_file(&packed)),
     }
     copied
@@ -312,8 +309,7 @@ fn copy(from: &mut File, to: File, file: &Path) -> io::Result<Bytes> {
     Ok(Bytes::new(to.metadata()?.len()))
 }
 
-/// Removes a file, and what was made of it. Where somebody has taken it away
-/// already, that is as well.
+/// Removes a file and its compressed copy. Files that are already gone are no error.
 fn remove(file: &Path, is_packed: bool) {
     let _ = fs::remove_file(file);
     if is_packed {

@@ -1,46 +1,45 @@
-//! Packets to the bytes of a capture file.
+//! Encoding of packets as the bytes of a capture file.
 
 use windlass_base::Timestamp;
 use windlass_wire::write::{Counts, Interface, PcapWriter, PcapngWriter, Section};
 use windlass_wire::{ByteOrder, LinkType};
 
-/// The format of a capture file.
+/// Format of a capture file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileFormat {
-    /// pcapng, which tells what was lost, and of which machine it is
+    /// pcapng, which also records losses and the capturing machine
     #[default]
     Pcapng,
-    /// pcap with times in nanoseconds, for programs that know nothing else
+    /// pcap with timestamps in nanoseconds, for programs without pcapng
     Pcap,
 }
 
-/// What a file says of where it comes from.
+/// Origin of a capture, as recorded in the file.
 #[derive(Clone, Debug)]
-pub struct About {
-    /// The interfaces, in the order of their numbers. A file of pcap takes those of
-    /// one link type.
-    pub interfaces: Vec<Described>,
-    /// As people write it; empty without one.
+pub struct CaptureOrigin {
+    /// Interfaces, in the order of their numbers. A pcap file allows only one link type.
+    pub interfaces: Vec<DescribedInterface>,
+    /// Filter in tcpdump's syntax; empty without a filter.
     pub filter: String,
-    /// The processor; empty where it is not known.
+    /// Processor; empty if unknown.
     pub hardware: String,
-    /// The operating system and its version.
+    /// Operating system and its version.
     pub system: String,
 }
 
-/// An interface of a file.
+/// Interface in a capture file.
 #[derive(Clone, Debug)]
-pub struct Described {
-    /// Its name.
+pub struct DescribedInterface {
+    /// Name of the interface.
     pub name: String,
-    /// What its packets begin with.
+    /// Link type of the interface.
     pub link: LinkType,
-    /// The most bytes that are kept of a packet.
+    /// Maximum number of bytes kept of a packet.
     pub snap_length: u32,
 }
 
-/// Writes the records of one file.
+/// Encoder for the records of one file.
 #[derive(Debug)]
 pub(crate) enum Encoder {
     Pcapng(PcapngWriter),
@@ -48,8 +47,8 @@ pub(crate) enum Encoder {
 }
 
 impl Encoder {
-    /// Begins a file.
-    pub(crate) fn begin(format: FileFormat, about: &About, out: &mut Vec<u8>) -> Self {
+    /// Starts a file: appends its header to `out`.
+    pub(crate) fn begin(format: FileFormat, about: &CaptureOrigin, out: &mut Vec<u8>) -> Self {
         if format == FileFormat::Pcap {
             let first = about.interfaces.first();
             let longest = about.interfaces.iter().map(|one| one.snap_length).max();
@@ -84,7 +83,7 @@ impl Encoder {
         Self::Pcapng(writer)
     }
 
-    /// Appends a packet, with a note where the format has a place for it.
+    /// Appends a packet, with a comment if the format allows one.
     #[inline]
     pub(crate) fn packet(
         &self,
@@ -103,7 +102,7 @@ impl Encoder {
         }
     }
 
-    /// Appends what was counted so far, where the format has a place for it.
+    /// Appends the counts so far, if the format allows them.
     pub(crate) fn counts(
         &self,
         out: &mut Vec<u8>,
@@ -117,16 +116,16 @@ impl Encoder {
     }
 }
 
-/// The whole records at the beginning of some bytes.
+/// Size and number of packets of the complete records at the start of a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Whole {
+pub(crate) struct CompleteRecords {
     pub bytes: usize,
     pub packets: u64,
 }
 
-impl Whole {
-    /// Counts the records that are whole within the first `limit` bytes, of
-    /// those that an [`Encoder`] wrote. `packet` hears of each packet's interface.
+impl CompleteRecords {
+    /// Counts the complete records within the first `limit` bytes, as written by an [`Encoder`].
+    /// Calls `packet` with the interface of each packet.
     pub(crate) fn within(
         format: FileFormat,
         records: &[u8],
@@ -167,8 +166,8 @@ mod tests {
 
     #[test]
     fn records_are_counted_up_to_where_a_write_ended() {
-        let about = About {
-            interfaces: vec![Described {
+        let about = CaptureOrigin {
+            interfaces: vec![DescribedInterface {
                 name: "lo".into(),
                 link: LinkType::ETHERNET,
                 snap_length: 96,
@@ -184,19 +183,25 @@ mod tests {
                 let data = vec![7; length];
                 encoder.packet(&mut records, 3, Timestamp::ZERO, 2_000, &data, None);
             }
-            let of = |records: &[u8], limit| Whole::within(format, records, limit, |_| ()).packets;
+            let of = |records: &[u8], limit| {
+                CompleteRecords::within(format, records, limit, |_| ()).packets
+            };
             let packets = |limit| of(&records, limit);
             assert_eq!([packets(0), packets(head + 59), packets(head + 60)], [0, 0, 1]);
             assert_eq!([packets(records.len() - 1), packets(usize::MAX)], [2, 3]);
-            let all = Whole { bytes: records.len(), packets: 3 };
+            let all = CompleteRecords { bytes: records.len(), packets: 3 };
             let mut interfaces = Vec::new();
-            let found = Whole::within(format, &records, usize::MAX, |one| interfaces.push(one));
+            let found =
+                CompleteRecords::within(format, &records, usize::MAX, |one| interfaces.push(one));
             let number = if format == FileFormat::Pcapng { 3 } else { 0 };
             assert_eq!((found, interfaces), (all, vec![number; 3]));
             let counts = Counts { drops: Some(4), ..Counts::default() };
             encoder.counts(&mut records, 0, Timestamp::ZERO, &counts);
             assert_eq!(of(&records, usize::MAX), 3, "counts are no packet");
         }
-        assert_eq!(Whole::within(FileFormat::Pcapng, &[0; 64], 64, |_| ()), Whole::default());
+        assert_eq!(
+            CompleteRecords::within(FileFormat::Pcapng, &[0; 64], 64, |_| ()),
+            CompleteRecords::default()
+        );
     }
 }

@@ -1,5 +1,4 @@
-//! The files of a capture: made with care, written in whole records, and begun
-//! anew where that is asked for.
+//! Files of a capture: created safely, written in complete records, and rotated if asked for.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -13,129 +12,126 @@ use windlass_base::{Bytes, Failure, Timestamp};
 use windlass_sys::clock::now;
 use windlass_wire::write::Counts;
 
-use super::afterwards::{Afterwards, Worked, Worker, Working};
-use super::encode::{About, Encoder, FileFormat, Whole};
+use super::afterwards::{FileWork, FinishedWork, PendingWork, Worker};
+use super::encode::{CaptureOrigin, CompleteRecords, Encoder, FileFormat};
 use super::names::Names;
-use super::out::{Out, create, cut, stdout, unwritable, write};
+use super::out::{RecordOutput, create, cut, stdout, unwritable, write};
 use super::patience::Patience;
 use super::rotation::Rotation;
 
-/// How many bytes are written at a time: what is in the cache of a core still
-/// when it is copied to the file.
+/// Size of a write: small enough to stay in a core's cache until it is copied to the file.
 const BLOCK: usize = 256 << 10;
 
-/// Where to write.
+/// Settings of the output file.
 #[derive(Clone, Debug)]
-pub struct Writing {
-    /// The file; `-` is standard output.
+pub struct WriteSettings {
+    /// Path of the file; `-` is standard output.
     pub path: PathBuf,
-    /// Its format.
+    /// Format of the file.
     pub format: FileFormat,
-    /// When the next file begins.
+    /// Limits at which the next file begins.
     pub rotation: Rotation,
-    /// What is done with a file that is whole.
-    pub afterwards: Afterwards,
-    /// The pipe of that path, where it is open already.
+    /// Work on finished files.
+    pub afterwards: FileWork,
+    /// Pipe of that path, if already open.
     pub pipe: Option<Arc<File>>,
 }
 
-/// A file that was written.
+/// Finished capture file.
 #[derive(Clone, Debug, serde::Serialize)]
-pub struct Written {
-    /// Its name.
+pub struct WrittenFile {
+    /// Name of the file.
     pub file: String,
-    /// How many packets are in it.
+    /// Number of packets.
     pub packets: u64,
-    /// Its size, before it was compressed.
+    /// Size in bytes before compression.
     pub bytes: Bytes,
-    /// Its size since then; nothing where it was not compressed.
+    /// Size in bytes after compression; `None` without compression.
     pub packed_bytes: Option<Bytes>,
 }
 
-/// Writes a capture.
+/// Writer of a capture.
 #[derive(Debug)]
 pub struct Writer {
-    /// What its files are called; nothing for standard output and pipes.
+    /// Names of its files; `None` for standard output and pipes.
     names: Option<Names>,
-    /// What the present file is called to people.
+    /// Name of the current file in messages.
     name: String,
     format: FileFormat,
     rotation: Rotation,
-    /// Whether it asks for anything.
+    /// True if there is work on finished files.
     rotates: bool,
-    /// What is done with each file that is whole.
+    /// Work on each finished file.
     worker: Worker,
-    about: About,
-    out: Out,
-    /// How long the reader of a pipe is waited for.
+    about: CaptureOrigin,
+    out: RecordOutput,
+    /// Maximum wait for the reader of a pipe.
     patience: Patience,
     encoder: Encoder,
-    /// Records that wait, and how many of them are packets.
+    /// Buffered records, and the number of packets in them.
     waiting: Vec<u8>,
     waiting_packets: u64,
-    /// Of each interface.
-    of: Vec<OfInterface>,
-    /// The records before those: whose end may have to go for the counts.
+    /// Counts of each interface.
+    of: Vec<InterfaceCounts>,
+    /// Previously written records: their end may have to make room for the counts.
     before: Vec<u8>,
-    /// Of the present file.
+    /// Counts of the current file.
     packets: u64,
     bytes: u64,
     began: Option<Timestamp>,
     last: Timestamp,
-    /// Over all files.
+    /// Counts over all files.
     written: u64,
     lost: u64,
-    done: VecDeque<Written>,
+    done: VecDeque<WrittenFile>,
     failed: Option<io::Error>,
 }
 
-/// What a file has of an interface.
+/// Packets of an interface in a file.
 #[derive(Clone, Debug, Default)]
-struct OfInterface {
-    /// Packets in the present file, those that wait included.
+struct InterfaceCounts {
+    /// Packets in the current file, including buffered ones.
     packets: u64,
     /// Packets that could not be written.
     lost: u64,
-    /// Packets that the kernel is known to have dropped, and those of them before the
-    /// present file.
+    /// Packets that the kernel is known to have dropped, and those of them before the current file.
     drops: u64,
     earlier_drops: u64,
 }
 
-/// What a writer did.
+/// Results of a writer.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The files that are there, the last ones where they are many.
-    pub files: Vec<Written>,
-    /// How many there are.
+    /// Existing files; the last ones if there are many.
+    pub files: Vec<WrittenFile>,
+    /// Number of existing files.
     pub there: u32,
-    /// Earlier ones that were removed.
+    /// Number of earlier files that were removed.
     pub removed: u32,
-    /// Packets in files, the removed ones included.
+    /// Number of packets written, including those in removed files.
     pub written: u64,
     /// Packets that could not be written.
     pub lost: u64,
-    /// Why.
+    /// Reason of the failed write, if one failed.
     pub failed: Option<io::Error>,
-    /// What is still to be done with files, and was done, where anything was to be.
-    pub working: Option<Working>,
+    /// Remaining and finished work on files, if any.
+    pub working: Option<PendingWork>,
 }
 
-/// How often is looked whether all is done with the files.
+/// Interval for checks of the work on files.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The most files that a report names.
+/// Maximum number of files that a report names.
 const MAX_NAMED: usize = 1_000;
 
 impl Writer {
-    /// Begins a capture where it is to go: in a pipe that is open, or in a file; `-` is standard
-    /// output.
-    pub fn begin_in(writing: &Writing, about: About) -> Result<Self, Failure> {
-        let Writing { path, rotation, pipe, .. } = writing;
+    /// Starts a capture in an open pipe or in a file; `-` is standard output.
+    pub fn begin_in(writing: &WriteSettings, about: CaptureOrigin) -> Result<Self, Failure> {
+        let WriteSettings { path, rotation, pipe, .. } = writing;
         if let Some(pipe) = pipe {
             let name = path.display().to_string();
             let pipe = pipe.try_clone().map_err(|error| unwritable(&name, error))?;
-            return Self::begin(writing, name, None, Out::Stream(pipe), about);
+            return Self::begin(writing, name, None, RecordOutput::Stream(pipe), about);
         }
         if path.as_os_str() == "-" {
             let name = "standard output".to_owned();
@@ -149,20 +145,20 @@ impl Writer {
     }
 
     fn begin(
-        writing: &Writing,
+        writing: &WriteSettings,
         name: String,
         names: Option<Names>,
-        out: Out,
-        about: About,
+        out: RecordOutput,
+        about: CaptureOrigin,
     ) -> Result<Self, Failure> {
         let (format, rotation) = (writing.format, writing.rotation);
         let links = about.interfaces.iter().map(|one| one.link);
         if format == FileFormat::Pcap && links.clone().zip(links.skip(1)).any(|(a, b)| a != b) {
-            let wrong = "packets of these interfaces begin in different ways";
+            let wrong = "these interfaces have different link types";
             return Err(Failure::usage(format!("cannot write {name}"), wrong)
-                .advise("Leave out --format pcap: pcapng has a description of each interface."));
+                .advise("Leave out --format pcap: pcapng describes each interface."));
         }
-        let of = vec![OfInterface::default(); about.interfaces.len().max(1)];
+        let of = vec![InterfaceCounts::default(); about.interfaces.len().max(1)];
         let mut waiting = Vec::with_capacity(BLOCK + (BLOCK >> 1));
         let encoder = Encoder::begin(format, &about, &mut waiting);
         let mut writer = Self {
@@ -189,7 +185,7 @@ impl Writer {
             done: VecDeque::new(),
             failed: None,
         };
-        // A full disk is told before a packet is lost to it.
+        // Write the header now, so that a full disk is reported before a packet is lost.
         writer.flush();
         match writer.failed.take() {
             Some(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -202,25 +198,24 @@ impl Writer {
         }
     }
 
-    /// The reader of a pipe is waited for as long as this says.
+    /// Sets the maximum wait for the reader of a pipe.
     #[must_use]
     pub(crate) fn with(mut self, patience: &Patience) -> Self {
         self.patience = patience.clone();
         self
     }
 
-    /// Whether nothing more can be written.
+    /// Returns whether writing has failed.
     pub const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Whether that is because nobody reads it any more.
+    /// Returns whether the reader has closed the pipe.
     pub fn has_no_reader(&self) -> bool {
         self.failed.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// Writes a packet of the only interface. `drops` are those that are known of by
-    /// now.
+    /// Writes a packet of the only interface. `drops` is the number of drops known so far.
     #[inline]
     pub fn packet(
         &mut self,
@@ -234,7 +229,7 @@ impl Writer {
         self.packet_of(0, time, original_length, data, note);
     }
 
-    /// Writes a packet of an interface, by its number.
+    /// Writes a packet of the interface with this number.
     #[inline]
     pub(crate) fn packet_of(
         &mut self,
@@ -264,12 +259,12 @@ impl Writer {
         }
     }
 
-    /// Notes in the file that packets of the only interface were dropped by now.
+    /// Records in the file that packets of the only interface were dropped by this time.
     pub fn drops(&mut self, time: Timestamp, drops: u64, comment: &str) {
         self.drops_of(0, time, drops, comment);
     }
 
-    /// The same of an interface, by its number.
+    /// Writes the statistics of the interface with this number.
     pub(crate) fn drops_of(
         &mut self,
         interface: usize,
@@ -284,7 +279,7 @@ impl Writer {
     }
 
     fn statistics(&mut self, interface: usize, time: Timestamp, comment: &str) {
-        let OfInterface { packets, lost, drops, earlier_drops } = self.of[interface];
+        let InterfaceCounts { packets, lost, drops, earlier_drops } = self.of[interface];
         let drops = drops.saturating_sub(earlier_drops) + lost;
         let counts = Counts {
             received: Some(packets + drops),
@@ -295,7 +290,7 @@ impl Writer {
         self.encoder.counts(&mut self.waiting, interface as u32, time, &counts);
     }
 
-    /// The counts of all interfaces.
+    /// Writes the statistics of all interfaces.
     fn all_statistics(&mut self, comments: &[String]) {
         for interface in 0..self.of.len() {
             let comment = comments.get(interface).map_or("", String::as_str);
@@ -303,8 +298,7 @@ impl Writer {
         }
     }
 
-    /// Whether the present file has all that it may have, before a packet of this
-    /// time.
+    /// Returns whether the current file is full before a packet of this time.
     fn is_full(&self, time: Timestamp) -> bool {
         let Rotation { bytes, time: span, packets, .. } = self.rotation;
         let there = self.packets + self.waiting_packets;
@@ -315,15 +309,15 @@ impl Writer {
                 || span.zip(self.began).is_some_and(|(span, began)| time.since(began) >= span))
     }
 
-    /// Whether a packet of this time would begin one file more than there may be.
+    /// Returns whether a packet of this time would start a file beyond the maximum.
     #[inline]
     pub(crate) fn is_over(&self, time: Timestamp) -> bool {
         let begun = self.names.as_ref().map_or(1, Names::begun);
         self.rotation.most.is_some_and(|most| begun >= most) && self.is_full(time)
     }
 
-    /// Ends the present file and begins the next. Where that fails, the present
-    /// one is still to be ended.
+    /// Ends the current file and starts the next. If that fails, the current file still has to be
+    /// ended.
     fn rotate(&mut self, time: Timestamp) {
         self.flush();
         if self.failed.is_none() {
@@ -341,7 +335,7 @@ impl Writer {
         let begun = next.and_then(|next| match begin(&next.path, &head) {
             Ok(out) => Ok((next, out)),
             Err(error) => {
-                let wrong = format!("cannot begin {}: {error}", next.path.display());
+                let wrong = format!("cannot start {}: {error}", next.path.display());
                 Err(io::Error::new(error.kind(), wrong))
             }
         });
@@ -366,20 +360,20 @@ impl Writer {
         }
         self.before.clear();
         gone.into_iter().for_each(|file| self.worker.remove(file));
-        // One of that name is what the present file has overwritten.
+        // The current file may have overwritten an earlier one of this name.
         self.done.retain(|file| file.file != self.name);
         while self.done.len() > (earlier as usize).min(MAX_NAMED) {
             self.done.pop_front();
         }
     }
 
-    /// Keeps in mind what the present file has.
+    /// Adds the current file to the list of finished files.
     fn note_file(&mut self) {
         let (file, bytes) = (self.name.clone(), Bytes::new(self.bytes));
-        self.done.push_back(Written { file, packets: self.packets, bytes, packed_bytes: None });
+        self.done.push_back(WrittenFile { file, packets: self.packets, bytes, packed_bytes: None });
     }
 
-    /// Writes the last of a file.
+    /// Writes the end of a file: the buffered records and the counts.
     fn end_file(&mut self, comments: &[String]) {
         self.flush();
         if self.failed.is_none() {
@@ -392,10 +386,10 @@ impl Writer {
         self.note_file();
     }
 
-    /// Puts the counts at the end of a file on a full disk: in the place of its
-    /// last packets, where it has to be.
+    /// Writes the counts at the end of a file on a full disk. They replace its last packets if
+    /// necessary.
     fn make_room(&mut self, comments: &[String]) {
-        if !matches!(self.out, Out::File(_)) || self.format == FileFormat::Pcap {
+        if !matches!(self.out, RecordOutput::File(_)) || self.format == FileFormat::Pcap {
             return;
         }
         loop {
@@ -403,25 +397,28 @@ impl Writer {
             self.waiting_packets = 0;
             self.all_statistics(comments);
             let counts = std::mem::take(&mut self.waiting);
-            let Out::File(file) = &mut self.out else { return };
+            let RecordOutput::File(file) = &mut self.out else { return };
             if file.write_all(&counts).is_ok() {
                 self.bytes += counts.len() as u64;
                 return;
             }
-            // Some of them may be there.
+            // Remove the counts that were partly written.
             if cut(file, self.bytes).is_err() {
                 return;
             }
-            let packets = Whole::within(self.format, &self.before, usize::MAX, |_| ()).packets;
+            let packets =
+                CompleteRecords::within(self.format, &self.before, usize::MAX, |_| ()).packets;
             if packets == 0 {
                 return;
             }
             let shorter = self.before.len().saturating_sub(1);
-            let whole = Whole::within(self.format, &self.before, shorter, |_| ());
+            let whole = CompleteRecords::within(self.format, &self.before, shorter, |_| ());
             let gone = self.before.len() - whole.bytes;
             let lost = packets - whole.packets;
             let of = &mut self.of;
-            Whole::within(self.format, &self.before[whole.bytes..], gone, |one| lose(of, one));
+            CompleteRecords::within(self.format, &self.before[whole.bytes..], gone, |one| {
+                lose(of, one);
+            });
             self.before.truncate(whole.bytes);
             self.bytes -= gone as u64;
             self.packets -= lost;
@@ -433,23 +430,23 @@ impl Writer {
         }
     }
 
-    /// Writes what waits.
+    /// Writes the buffered records.
     pub fn flush(&mut self) {
         if self.failed.is_some() || self.waiting.is_empty() {
             return;
         }
         let (done, wrote) = match &mut self.out {
-            Out::File(file) => write(file, &self.waiting),
-            Out::Stream(stream) => self.patience.write(stream, &self.waiting),
+            RecordOutput::File(file) => write(file, &self.waiting),
+            RecordOutput::Stream(stream) => self.patience.write(stream, &self.waiting),
         };
         self.failed = wrote.err();
-        let all = Whole { bytes: self.waiting.len(), packets: self.waiting_packets };
+        let all = CompleteRecords { bytes: self.waiting.len(), packets: self.waiting_packets };
         let whole = match self.failed {
             None => all,
             Some(_) => {
-                let whole = Whole::within(self.format, &self.waiting, done, |_| ());
+                let whole = CompleteRecords::within(self.format, &self.waiting, done, |_| ());
                 let (gone, of) = (&self.waiting[whole.bytes..], &mut self.of);
-                Whole::within(self.format, gone, usize::MAX, |one| lose(of, one));
+                CompleteRecords::within(self.format, gone, usize::MAX, |one| lose(of, one));
                 whole
             }
         };
@@ -458,9 +455,9 @@ impl Writer {
         self.packets += whole.packets;
         self.bytes += whole.bytes as u64;
         if self.failed.is_some()
-            && let Out::File(file) = &mut self.out
+            && let RecordOutput::File(file) = &mut self.out
         {
-            // Half a record at the end would be damage.
+            // An incomplete record at the end would be damage.
             let _ = cut(file, self.bytes);
         }
         self.waiting.truncate(whole.bytes);
@@ -471,14 +468,13 @@ impl Writer {
         self.waiting_packets = 0;
     }
 
-    /// Ends the capture of the only interface. What is to be done with the last file
-    /// is still done then.
+    /// Ends the capture of the only interface. Work on the last file continues afterwards.
     pub fn finish(mut self, drops: u64, comment: &str) -> Outcome {
         self.of[0].drops = drops;
         self.finish_all(&[comment.to_owned()])
     }
 
-    /// The same, with a comment for each interface.
+    /// Finishes the file with a comment for each interface.
     pub(crate) fn finish_all(mut self, comments: &[String]) -> Outcome {
         self.end_file(comments);
         if let Some(names) = &self.names {
@@ -496,8 +492,8 @@ impl Writer {
     }
 }
 
-/// A packet of this interface is not in the file after all.
-fn lose(of: &mut [OfInterface], interface: u32) {
+/// Moves a packet of this interface from the written ones to the lost ones.
+fn lose(of: &mut [InterfaceCounts], interface: u32) {
     if let Some(of) = of.get_mut(interface as usize) {
         of.packets = of.packets.saturating_sub(1);
         of.lost += 1;
@@ -505,9 +501,9 @@ fn lose(of: &mut [OfInterface], interface: u32) {
 }
 
 impl Outcome {
-    /// Waits for what is still to be done with the files. `tell` hears now and then
-    /// how many wait.
-    pub fn wait(&mut self, mut tell: impl FnMut(usize)) -> Option<Worked> {
+    /// Waits for the remaining work on files. Calls `tell` now and then with the number of files
+    /// left.
+    pub fn wait(&mut self, mut tell: impl FnMut(usize)) -> Option<FinishedWork> {
         let working = self.working.take()?;
         while !working.is_over() {
             tell(working.left());
@@ -523,12 +519,12 @@ impl Outcome {
     }
 }
 
-/// Makes the next of several files. Without its head it would be damaged.
-fn begin(name: &Path, head: &[u8]) -> io::Result<Out> {
+/// Creates the next of several files, with its header: without the header it would be damaged.
+fn begin(name: &Path, head: &[u8]) -> io::Result<RecordOutput> {
     let mut out = create(name)?;
-    let (Out::File(file) | Out::Stream(file)) = &mut out;
+    let (RecordOutput::File(file) | RecordOutput::Stream(file)) = &mut out;
     if let Err(error) = file.write_all(head) {
-        if matches!(out, Out::File(_)) {
+        if matches!(out, RecordOutput::File(_)) {
             let _ = std::fs::remove_file(name);
         }
         return Err(error);
@@ -536,10 +532,10 @@ fn begin(name: &Path, head: &[u8]) -> io::Result<Out> {
     Ok(out)
 }
 
-fn open(path: &Path, writing: &Writing) -> Result<Out, Failure> {
+fn open(path: &Path, writing: &WriteSettings) -> Result<RecordOutput, Failure> {
     let name = path.display().to_string();
     let out = create(path).map_err(|error| unwritable(&name, error))?;
-    if matches!(out, Out::File(_)) {
+    if matches!(out, RecordOutput::File(_)) {
         return Ok(out);
     }
     let refused = || Failure::usage(format!("cannot write {name}"), "it is no file on a disk");

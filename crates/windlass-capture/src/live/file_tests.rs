@@ -1,4 +1,4 @@
-//! Files that are written in whole records, on full disks too.
+//! Files are written in complete records, even on full disks.
 
 use std::fs::OpenOptions;
 use std::os::unix::fs::PermissionsExt;
@@ -7,11 +7,11 @@ use windlass_base::Span;
 use windlass_sys::privileges::Identity;
 use windlass_wire::{Capture, CaptureInfo, LinkType, Observer, Segment};
 
-use super::super::encode::Described;
+use super::super::encode::DescribedInterface;
 use super::*;
 
-fn about() -> About {
-    About {
+fn about() -> CaptureOrigin {
+    CaptureOrigin {
         interfaces: vec![described("eth0", LinkType::ETHERNET)],
         filter: "tcp".into(),
         hardware: String::new(),
@@ -19,18 +19,18 @@ fn about() -> About {
     }
 }
 
-fn described(name: &str, link: LinkType) -> Described {
-    Described { name: name.to_owned(), link, snap_length: 262_144 }
+fn described(name: &str, link: LinkType) -> DescribedInterface {
+    DescribedInterface { name: name.to_owned(), link, snap_length: 262_144 }
 }
 
 fn begun(
     path: &Path,
     format: FileFormat,
     rotation: Rotation,
-    about: About,
+    about: CaptureOrigin,
 ) -> Result<Writer, Failure> {
-    let (path, afterwards) = (path.to_owned(), Afterwards::default());
-    Writer::begin_in(&Writing { path, format, rotation, afterwards, pipe: None }, about)
+    let (path, afterwards) = (path.to_owned(), FileWork::default());
+    Writer::begin_in(&WriteSettings { path, format, rotation, afterwards, pipe: None }, about)
 }
 
 fn create(path: &Path, format: FileFormat, rotation: Rotation) -> Writer {
@@ -51,7 +51,7 @@ impl Observer for Count {
     fn segment(&mut self, _: &Segment) {}
 }
 
-/// The packets of a file, and what it says of itself.
+/// Returns the number of packets of a file, and its description of itself.
 fn read(path: &Path) -> (u64, CaptureInfo) {
     let (mut capture, mut count) = (Capture::new(), Count::default());
     let bytes = std::fs::read(path).unwrap();
@@ -172,7 +172,7 @@ fn counts_of_each_file_are_its_own() {
     }
     writer.finish(11, "");
     let info = |number: u32| read(&folder.path().join(format!("trace-{number:05}.pcapng"))).1;
-    // Those of the time between belong to the file that ends with them.
+    // The packets between belong to the file that ends with them.
     assert_eq!((info(1).received, info(1).drops), (Some(19), Some(9)));
     assert_eq!((info(2).received, info(2).drops), (Some(12), Some(2)));
 }
@@ -214,7 +214,7 @@ fn a_pipe_of_somebody_else_and_a_link_in_shared_memory_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // Open for both, it needs no other end.
+    // Opened for both reading and writing, the pipe needs no other end.
     let _ends = OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     assert_eq!(refused(&pipe), "");
     if Identity::own().user == 0 {
@@ -255,5 +255,5 @@ fn each_interface_has_its_description_and_its_counts() {
     assert_eq!(read(1), (30, Some(35), Some(5), links.clone()));
     assert_eq!(read(2), (10, Some(12), Some(2), links));
     let refused = begun(&path, FileFormat::Pcap, Rotation::default(), two);
-    assert!(refused.err().unwrap().to_string().contains("begin in different ways"));
+    assert!(refused.err().unwrap().to_string().contains("different link types"));
 }

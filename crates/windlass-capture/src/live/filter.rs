@@ -1,24 +1,24 @@
-//! Which packets are captured: the built-in filters, or an expression of tcpdump.
+//! Packet filters: the built-in ones, or an expression in tcpdump's syntax.
 
 use windlass_base::Failure;
 use windlass_sys::capture::{Direction, Framing, Instruction, Interface};
 use windlass_sys::namespace::Namespace;
-use windlass_sys::pcap::{Library, Missing, Wrong};
+use windlass_sys::pcap::{FilterError, Library, LoadError};
 use windlass_wire::filter::{self, Link, Program};
 
-/// Which packets are wanted.
+/// Filter of packets.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// As tcpdump takes it.
+pub struct CaptureFilter {
+    /// Expression in tcpdump's syntax.
     pub expression: Option<String>,
-    /// By what windlass compiles itself.
-    pub built_in: filter::Wanted,
+    /// Filter that windlass compiles itself.
+    pub built_in: filter::PacketFilter,
 }
 
-impl Wanted {
-    /// How people would write it for tcpdump; nothing where all are wanted.
+impl CaptureFilter {
+    /// Returns the filter in tcpdump's syntax; `None` for all packets.
     pub fn text(&self) -> Option<String> {
-        let filter::Wanted { hosts, nets, ports, tcp } = &self.built_in;
+        let filter::PacketFilter { hosts, nets, ports, tcp } = &self.built_in;
         let one_of = |kind: &str, values: Vec<String>| {
             let values: Vec<String> =
                 values.into_iter().map(|value| format!("{kind} {value}")).collect();
@@ -41,26 +41,25 @@ impl Wanted {
     }
 
     fn is_built_in(&self) -> bool {
-        let filter::Wanted { hosts, nets, ports, tcp } = &self.built_in;
+        let filter::PacketFilter { hosts, nets, ports, tcp } = &self.built_in;
         *tcp || !hosts.is_empty() || !nets.is_empty() || !ports.is_empty()
     }
 }
 
-/// The program that the kernel runs; nothing where it takes every packet.
+/// Returns the program that the kernel runs; `None` if every packet is wanted.
 ///
-/// `loopback` is the number of the loopback interface, where all interfaces are
-/// captured: what a host sends to itself passes it twice.
+/// `loopback` is the number of the loopback interface if all interfaces are captured. A packet from
+/// a host to itself passes the loopback interface twice.
 pub fn program(
-    wanted: &Wanted,
+    wanted: &CaptureFilter,
     interface: &Interface,
     namespace: Option<&Namespace>,
     snap_length: u32,
     direction: Direction,
     loopback: Option<u32>,
 ) -> Result<Option<Vec<Instruction>>, Failure> {
-    let too_long = |error: filter::TooLong| {
-        Failure::usage("cannot set the filter", error)
-            .advise("Ask for fewer hosts, nets and ports.")
+    let too_long = |error: filter::ProgramTooLong| {
+        Failure::usage("cannot set the filter", error).advise("Give fewer hosts, nets and ports.")
     };
     let framing = interface.framing();
     let link = match framing {
@@ -89,7 +88,7 @@ pub fn program(
         let rest = match program.take() {
             Some(rest) => rest,
             // All packets.
-            None => filter::Wanted::default().compile(link, snap_length).map_err(too_long)?,
+            None => filter::PacketFilter::default().compile(link, snap_length).map_err(too_long)?,
         };
         program = Some(prefix.and_then(&rest).map_err(too_long)?);
     }
@@ -106,14 +105,14 @@ pub fn program(
     }))
 }
 
-/// Whether an expression asks for a tag.
+/// Returns whether an expression tests a VLAN tag.
 fn asks_for_vlan(expression: &str) -> bool {
     expression.split(|letter: char| !letter.is_ascii_alphanumeric()).any(|word| word == "vlan")
 }
 
-/// Has libpcap compile an expression that asks for the tag of a VLAN. The kernel
-/// takes the tag out before a filter sees the packet, and libpcap asks the kernel
-/// for it where it compiles for a socket of its own.
+/// Compiles an expression with a VLAN tag by libpcap, for a socket of its own. The kernel removes
+/// the tag before a filter sees the packet. For its own socket, libpcap reads the tag from the
+/// kernel instead.
 fn compiled_for_tags(
     expression: &str,
     interface: &Interface,
@@ -121,7 +120,7 @@ fn compiled_for_tags(
     snap_length: u32,
 ) -> Result<Program, Failure> {
     if interface.framing() != Framing::Ethernet {
-        let wrong = "`vlan` takes the header of Ethernet, which is not there";
+        let wrong = "`vlan` needs an Ethernet header, and these packets have none";
         let failure = Failure::usage(doing(expression), wrong);
         return Err(if interface.is_any() {
             failure.advise("Name the interfaces instead of any: -i eth0 -i eth1.")
@@ -134,14 +133,14 @@ fn compiled_for_tags(
     checked(expression, Framing::Ethernet, compiled)
 }
 
-/// Has libpcap compile an expression.
+/// Compiles an expression by libpcap.
 ///
 /// # Errors
-/// Where libpcap is not there or refuses it, and where it asks for a header that
-/// packets of this framing have not.
+/// Returns an error if libpcap is missing or refuses it, or if it needs a header that packets of
+/// this framing do not have.
 pub fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<Program, Failure> {
-    // Ethernet, what libpcap knows as raw IP on Linux (DLT_RAW), and Linux's own
-    // header, in the place of one that has been taken off.
+    // Ethernet, raw IP on Linux (libpcap's DLT_RAW), and Linux's own header in place of a removed
+    // one.
     let link_type = match framing {
         Framing::Ethernet => 1,
         Framing::Ip => 12,
@@ -151,41 +150,41 @@ pub fn compiled(expression: &str, framing: Framing, snap_length: u32) -> Result<
     checked(expression, framing, compiled)
 }
 
-/// What is being done with an expression.
+/// Returns the action on an expression, for errors.
 fn doing(expression: &str) -> String {
     format!("cannot set the filter `{expression}`")
 }
 
 fn library(expression: &str) -> Result<Library, Failure> {
-    Library::load().map_err(|Missing { .. }| {
+    Library::load().map_err(|LoadError { .. }| {
         let (why, advice) = if Library::CAN_BE_LOADED {
             (
-                "it takes libpcap, which is not installed",
+                "it needs libpcap, which is not installed",
                 "Install libpcap (libpcap0.8 on Debian), or use --host, --net, --port and --tcp, \
-                 which do without it.",
+                 which do not need it.",
             )
         } else {
             (
-                "it takes libpcap, which a static binary cannot load",
-                "Use --host, --net, --port and --tcp, which do without it, or a windlass that was \
-                 built from source for this system.",
+                "it needs libpcap, which a static binary cannot load",
+                "Use --host, --net, --port and --tcp, which do not need it, or a windlass built \
+                 from source for this system.",
             )
         };
         Failure::new(doing(expression), why).advise(advice)
     })
 }
 
-/// The program that libpcap made, as the kernel takes it.
+/// Converts libpcap's program to the kernel's form, and checks it.
 fn checked(
     expression: &str,
     framing: Framing,
-    compiled: Result<Vec<Instruction>, Wrong>,
+    compiled: Result<Vec<Instruction>, FilterError>,
 ) -> Result<Program, Failure> {
     let doing = || doing(expression);
     let instructions = compiled.map_err(|wrong| match wrong {
-        Wrong::Listen(_) => Failure::new(doing(), wrong),
+        FilterError::Listen(_) => Failure::new(doing(), wrong),
         _ => {
-            Failure::usage(doing(), wrong).advise("It is written as for tcpdump: man pcap-filter.")
+            Failure::usage(doing(), wrong).advise("The syntax is that of tcpdump: man pcap-filter.")
         }
     })?;
     let instructions = instructions
@@ -197,9 +196,9 @@ fn checked(
             value: one.value,
         })
         .collect();
-    let unsound = |error: filter::Unsound| match error {
-        filter::Unsound::Link(_) => Failure::usage(doing(), error)
-            .advise("Name one interface: of all of them packets come without that header."),
+    let unsound = |error: filter::UnsoundProgram| match error {
+        filter::UnsoundProgram::Link(_) => Failure::usage(doing(), error)
+            .advise("Name one interface: on any, packets come without that header."),
         _ => Failure::new(doing(), error),
     };
     match framing {

@@ -1,8 +1,8 @@
-//! What a capture says of the machine that it was taken on.
+//! Description of the capturing machine.
 
 use std::fs;
 
-/// The processor, as the system calls it; empty where it does not.
+/// Returns the name of the processor; empty if the system names none.
 pub fn hardware() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = text.lines().find_map(|line| {
@@ -12,7 +12,7 @@ pub fn hardware() -> String {
     model.unwrap_or_default()
 }
 
-/// The names of the interfaces that there are.
+/// Returns the names of the existing interfaces.
 pub fn interfaces() -> Vec<String> {
     let entries = fs::read_dir("/sys/class/net").into_iter().flatten();
     let mut names: Vec<String> =
@@ -21,7 +21,7 @@ pub fn interfaces() -> Vec<String> {
     names
 }
 
-/// The operating system and its version.
+/// Returns the operating system and its version.
 pub fn system() -> String {
     let read = |name: &str| {
         let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));
@@ -30,8 +30,8 @@ pub fn system() -> String {
     format!("{} {}", read("ostype"), read("osrelease")).trim().to_owned()
 }
 
-/// The memory that the kernel could give without taking it from programs;
-/// nothing where the system does not tell.
+/// Returns the memory that the kernel can give without taking it from programs; `None` if the
+/// system does not tell.
 pub fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,5 +1,5 @@
-//! Capturing packets: from the kernel to files, to the analyser and to who prints
-//! them, with an account of each packet.
+//! Packet capture: from the kernel to files, to the analyser and to text output, with an account of
+//! each packet.
 
 mod afterwards;
 mod encode;
@@ -15,14 +15,14 @@ mod session;
 mod sink;
 mod work;
 
-pub use afterwards::{Afterwards, Failed, Worked, Working};
-pub use encode::{About, Described, FileFormat};
-pub use file::{Outcome, Writer, Writing, Written};
+pub use afterwards::{FileWork, FinishedWork, PendingWork, WorkFailure};
+pub use encode::{CaptureOrigin, DescribedInterface, FileFormat};
+pub use file::{Outcome, WriteSettings, Writer, WrittenFile};
 pub use pipe::Target;
 pub use rotation::Rotation;
-pub use session::{Count, Done, EndedBy, Plan, ReaderKind, Session, interfaces};
-pub use sink::{Dropping, Gap, HEADERS, WHOLE, link_type};
+pub use session::{CaptureResult, Count, EndReason, Plan, ReaderKind, Session, interfaces};
+pub use sink::{Gap, HEADERS, KernelDrops, WHOLE, link_type};
 pub use windlass_sys::capture::{Direction, Framing, Interface, Statistics};
 pub use windlass_sys::cpu::CpuTime;
-pub use windlass_sys::interfaces::Listed;
+pub use windlass_sys::interfaces::ListedInterface;
 pub use windlass_sys::route::interface_to;

@@ -1,4 +1,4 @@
-//! What the files of a capture are called.
+//! Names of capture files.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -9,42 +9,39 @@ use windlass_sys::local_time;
 
 use super::rotation::Rotation;
 
-/// The names of files in a row: numbered (`trace-00001.pcapng`), or by the time at
-/// which each begins, where they rotate by time and the name has a `%` of
-/// strftime(3).
+/// Names of successive files: numbered (`trace-00001.pcapng`), or by the start time of each file.
+/// Names by time need rotation by time, and a `%` of strftime(3) in the path.
 ///
-/// A name by time that comes again overwrites the file of that name, so that
-/// `%H` keeps a day. One that would overwrite the file before, or one with which
-/// something is still to be done, gets a number, too.
+/// A repeated name by time overwrites the file of that name: `%H` keeps a day of files. A name gets
+/// a number as well if it would overwrite the previous file, or one with unfinished work.
 #[derive(Debug)]
 pub(crate) struct Names {
     path: PathBuf,
     rotation: Rotation,
     is_timed: bool,
-    present: Name,
-    /// The number of the present file.
+    present: FileName,
+    /// Number of the current file.
     number: u32,
     removed: u32,
-    /// Of names by time: those that are there, and in their order where the oldest
-    /// go.
+    /// For names by time: the existing files, and their order if the oldest are removed.
     there: HashSet<PathBuf>,
     order: VecDeque<PathBuf>,
 }
 
-/// A name.
+/// Name of a capture file.
 #[derive(Clone, Debug)]
-pub(crate) struct Name {
+pub(crate) struct FileName {
     pub path: PathBuf,
-    /// Without the number of one that came again.
+    /// Name without the number of a repeated name.
     base: PathBuf,
     of_base: u32,
 }
 
 impl Names {
-    /// The name of the first file.
+    /// Returns the names of a capture whose first file starts at `time`.
     ///
     /// # Errors
-    /// Where the time does not become a name.
+    /// Returns an error if the time cannot become a name.
     pub(crate) fn begin(path: &Path, rotation: Rotation, time: Timestamp) -> io::Result<Self> {
         let has_format = path.as_os_str().as_encoded_bytes().contains(&b'%');
         let is_timed = rotation.time.is_some() && has_format;
@@ -53,7 +50,7 @@ impl Names {
             (false, true) => numbered(path, 1),
             (false, false) => path.to_owned(),
         };
-        let present = Name { path: first.clone(), base: first, of_base: 1 };
+        let present = FileName { path: first.clone(), base: first, of_base: 1 };
         let mut names = Self {
             path: path.to_owned(),
             rotation,
@@ -68,61 +65,61 @@ impl Names {
         Ok(names)
     }
 
-    /// The present file.
+    /// Returns the path of the current file.
     pub(crate) fn present(&self) -> &Path {
         &self.present.path
     }
 
-    /// How many files there are.
+    /// Returns the number of existing files.
     pub(crate) const fn there(&self) -> u32 {
         self.number - self.removed
     }
 
-    /// How many have been begun.
+    /// Returns the number of started files.
     pub(crate) const fn begun(&self) -> u32 {
         self.number
     }
 
-    /// How many are not there any more.
+    /// Returns the number of removed files.
     pub(crate) const fn removed(&self) -> u32 {
         self.removed
     }
 
-    /// What the next file would be called, which begins at this time.
+    /// Returns the name of the next file, which starts at this time.
     ///
     /// # Errors
-    /// Where the time does not become a name.
+    /// Returns an error if the time cannot become a name.
     pub(crate) fn next(
         &self,
         time: Timestamp,
         is_busy: impl Fn(&Path) -> bool,
-    ) -> io::Result<Name> {
+    ) -> io::Result<FileName> {
         if !self.is_timed {
             let path = numbered(&self.path, self.number.saturating_add(1));
-            return Ok(Name { base: path.clone(), path, of_base: 1 });
+            return Ok(FileName { base: path.clone(), path, of_base: 1 });
         }
         let base = by_time(&self.path, time)?;
         let mut of_base = if base == self.present.base { self.present.of_base + 1 } else { 1 };
         loop {
             let path = if of_base == 1 { base.clone() } else { numbered(&base, of_base) };
             if path != self.present.path && !is_busy(&path) {
-                return Ok(Name { path, base, of_base });
+                return Ok(FileName { path, base, of_base });
             }
             of_base += 1;
         }
     }
 
-    /// The next file is there now. Gives the files that are to go for it.
-    pub(crate) fn advance(&mut self, next: Name) -> Vec<PathBuf> {
+    /// Makes `next` the current file. Returns the files to remove for it.
+    pub(crate) fn advance(&mut self, next: FileName) -> Vec<PathBuf> {
         self.number += 1;
         if self.is_timed && self.there.remove(&next.path) {
-            // It has just been overwritten.
+            // The new file has just overwritten it.
             self.removed += 1;
             self.order.retain(|name| *name != next.path);
         }
         self.present = next;
         self.keep();
-        // The one that has just begun is one of those that are kept.
+        // The current file counts among the kept ones.
         let kept = self.rotation.files.map_or(u32::MAX, |files| files.max(1));
         let mut gone = Vec::new();
         while self.there() > kept {
@@ -149,12 +146,12 @@ impl Names {
     }
 }
 
-/// The name that a time gives.
+/// Returns the name for a start time.
 fn by_time(path: &Path, time: Timestamp) -> io::Result<PathBuf> {
     local_time::formatted(path.as_os_str(), time).map(PathBuf::from)
 }
 
-/// The name of a file of several: `trace.pcapng` is `trace-00001.pcapng` first.
+/// Returns the name of a numbered file: `trace.pcapng` becomes `trace-00001.pcapng` first.
 fn numbered(path: &Path, number: u32) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("-{number:05}"));
@@ -174,14 +171,14 @@ mod tests {
         Rotation { time: Some(Span::from_millis(1_000)), files, ..Rotation::default() }
     }
 
-    /// The beginning of a minute of 2023.
+    /// Start of a minute in 2023.
     const MINUTE: i64 = 1_699_999_980;
 
     fn at(seconds: i64) -> Timestamp {
         Timestamp::from_nanos(seconds * 1_000_000_000)
     }
 
-    /// Begins files at these seconds; gives their names, and what goes.
+    /// Starts files at these seconds; returns their names, and the removed ones.
     fn named(path: &str, rotation: Rotation, seconds: &[i64]) -> (Vec<String>, Vec<String>, Names) {
         let text = |path: &Path| path.display().to_string();
         let mut names = Names::begin(Path::new(path), rotation, at(seconds[0])).unwrap();
@@ -203,7 +200,7 @@ mod tests {
             "t%-8-00002.pcap",
             "t%-8-00003.pcap",
             "t%-9.pcap",
-            // A clock that was set back: the file of that name goes.
+            // The clock was set back: the earlier file of this name is overwritten.
             "t%-8.pcap",
         ];
         assert_eq!(all, expected);

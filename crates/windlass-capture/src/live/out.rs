@@ -1,4 +1,4 @@
-//! Where the records of a capture go: files made with care, pipes and devices.
+//! Outputs of a capture: safely created files, pipes and devices.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -8,16 +8,16 @@ use std::path::Path;
 use windlass_base::Failure;
 use windlass_sys::privileges::Identity;
 
-/// Where the records go.
+/// Output for the records.
 #[derive(Debug)]
-pub(super) enum Out {
-    /// A file on a disk, which can be cut.
+pub(super) enum RecordOutput {
+    /// File on a disk, which can be truncated.
     File(File),
-    /// A pipe or a device.
+    /// Pipe or device.
     Stream(File),
 }
 
-/// Writes all of it; says how much went.
+/// Writes `bytes`; returns the number of written bytes, and the error if one occurred.
 pub(super) fn write(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
     let mut done = 0;
     while done < bytes.len() {
@@ -31,14 +31,14 @@ pub(super) fn write(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
     (done, Ok(()))
 }
 
-/// Cuts a file, and goes on from there.
+/// Truncates a file, and continues at its new end.
 pub(super) fn cut(file: &mut File, bytes: u64) -> io::Result<()> {
     file.set_len(bytes)?;
     file.seek(SeekFrom::Start(bytes)).map(drop)
 }
 
-/// Standard output, past the buffer that the library keeps for it.
-pub(super) fn stdout() -> Result<Out, Failure> {
+/// Returns standard output, bypassing the buffer of Rust's library.
+pub(super) fn stdout() -> Result<RecordOutput, Failure> {
     let doing = || "cannot write the capture to standard output".to_owned();
     if io::IsTerminal::is_terminal(&io::stdout()) {
         return Err(Failure::usage(doing(), "it is a terminal")
@@ -48,29 +48,33 @@ pub(super) fn stdout() -> Result<Out, Failure> {
     let copy = std::os::fd::AsFd::as_fd(&own).try_clone_to_owned();
     let file = File::from(copy.map_err(|error| Failure::new(doing(), error))?);
     let is_file = file.metadata().is_ok_and(|about| about.is_file());
-    // What is behind `>>` must stay.
-    Ok(if is_file && is_at_start(&file) { Out::File(file) } else { Out::Stream(file) })
+    // With `>>`, existing content must stay.
+    Ok(if is_file && is_at_start(&file) {
+        RecordOutput::File(file)
+    } else {
+        RecordOutput::Stream(file)
+    })
 }
 
 fn is_at_start(mut file: &File) -> bool {
     file.stream_position().is_ok_and(|at| at == 0)
 }
 
-/// Makes a file on a disk, as [`create`] does.
+/// Creates a file on a disk, as [`create`] does.
 pub(super) fn create_file(path: &Path) -> io::Result<File> {
     match create(path)? {
-        Out::File(file) => Ok(file),
-        Out::Stream(_) => Err(io::Error::other("it is no file on a disk")),
+        RecordOutput::File(file) => Ok(file),
+        RecordOutput::Stream(_) => Err(io::Error::other("it is no file on a disk")),
     }
 }
 
-/// Makes a file that only its owner can read, or opens what is there already.
+/// Creates a file that only its owner can read, or opens an existing one.
 ///
-/// A capture holds what others said. So it is not put into a file of somebody
-/// else, and not where a link of somebody else leads: who may write to `/tmp`
-/// could have put it there.
-pub(super) fn create(path: &Path) -> io::Result<Out> {
-    // Anybody may write to other folders there, as to /dev/shm.
+/// A capture contains other people's messages. It is therefore not written into another user's
+/// file, nor through another user's link: anyone with write access to `/tmp` could have prepared
+/// one.
+pub(super) fn create(path: &Path) -> io::Result<RecordOutput> {
+    // Other users may write to folders below it, such as /dev/shm.
     let is_device = path.parent() == Some(Path::new("/dev"))
         || ["/dev/fd", "/proc"].iter().any(|folder| path.starts_with(folder));
     let mut options = OpenOptions::new();
@@ -81,7 +85,7 @@ pub(super) fn create(path: &Path) -> io::Result<Out> {
         if about.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
-        // A named pipe waits for its reader here.
+        // Opening a named pipe waits for its reader.
         let kind = about.file_type();
         let stream = kind.is_fifo() || kind.is_char_device() || kind.is_socket();
         if !stream {
@@ -95,7 +99,7 @@ pub(super) fn create(path: &Path) -> io::Result<Out> {
         if about.file_type().is_fifo() && !is_device && about.uid() != Identity::own().user {
             return Err(io::Error::other("it belongs to another user"));
         }
-        return Ok(Out::Stream(stream));
+        return Ok(RecordOutput::Stream(stream));
     }
     let no_links = if is_device { 0 } else { windlass_sys::privileges::NO_LINKS };
     let file = options.create(true).custom_flags(no_links).open(path).map_err(|error| {
@@ -107,14 +111,14 @@ pub(super) fn create(path: &Path) -> io::Result<Out> {
         return Err(io::Error::other("it belongs to another user"));
     }
     file.set_len(0)?;
-    Ok(Out::File(file))
+    Ok(RecordOutput::File(file))
 }
 
 pub(super) fn unwritable(name: &str, error: io::Error) -> Failure {
     let advice = match error.kind() {
-        io::ErrorKind::NotFound => "Make the directory first.",
+        io::ErrorKind::NotFound => "Create the directory first.",
         io::ErrorKind::StorageFull => "Free some space, or write elsewhere.",
-        _ => "Name another file, or check the right to write there.",
+        _ => "Name another file, or check the permission to write there.",
     };
     Failure::new(format!("cannot write {name}"), error).advise(advice)
 }

@@ -1,5 +1,4 @@
-//! Writing to somebody who may not read: a pipe that is full, with an end to the
-//! wait once the capture is to end.
+//! Writing to a slow reader: a full pipe is waited for, but not for long once the capture ends.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,29 +9,30 @@ use std::time::{Duration, Instant};
 use windlass_base::Span;
 use windlass_sys::{pipe, wait};
 
-/// How long a reader may take nothing when the capture is to end.
+/// Maximum pause of a reader after the end of the capture.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often is looked whether it is over.
+/// Interval for checks of the end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a reader is waited for: for ever, until the capture is to end.
+/// Wait for a reader: unlimited until the capture ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patience(Arc<OnceLock<Instant>>);
 
 impl Patience {
-    /// The capture is to end: who takes nothing for a second loses the rest. Who
-    /// reads on, however slowly, gets it.
+    /// Starts the limit, because the capture ends: a reader that takes nothing for a second loses
+    /// the rest. A slow reader that keeps reading gets all of it.
     pub(crate) fn limit(&self) {
         self.0.get_or_init(Instant::now);
     }
 
-    /// Whether nothing was taken for too long, since then.
+    /// Returns whether the reader has paused for too long since `since`.
     fn is_over(&self, since: Instant) -> bool {
         self.0.get().is_some_and(|limited| since.max(*limited).elapsed() >= PATIENCE)
     }
 
-    /// Writes all of it, as the reader takes it; says how much went.
+    /// Writes `bytes` as the reader takes them; returns the number of written bytes, and the error
+    /// if one occurred.
     pub(crate) fn write(&self, file: &File, bytes: &[u8]) -> (usize, io::Result<()>) {
         let (mut done, mut since) = (0, Instant::now());
         while done < bytes.len() {
@@ -59,7 +59,7 @@ impl Patience {
     }
 }
 
-/// Standard output, for text.
+/// Output for text, with a limited wait for its reader.
 #[derive(Debug)]
 pub(crate) struct PatientFile {
     file: File,
@@ -67,7 +67,7 @@ pub(crate) struct PatientFile {
 }
 
 impl PatientFile {
-    /// What is written goes into this file.
+    /// Creates an output to `file`.
     pub(crate) const fn new(file: File, patience: Patience) -> Self {
         Self { file, patience }
     }

@@ -1,5 +1,4 @@
-//! A capture for a reader of its own: waiting for the reader of a pipe, and ending
-//! when that is gone.
+//! Captures for one reader: waits for the reader of a pipe, and ends when the reader is gone.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileTypeExt;
@@ -12,25 +11,25 @@ use std::{io, thread};
 use windlass_base::Failure;
 use windlass_sys::pipe;
 
-use super::{Afterwards, FileFormat, Rotation, Writing};
+use super::{FileFormat, FileWork, Rotation, WriteSettings};
 
-/// How often is looked whether the reader is still there.
+/// Interval for checks of the reader.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long the reader of a pipe may take to come that gets nothing.
+/// Maximum wait for the reader of an empty pipe.
 const AWAITED: Duration = Duration::from_secs(10);
 
-/// How long a capture may take to end: Wireshark waits for it. One that writes
-/// into a full pipe that nobody empties would never end.
+/// Maximum time for a capture to end: Wireshark waits for it. A capture that writes into a full
+/// pipe without a reader would never end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Where a capture goes, and when it is to end.
+/// Output and end of a capture.
 #[derive(Debug)]
 pub struct Target {
     path: PathBuf,
-    /// Nothing for a file, which needs no reader.
+    /// Pipe of the reader; `None` for a file, which needs no reader.
     pipe: Option<Arc<File>>,
-    /// The capture is to end, or there is no reader any more.
+    /// Set when the capture is to end, or when the reader is gone.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -38,7 +37,7 @@ fn is_pipe(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|about| about.file_type().is_fifo())
 }
 
-/// Waits for the reader of a pipe; nothing where it is over before that.
+/// Waits for the reader of a pipe; returns `None` if `is_over` comes first.
 fn reader(path: &Path, is_over: &dyn Fn() -> bool) -> io::Result<Option<File>> {
     while !is_over() {
         if let Some(pipe) = pipe::open(path)? {
@@ -50,10 +49,10 @@ fn reader(path: &Path, is_over: &dyn Fn() -> bool) -> io::Result<Option<File>> {
 }
 
 impl Target {
-    /// Waits for the reader of a pipe; nothing where `stop` is set before that.
+    /// Waits for the reader of a pipe; returns `None` if `stop` is set first.
     ///
     /// # Errors
-    /// Where the pipe cannot be opened.
+    /// Returns an error if the pipe cannot be opened.
     pub fn open(path: &Path, stop: Arc<AtomicBool>) -> Result<Option<Self>, Failure> {
         let failed = |error| Failure::new(format!("cannot write {}", path.display()), error);
         let path = path.to_owned();
@@ -64,32 +63,31 @@ impl Target {
         Ok(pipe.map(|pipe| Self { path, pipe: Some(Arc::new(pipe)), stop }))
     }
 
-    /// Lets the reader of a pipe go that gets nothing. Wireshark starts it beside, and
-    /// it may come after this has ended: a pipe that nobody has written into has no
-    /// end (fifo(7)), and it would wait for ever.
+    /// Releases the reader of a pipe that will get no data. Wireshark starts the reader in
+    /// parallel, so it may come later. A pipe that nobody has opened for writing never ends
+    /// (fifo(7)), so the reader would wait for ever.
     pub fn let_go(path: &Path, stop: &AtomicBool) {
         let since = Instant::now();
         if is_pipe(path) {
             let is_over = || stop.load(Ordering::Relaxed) || since.elapsed() > AWAITED;
-            // What is wrong is told in any case.
+            // The failure itself is reported in any case.
             drop(reader(path, &is_over));
         }
     }
 
-    /// As captures take it.
-    pub fn writing(&self) -> Writing {
-        Writing {
+    /// Returns the output settings of a capture.
+    pub fn writing(&self) -> WriteSettings {
+        WriteSettings {
             path: self.path.clone(),
             format: FileFormat::Pcapng,
             rotation: Rotation::default(),
-            afterwards: Afterwards::default(),
+            afterwards: FileWork::default(),
             pipe: self.pipe.clone(),
         }
     }
 
-    /// Sees to it that the capture ends when it is to, or when nobody reads it any
-    /// more, even where nothing is captured or the pipe is full. `give_up` ends the
-    /// process where the capture does not end for long.
+    /// Starts a thread that sets `stop` when the reader is gone, even if no packet comes or the
+    /// pipe is full. If the capture then does not end in time, `give_up` ends the process.
     pub fn guard(&self, give_up: impl FnOnce() + Send + 'static) {
         let (pipe, stop) = (self.pipe.clone(), Arc::clone(&self.stop));
         let guard = move || {
@@ -104,10 +102,10 @@ impl Target {
             while since.elapsed() < PATIENCE {
                 thread::sleep(POLL_INTERVAL);
             }
-            // The pipe's end is lost to who does not read it.
+            // A reader that does not read loses the rest of the pipe.
             give_up();
         };
-        // It ends with the process. Without it Ctrl-C still works.
+        // The thread ends with the process. If it cannot start, Ctrl-C still works.
         let _ = thread::Builder::new().name("guard".to_owned()).spawn(guard);
     }
 }

@@ -1,24 +1,24 @@
-//! When a capture goes on in another file.
+//! Rotation of capture files.
 
 use windlass_base::{Bytes, Span};
 
-/// When a file ends and the next begins.
+/// Limits at which a file ends and the next begins.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rotation {
-    /// From this size on.
+    /// Size of a file.
     pub bytes: Option<Bytes>,
-    /// After so long.
+    /// Duration of a file.
     pub time: Option<Span>,
-    /// After so many packets.
+    /// Number of packets of a file.
     pub packets: Option<u64>,
-    /// How many files are kept: the last ones.
+    /// Number of the last files to keep.
     pub files: Option<u32>,
-    /// With how many files the capture ends.
+    /// Number of files after which the capture ends.
     pub most: Option<u32>,
 }
 
 impl Rotation {
-    /// Whether there is more than one file.
+    /// Returns whether there may be several files.
     pub const fn is_on(&self) -> bool {
         self.bytes.is_some() || self.time.is_some() || self.packets.is_some()
     }

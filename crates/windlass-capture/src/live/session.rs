@@ -1,4 +1,4 @@
-//! A capture from its opening to its account.
+//! Session of a capture, from opening to its results.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -11,165 +11,164 @@ use std::{io, thread};
 
 use windlass_base::{Bytes, Failure, Span};
 use windlass_sys::capture::{
-    Capture, Direction, Instruction, Interface, OpenStep, Refused, Settings, Source, Statistics,
+    Capture, Direction, Instruction, Interface, OpenStep, Refusal, Settings, Source, Statistics,
 };
 use windlass_sys::cpu::{self, CpuTime};
-use windlass_sys::interfaces::Listed;
+use windlass_sys::interfaces::ListedInterface;
 use windlass_sys::namespace::Namespace;
 use windlass_sys::privileges::{self, Identity};
 use windlass_sys::wait::ready;
-use windlass_trace::{Analysis, Keep, Look};
+use windlass_trace::{Analysis, Keep, Snapshot};
 use windlass_wire::Segments;
 use windlass_wire::filter as built_in;
 
-use super::encode::{About, Described};
-use super::file::{Outcome, Writer, Writing};
-use super::filter::{self, Wanted};
+use super::encode::{CaptureOrigin, DescribedInterface};
+use super::file::{Outcome, WriteSettings, Writer};
+use super::filter::{self, CaptureFilter};
 use super::machine;
 use super::patience::{Patience, PatientFile};
-use super::sink::{Dropping, Gap, HEADERS, Lines, Sink, Tally, kept_bytes, link_type};
-use super::work::{self, Shared};
+use super::sink::{Gap, HEADERS, KernelDrops, Lines, Sink, Tally, kept_bytes, link_type};
+use super::work::{self, SharedState};
 
-/// How often the main thread looks around. A signal ends its wait.
+/// Check interval of the main thread; a signal ends the wait early.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long packets are taken after a signal: those that were sent before it may
-/// be on their way to the ring still.
+/// Time to take packets after a signal: packets from before it may still be on their way to the
+/// ring.
 const LATE: Duration = Duration::from_millis(20);
 
-/// A snap length up to which a packet counts as cut to its headers.
+/// Maximum snap length at which a packet counts as cut to its headers.
 const CUT: u32 = 512;
 
-/// The ring where packets are cut to their headers, and where they are whole: at
-/// 400,000 packets/s of 1,514 bytes the one holds a second, the other 0.4 s. A
-/// disk that pauses takes about that.
+/// Size of the ring for packets cut to their headers, and for whole ones. At 400,000 packets/s of
+/// 1,514 bytes the first holds a second, the second 0.4 s. A pause of a disk takes about that long.
 const RING_HEADERS: u64 = 64 << 20;
 const RING_WHOLE: u64 = 256 << 20;
 
-/// The smallest ring that is tried where there is no memory for a larger one.
+/// Size of the smallest ring to try if memory is short.
 const RING_MIN: u64 = 4 << 20;
 
-/// How packets are read.
+/// Method of reading packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReaderKind {
-    /// Many packets at a time, from a ring that the kernel shares
+    /// Many packets at a time, from a ring shared with the kernel
     #[default]
     Ring,
-    /// One packet for each system call, as the classic readers do
+    /// One packet for each system call, as traditional readers do
     Single,
 }
 
-/// What to capture, and what to do with it.
+/// Plan of a capture.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The interfaces; `any`, alone, for all.
+    /// Interfaces; `any`, alone, for all.
     pub interfaces: Vec<String>,
-    /// The network namespace, by name or path; this one where none is named.
+    /// Network namespace, by name or path; `None` for the current one.
     pub namespace: Option<String>,
-    /// How packets are read.
+    /// Method of reading packets.
     pub reader: ReaderKind,
-    /// The ring's size, or the socket's; as it suits where none is given.
+    /// Size of the ring, or of the socket's buffer; `None` for the default.
     pub buffer: Option<Bytes>,
-    /// The size of a block of the ring; as it suits where none is given.
+    /// Size of a block of the ring; `None` for the default.
     pub block: Option<Bytes>,
-    /// The most bytes that are kept of a packet.
+    /// Maximum number of bytes kept of a packet.
     pub snap_length: u32,
-    /// Which way packets go.
+    /// Direction of packets.
     pub direction: Option<Direction>,
-    /// Whether to take what is for other hosts.
+    /// True if packets for other hosts are captured.
     pub promiscuous: bool,
-    /// How many threads read.
+    /// Number of reading threads.
     pub threads: NonZeroU16,
-    /// Which packets are wanted.
-    pub filter: Wanted,
-    /// Where they are written, where they are.
-    pub writing: Option<Writing>,
-    /// Explain the connections: those that are kept.
+    /// Filter of packets.
+    pub filter: CaptureFilter,
+    /// Output file, if any.
+    pub writing: Option<WriteSettings>,
+    /// Connections to explain, if any.
     pub explain: Option<Keep>,
-    /// The capture ends after so many packets.
+    /// Number of packets after which the capture ends.
     pub count: Option<u64>,
-    /// It ends after so long.
+    /// Duration after which the capture ends.
     pub duration: Option<Span>,
 }
 
-/// Why a capture ended.
+/// Reason why a capture ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum EndedBy {
+pub enum EndReason {
     /// Ctrl-C or SIGTERM.
     Signal,
-    /// All packets that were wanted have come.
+    /// All wanted packets have come.
     Count,
-    /// All files that were wanted are full.
+    /// All wanted files are full.
     Files,
-    /// Its time was over.
+    /// The duration is over.
     Duration,
-    /// The interface is not there any more.
+    /// The interface is gone.
     InterfaceGone,
-    /// A file could not be written any more.
+    /// Writing a file failed.
     WriteFailed,
-    /// Nobody reads what is written any more.
+    /// The reader of the output is gone.
     ReaderGone,
 }
 
-/// A capture that is open.
+/// Capture that is open.
 pub struct Session {
-    /// Each with the number of its interface.
-    captures: Vec<Numbered>,
+    /// Captures, each with the number of its interface.
+    captures: Vec<NumberedCapture>,
     sink: Sink,
-    /// The interfaces.
+    /// Interfaces of the captures.
     pub interfaces: Vec<Interface>,
-    /// The buffer of all threads.
+    /// Total buffer of all threads.
     pub buffer: Bytes,
-    /// The filter, as people write it for tcpdump.
+    /// Filter in tcpdump's syntax.
     pub filter: Option<String>,
-    /// The buffer is smaller than it should be, for want of memory.
+    /// True if the buffer is smaller than intended, for lack of memory.
     pub is_small: bool,
     duration: Option<Span>,
-    /// How long who reads a pipe is waited for.
+    /// Maximum wait for the reader of a pipe.
     patience: Patience,
 }
 
-/// What has come so far.
+/// Counts of a running capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// How long the capture has lasted.
+    /// Duration so far.
     pub elapsed: Duration,
-    /// What was taken.
+    /// Packets taken.
     pub tally: Tally,
-    /// What the kernel has counted.
+    /// Counts of the kernel.
     pub kernel: Statistics,
-    /// The processor time of this process.
+    /// Processor time of this process.
     pub cpu: CpuTime,
 }
 
-/// What came of a capture.
-pub struct Done {
-    /// Why it ended.
-    pub ended_by: EndedBy,
-    /// How long it lasted.
+/// Results of a capture.
+pub struct CaptureResult {
+    /// Reason of the end.
+    pub ended_by: EndReason,
+    /// Duration of the capture.
     pub lasted: Span,
-    /// What came in all.
+    /// Total counts.
     pub count: Count,
-    /// What the kernel has counted of each interface.
+    /// Counts of the kernel for each interface.
     pub each: Vec<Statistics>,
-    /// Whether an interface is not there any more, of each.
+    /// True for each interface that disappeared.
     pub gone: Vec<bool>,
-    /// What was written.
+    /// Results of writing.
     pub outcome: Option<Outcome>,
-    /// The analyser, where it was asked for.
+    /// Analyser, if the connections were explained.
     pub analysis: Option<Segments<Analysis<()>>>,
-    /// When the kernel dropped packets.
-    pub dropping: Vec<Dropping>,
-    /// When the interface was down.
+    /// Times at which the kernel dropped packets.
+    pub dropping: Vec<KernelDrops>,
+    /// Times at which an interface was down.
     pub gaps: Vec<Gap>,
-    /// Why the screen could not be written to.
+    /// Reason why the text output failed, if it did.
     pub unprinted: Option<io::Error>,
 }
 
 impl Session {
-    /// Opens everything, and gives up all rights after it.
+    /// Opens the interfaces and outputs, then drops all privileges.
     pub fn open(plan: &Plan) -> Result<Self, Failure> {
         let doing = || plan.doing();
         for (number, name) in plan.interfaces.iter().enumerate() {
@@ -179,14 +178,14 @@ impl Session {
         }
         let namespace = plan.namespace.as_deref().map(namespace).transpose()?;
         let namespace = namespace.as_ref();
-        let ways: Vec<Way> = plan
+        let ways: Vec<PacketSource> = plan
             .interfaces
             .iter()
-            .map(|name| Way::to(name, plan, namespace))
+            .map(|name| PacketSource::to(name, plan, namespace))
             .collect::<Result<_, _>>()?;
         if ways.len() > 1 && ways.iter().any(|way| way.interface.is_any()) {
-            return Err(Failure::usage(doing(), "any is all interfaces")
-                .advise("Name any alone, or the interfaces that you want."));
+            return Err(Failure::usage(doing(), "`any` already means all interfaces")
+                .advise("Name only `any`, or only the interfaces that you want."));
         }
         let (captures, is_small) = open_captures(plan, &ways, namespace)
             .map_err(|(name, refused)| explained(&refused, plan, &name))?;
@@ -197,7 +196,7 @@ impl Session {
         let mut sink = Self::sink(plan, &interfaces, text.as_deref())?;
         sink.writer = sink.writer.map(|writer| writer.with(&patience));
         privileges::give_up()
-            .map_err(|error| Failure::new(doing(), format!("cannot give up rights: {error}")))?;
+            .map_err(|error| Failure::new(doing(), format!("cannot drop privileges: {error}")))?;
         Ok(Self {
             captures,
             sink,
@@ -210,19 +209,19 @@ impl Session {
         })
     }
 
-    /// Makes the files, as whom they are to belong to.
+    /// Creates the outputs, with the right owner of the files.
     fn sink(plan: &Plan, interfaces: &[Interface], filter: Option<&str>) -> Result<Sink, Failure> {
         let names = interfaces.iter().map(|one| (one.framing(), one.name.clone()));
         let mut sink = Sink::new(names);
         sink.most = plan.count;
         if let Some(writing) = &plan.writing {
             become_owner(&writing.path);
-            let described = |one: &Interface| Described {
+            let described = |one: &Interface| DescribedInterface {
                 name: one.name.clone(),
                 link: link_type(one.framing()),
                 snap_length: kept_bytes(one.framing(), plan.snap_length),
             };
-            let about = About {
+            let about = CaptureOrigin {
                 interfaces: interfaces.iter().map(described).collect(),
                 filter: filter.unwrap_or_default().to_owned(),
                 hardware: machine::hardware(),
@@ -234,7 +233,7 @@ impl Session {
         Ok(sink)
     }
 
-    /// Prints the packets as text, too.
+    /// Adds text output of the packets.
     #[must_use]
     pub fn printing(mut self, out: File) -> Self {
         let out = PatientFile::new(out, self.patience.clone());
@@ -242,22 +241,21 @@ impl Session {
         self
     }
 
-    /// Captures until it is over. `tick` is called now and then, with what came
-    /// and a way to look at what moves. `again` says that it ends in order, so
-    /// that another Ctrl-C may end it at once.
+    /// Captures until the end. Calls `tick` now and then with the counts, and with a function that
+    /// returns the active transfers. Sets `again` when an orderly end has begun, so that another
+    /// Ctrl-C may end it at once.
     pub fn run(
         self,
         stop: &AtomicBool,
         again: &AtomicBool,
-        mut tick: impl FnMut(&Count, &dyn Fn(usize) -> Option<Look>),
-    ) -> Result<Done, Failure> {
+        mut tick: impl FnMut(&Count, &dyn Fn(usize) -> Option<Snapshot>),
+    ) -> Result<CaptureResult, Failure> {
         let Self { mut captures, sink, interfaces, duration, patience, .. } = self;
         let numbers: Vec<usize> = captures.iter().map(|(number, _)| *number).collect();
-        let shared = Shared::new(sink, numbers.clone());
+        let shared = SharedState::new(sink, numbers.clone());
         let (began, cpu_before) = (Instant::now(), cpu::of_this_process());
-        let so_far = |shared: &Shared| {
-            // A writer whose reader does not read has the sink for as long: this must
-            // not wait for it.
+        let so_far = |shared: &SharedState| {
+            // A writer whose reader pauses keeps the sink locked. These counts need no such lock.
             Count {
                 elapsed: began.elapsed(),
                 tally: shared.tally(),
@@ -273,7 +271,7 @@ impl Session {
                     let shared = &shared;
                     scope.spawn(move || {
                         let done = work::take(capture, thread, shared);
-                        // The others end with one that failed.
+                        // If one thread fails, the others end.
                         if done.is_err() {
                             shared.stop();
                         }
@@ -282,7 +280,7 @@ impl Session {
                 })
                 .collect();
             let ended_by = loop {
-                // One whose interface has gone leaves the others alone.
+                // A thread whose interface is gone does not end the others.
                 let is_over = |(thread, number): (&thread::ScopedJoinHandle<'_, _>, &usize)| {
                     thread.is_finished() && !shared.has_gone(*number)
                 };
@@ -293,17 +291,17 @@ impl Session {
                     break Some(ended);
                 }
                 let left = duration.map(|time| time.to_duration().saturating_sub(began.elapsed()));
-                // What ends it early is looked at above.
+                // The reasons for an early end are checked above.
                 let _ = ready(&[], Some(left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL)));
                 let so_far = so_far(&shared);
-                // Who is told may be slow: the packets go on meanwhile.
+                // `tick` may be slow: the threads keep taking packets meanwhile.
                 let is_over = || ended(&shared, stop, duration, began).is_some();
                 tick(&so_far, &|most| shared.sink_until(is_over)?.look(most));
             };
             patience.limit();
-            if ended_by == Some(EndedBy::Signal) {
+            if ended_by == Some(EndReason::Signal) {
                 thread::sleep(LATE);
-                // Who asks once more does not want to wait.
+                // A second Ctrl-C means that the user does not want to wait.
                 again.store(true, Ordering::Relaxed);
             }
             shared.stop();
@@ -312,21 +310,21 @@ impl Session {
         });
         let lasted = Span::from_duration(began.elapsed());
         let count_at_end = so_far(&shared);
-        // One thread may have seen the end before the main one did.
+        // A thread may have noticed the end before the main thread did.
         let mut ended_by = ended_by.or_else(|| ended(&shared, stop, duration, began));
         let mut broken = None;
         for result in results {
             match result {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => broken = Some(error.to_string()),
-                Err(_) => broken = Some("a thread broke off".to_owned()),
+                Err(_) => broken = Some("a thread failed".to_owned()),
             }
         }
         let each = shared.counts_of_each();
         let gone = (0..interfaces.len()).map(|number| shared.has_gone(number)).collect();
         let mut sink = shared.into_sink();
-        if ended_by == Some(EndedBy::Count) && sink.has_all_files {
-            ended_by = Some(EndedBy::Files);
+        if ended_by == Some(EndReason::Count) && sink.has_all_files {
+            ended_by = Some(EndReason::Files);
         }
         let comments = sink.end();
         let unprinted = sink.lines.as_mut().and_then(|lines| lines.failed.take());
@@ -335,8 +333,8 @@ impl Session {
             let names: Vec<&str> = interfaces.iter().map(|one| one.name.as_str()).collect();
             return Err(Failure::new(format!("cannot capture on {}", names.join(", ")), wrong));
         }
-        Ok(Done {
-            ended_by: ended_by.unwrap_or(EndedBy::Signal),
+        Ok(CaptureResult {
+            ended_by: ended_by.unwrap_or(EndReason::Signal),
             lasted,
             count: count_at_end,
             each,
@@ -350,32 +348,32 @@ impl Session {
     }
 }
 
-/// Whether a capture is over, and why.
+/// Returns the reason for the end of a capture; `None` while it runs.
 fn ended(
-    shared: &Shared,
+    shared: &SharedState,
     stop: &AtomicBool,
     duration: Option<Span>,
     began: Instant,
-) -> Option<EndedBy> {
+) -> Option<EndReason> {
     let time = || duration.is_some_and(|duration| began.elapsed() >= duration.to_duration());
     if shared.has_failed() {
         let is_pipe = shared.has_no_reader();
-        return Some(if is_pipe { EndedBy::ReaderGone } else { EndedBy::WriteFailed });
+        return Some(if is_pipe { EndReason::ReaderGone } else { EndReason::WriteFailed });
     }
     if shared.is_full() {
-        Some(EndedBy::Count)
+        Some(EndReason::Count)
     } else if shared.is_gone() {
-        Some(EndedBy::InterfaceGone)
+        Some(EndReason::InterfaceGone)
     } else if stop.load(Ordering::Relaxed) {
-        Some(EndedBy::Signal)
+        Some(EndReason::Signal)
     } else {
-        time().then_some(EndedBy::Duration)
+        time().then_some(EndReason::Duration)
     }
 }
 
 impl Plan {
-    /// A capture on an interface that is only explained, of the packets that are wanted.
-    pub fn explaining(interface: &str, built_in: built_in::Wanted, keep: Keep) -> Self {
+    /// Returns the plan of a capture on one interface that only explains its packets.
+    pub fn explaining(interface: &str, built_in: built_in::PacketFilter, keep: Keep) -> Self {
         Self {
             interfaces: vec![interface.to_owned()],
             namespace: None,
@@ -386,7 +384,7 @@ impl Plan {
             direction: None,
             promiscuous: false,
             threads: NonZeroU16::MIN,
-            filter: Wanted { expression: None, built_in },
+            filter: CaptureFilter { expression: None, built_in },
             writing: None,
             explain: Some(keep),
             count: None,
@@ -394,20 +392,20 @@ impl Plan {
         }
     }
 
-    /// What is being done, for people.
+    /// Returns the action, for errors.
     pub fn doing(&self) -> String {
         format!("cannot capture on {}", self.interfaces.join(", "))
     }
 }
 
-/// How packets come from an interface.
-struct Way {
+/// Source of an interface's packets, with its filter.
+struct PacketSource {
     interface: Interface,
     direction: Direction,
     program: Option<Vec<Instruction>>,
 }
 
-impl Way {
+impl PacketSource {
     fn to(name: &str, plan: &Plan, namespace: Option<&Namespace>) -> Result<Self, Failure> {
         let interface =
             Interface::look(name, namespace).map_err(|refused| explained(&refused, plan, name))?;
@@ -415,7 +413,7 @@ impl Way {
             true => Interface::look("lo", namespace).ok().map(|lo| lo.index),
             false => None,
         };
-        // What a host sends to itself passes the loopback twice.
+        // A packet from a host to itself passes the loopback interface twice.
         let usual = if interface.is_loopback() { Direction::In } else { Direction::Both };
         let direction = plan.direction.unwrap_or(usual);
         let twice = plan.direction == Some(Direction::Both);
@@ -429,15 +427,15 @@ impl Way {
 }
 
 /// A capture with the number of its interface.
-type Numbered = (usize, Capture);
+type NumberedCapture = (usize, Capture);
 
-/// Opens the sockets. Where there is no memory for the rings, smaller ones are
-/// tried, unless their size was asked for. Says with which interface it failed.
+/// Opens the sockets. If memory is too short for the rings, smaller ones are tried, unless their
+/// size was given. An error names its interface.
 fn open_captures(
     plan: &Plan,
-    ways: &[Way],
+    ways: &[PacketSource],
     namespace: Option<&Namespace>,
-) -> Result<(Vec<Numbered>, bool), (String, Refused)> {
+) -> Result<(Vec<NumberedCapture>, bool), (String, Refusal)> {
     let open = |source| {
         let mut all = Vec::new();
         for (number, way) in ways.iter().enumerate() {
@@ -465,8 +463,7 @@ fn open_captures(
     let mut bytes = plan.buffer.map_or(usual, Bytes::get);
     let mut is_small = false;
     let rings = u64::from(plan.threads.get()) * ways.len().max(1) as u64;
-    // Where there is too little memory the kernel ends programs, of whomever, to
-    // make a ring.
+    // With too little memory, the kernel would end arbitrary programs to make room for a ring.
     let room = machine::free_memory().map_or(u64::MAX, |free| free / 4 * 3);
     loop {
         let each = bytes / rings;
@@ -475,17 +472,17 @@ fn open_captures(
             None => Source::ring(each, plan.snap_length),
         };
         let block = if let Source::Ring { block, .. } = source { block } else { 0 };
-        // A ring has two blocks at the least.
+        // A ring has at least two blocks.
         let whole = each.max(u64::from(block) * 2).saturating_mul(rings);
         let opened = if whole > room {
             let error = io::ErrorKind::OutOfMemory.into();
             let name = ways.first().map(|way| way.interface.name.clone()).unwrap_or_default();
-            Err((name, Refused { step: OpenStep::Buffer, error }))
+            Err((name, Refusal { step: OpenStep::Buffer, error }))
         } else {
             open(source)
         };
         match opened {
-            Err((_, Refused { step: OpenStep::Buffer, error }))
+            Err((_, Refusal { step: OpenStep::Buffer, error }))
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && plan.buffer.is_none()
                     && bytes > RING_MIN =>
@@ -498,22 +495,22 @@ fn open_captures(
     }
 }
 
-/// The interfaces that there are, in a namespace by its name or path.
+/// Returns the existing interfaces, in a namespace by its name or path.
 ///
 /// # Errors
-/// Where there is no such namespace, or the system does not let into it.
-pub fn interfaces(name: Option<&str>) -> Result<Vec<Listed>, Failure> {
+/// Returns an error if the namespace does not exist or cannot be entered.
+pub fn interfaces(name: Option<&str>) -> Result<Vec<ListedInterface>, Failure> {
     let place = name.map(namespace).transpose()?;
     windlass_sys::interfaces::interfaces(place.as_ref()).map_err(|refused| {
         let failure = Failure::new("cannot list the interfaces", refused);
         match name {
-            Some(_) => failure.advise("Entering a namespace takes root (CAP_SYS_ADMIN)."),
+            Some(_) => failure.advise("Entering a namespace needs root (CAP_SYS_ADMIN)."),
             None => failure,
         }
     })
 }
 
-/// The namespace of a name, as `ip netns` gives it, or of a path.
+/// Opens the namespace of a name, as `ip netns` gives it, or of a path.
 fn namespace(name: &str) -> Result<Namespace, Failure> {
     let path = match name.contains('/') {
         true => PathBuf::from(name),
@@ -522,12 +519,12 @@ fn namespace(name: &str) -> Result<Namespace, Failure> {
     Namespace::at(&path).map_err(|refused| {
         let doing = format!("cannot open the network namespace {}", path.display());
         Failure::new(doing, refused.error)
-            .advise("`ip netns` lists them; a path such as /proc/PID/ns/net will do, too.")
+            .advise("`ip netns` lists them; a path such as /proc/PID/ns/net works, too.")
     })
 }
 
-/// Root writes as who owns the directory: the files are theirs then, and nobody
-/// can have root write where they could not.
+/// Makes root write as the owner of the directory. The owner then owns the files, and nobody can
+/// have root write where they cannot write themselves.
 fn become_owner(path: &Path) {
     if Identity::own().user != 0 || path.as_os_str() == "-" {
         return;
@@ -539,31 +536,30 @@ fn become_owner(path: &Path) {
     if let Ok(about) = std::fs::metadata(directory)
         && about.uid() != 0
     {
-        // Where the system does not allow it, in a container that has no such
-        // user, root writes.
+        // If the system refuses, as in a container without that user, root writes.
         let _ = privileges::become_user(Identity { user: about.uid(), group: about.gid() });
     }
 }
 
-/// What to do where the system refuses.
-fn explained(refused: &Refused, plan: &Plan, name: &str) -> Failure {
+/// Returns the failure of an interface that cannot be opened.
+fn explained(refused: &Refusal, plan: &Plan, name: &str) -> Failure {
     let doing = format!("cannot capture on {name}");
     match refused.step {
         OpenStep::Open if refused.error.kind() == io::ErrorKind::PermissionDenied => {
-            Failure::new(doing, "it takes the right to open packet sockets, CAP_NET_RAW").advise(
-                "Run it as root, or grant the right once: \
-             sudo setcap cap_net_raw=ep \"$(command -v windlass)\"",
+            let wrong = "it needs CAP_NET_RAW, the privilege to open packet sockets";
+            Failure::new(doing, wrong).advise(
+                "Run windlass as root, or grant the privilege once: \
+                 sudo setcap cap_net_raw=ep \"$(command -v windlass)\"",
             )
         }
         OpenStep::Namespace => {
-            Failure::new(doing, refused).advise("Entering a namespace takes root (CAP_SYS_ADMIN).")
+            Failure::new(doing, refused).advise("Entering a namespace needs root (CAP_SYS_ADMIN).")
         }
         OpenStep::Interface if refused.error.kind() != io::ErrorKind::PermissionDenied => {
             let failure = Failure::usage(doing, format!("there is no interface {name:?}"));
             match machine::interfaces() {
-                names if plan.namespace.is_none() && !names.is_empty() => {
-                    failure.advise(format!("There are: {}, and any for all.", names.join(", ")))
-                }
+                names if plan.namespace.is_none() && !names.is_empty() => failure
+                    .advise(format!("The interfaces are {}, and any for all.", names.join(", "))),
                 _ => failure.advise("`ip link` lists them."),
             }
         }
@@ -571,7 +567,9 @@ fn explained(refused: &Refused, plan: &Plan, name: &str) -> Failure {
             let failure = Failure::new(doing, refused);
             match refused.error.kind() {
                 io::ErrorKind::OutOfMemory => failure.advise("Give a smaller --buffer."),
-                _ => failure.advise("--block is a power of two from 4 KiB on, --buffer more."),
+                _ => {
+                    failure.advise("--block is a power of two from 4 KiB, and --buffer is larger.")
+                }
             }
         }
         _ => Failure::new(doing, refused),

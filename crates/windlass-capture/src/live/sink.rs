@@ -1,108 +1,106 @@
-//! Where captured packets go: into a file, to the analyser, onto the screen.
+//! Outputs of captured packets: a file, the analyser, the screen.
 
 use std::io::{self, Write};
 
 use windlass_base::{Span, Timestamp};
 use windlass_sys::capture::{Framing, Packet as Captured};
 use windlass_sys::clock::now;
-use windlass_trace::{Analysis, Look};
+use windlass_trace::{Analysis, Snapshot};
 use windlass_wire::text::print;
 use windlass_wire::{Decoder, LinkType, Observer, Packet, Segments};
 
 use super::file::Writer;
 
-/// The bytes of Linux's own header for packets whose link header has been taken
-/// off (`LINKTYPE_LINUX_SLL2`).
+/// Size of Linux's own header for packets without their link header (`LINKTYPE_LINUX_SLL2`).
 const COOKED: usize = 20;
 
-/// How long a packet may be on its way from the kernel: what a block of the ring
-/// waits at most, what its reader sleeps, and as long as the block again.
+/// Maximum delay of a packet from the kernel: twice the timeout of a ring block, plus the sleep of
+/// its reader.
 const WAITING: Span = Span::from_millis(120);
 
-/// Takes packets.
+/// Receiver of captured packets.
 pub(crate) struct Sink {
-    interfaces: Vec<Side>,
+    interfaces: Vec<InterfaceState>,
     pub writer: Option<Writer>,
     pub analysis: Option<Segments<Analysis<()>>>,
     pub lines: Option<Lines>,
-    /// The most packets that are wanted.
+    /// Number of wanted packets, if limited.
     pub most: Option<u64>,
-    /// All files that are wanted are full.
+    /// True if all wanted files are full.
     pub has_all_files: bool,
     pub tally: Tally,
-    /// The header of a packet that has lost its own, and the packet.
+    /// Buffer for a packet with Linux's own header in place of the removed one.
     cooked: Vec<u8>,
-    /// When they were told of.
-    pub dropping: Vec<Dropping>,
+    /// Times at which the kernel reported drops.
+    pub dropping: Vec<KernelDrops>,
     pub gaps: Vec<Gap>,
 }
 
-/// An interface, as the sink knows it.
-struct Side {
+/// State of an interface.
+struct InterfaceState {
     framing: Framing,
     name: String,
-    /// What is to be said of its next packet.
+    /// Comment for its next packet.
     note: Option<String>,
-    /// It has been down since then.
+    /// Time at which the interface went down, if it is down.
     down: Option<Timestamp>,
-    /// The packets that the kernel is known to have dropped.
+    /// Number of packets that the kernel is known to have dropped.
     drops: u64,
-    /// When that was last asked for.
+    /// Time of the last check for drops.
     checked: Timestamp,
 }
 
-/// What was taken.
+/// Counts of the packets taken.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Packets that were wanted.
+    /// Number of wanted packets.
     pub taken: u64,
-    /// Their bytes on the wire.
+    /// Bytes of these packets on the wire.
     pub bytes: u64,
-    /// Packets that came after the last that was wanted.
+    /// Number of packets after the last wanted one.
     pub after: u64,
-    /// Batches.
+    /// Number of batches.
     pub batches: u64,
 }
 
-/// A time without packets.
+/// Time during which an interface was down.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Gap {
-    /// Of this interface.
+    /// Name of the interface.
     pub interface: String,
-    /// When it began.
+    /// Time at which the interface went down.
     #[serde(rename = "start_time")]
     pub from: Timestamp,
-    /// When it ended; nothing where it had not.
+    /// Time at which it was up again; `None` if it was still down at the end.
     #[serde(rename = "end_time")]
     pub to: Option<Timestamp>,
 }
 
-/// Packets that the kernel dropped in a stretch of time.
+/// Packets that the kernel dropped between two times.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
-pub struct Dropping {
-    /// Not before this.
+pub struct KernelDrops {
+    /// Earliest time of the drops.
     #[serde(rename = "start_time")]
     pub after: Timestamp,
-    /// Not after this.
+    /// Latest time of the drops.
     #[serde(rename = "end_time")]
     pub until: Timestamp,
-    /// How many.
+    /// Number of packets.
     pub packets: u64,
 }
 
-impl Dropping {
-    /// How many were dropped at most while something lasted, from one time to
-    /// another.
+impl KernelDrops {
+    /// Returns the maximum number of drops between two times.
     pub fn between(all: &[Self], from: Timestamp, to: Timestamp) -> u64 {
         let meanwhile = |one: &&Self| one.until >= from && one.after <= to;
         all.iter().filter(meanwhile).map(|one| one.packets).sum()
     }
 }
 
-/// The most gaps and droppings that are told one by one.
+/// Maximum number of gaps, and of drops, that are kept one by one.
 const MAX_TOLD: usize = 1_000;
 
-/// Packets as text.
+/// Text output of packets.
 pub(crate) struct Lines {
     decoder: Decoder,
     out: Box<dyn Write + Send>,
@@ -135,7 +133,7 @@ impl Lines {
     }
 }
 
-/// What the packets of an interface begin with, as files say it.
+/// Returns the link type of an interface.
 pub const fn link_type(framing: Framing) -> LinkType {
     match framing {
         Framing::Ethernet => LinkType::ETHERNET,
@@ -144,24 +142,24 @@ pub const fn link_type(framing: Framing) -> LinkType {
     }
 }
 
-/// The default of `--snap-length`: whole packets.
+/// Default of `--snap-length`: whole packets.
 pub const WHOLE: u32 = windlass_sys::capture::WHOLE;
 
-/// The bytes of a packet in which all headers are, with tunnels around them: what is kept where
+/// Bytes of a packet that contain all headers, including those of tunnels: the snap length if
 /// packets are only looked at.
 pub const HEADERS: u32 = 256;
 
-/// The most bytes of a packet in a file: readers believe it, and cut what is
-/// longer.
+/// Returns the maximum size of a packet in a file. Readers rely on this value and cut longer
+/// packets.
 pub(crate) fn kept_bytes(framing: Framing, snap_length: u32) -> u32 {
     let head = if framing == Framing::Cooked { COOKED as u32 } else { 0 };
     snap_length.saturating_add(head).min(WHOLE)
 }
 
 impl Sink {
-    /// One for these interfaces, by how their packets begin and their names.
+    /// Creates a sink for interfaces, given the framing and the name of each.
     pub(crate) fn new(interfaces: impl IntoIterator<Item = (Framing, String)>) -> Self {
-        let side = |(framing, name)| Side {
+        let side = |(framing, name)| InterfaceState {
             framing,
             name,
             note: None,
@@ -183,18 +181,18 @@ impl Sink {
         }
     }
 
-    /// Whether all that was wanted has come.
+    /// Returns whether the wanted packets have arrived.
     pub(crate) fn is_full(&self) -> bool {
         self.has_all_files || self.most.is_some_and(|most| self.tally.taken >= most)
     }
 
-    /// Whether there is nobody left to take packets.
+    /// Returns whether no output takes packets any more.
     pub(crate) fn has_failed(&self) -> bool {
         self.writer.as_ref().is_some_and(Writer::has_failed)
             || self.lines.as_ref().is_some_and(|lines| lines.failed.is_some())
     }
 
-    /// Whether that is because nobody reads any more.
+    /// Returns whether the reader has closed the pipe.
     pub(crate) fn has_no_reader(&self) -> bool {
         let lines = self.lines.as_ref().and_then(|lines| lines.failed.as_ref());
         self.writer.as_ref().is_some_and(Writer::has_no_reader)
@@ -211,7 +209,7 @@ impl Sink {
         }
         self.tally.taken += 1;
         self.tally.bytes += u64::from(captured.original_length);
-        // Another thread may still have packets of before.
+        // Another thread may still deliver packets from before the interface went down.
         if self.interfaces[interface].down.is_some_and(|from| captured.time > from) {
             self.up(interface, captured.time);
         }
@@ -245,12 +243,12 @@ impl Sink {
         }
     }
 
-    /// A batch is over.
+    /// Counts a batch at its end.
     pub(crate) fn batch(&mut self) {
         self.tally.batches += 1;
     }
 
-    /// An interface went down.
+    /// Records that an interface went down.
     pub(crate) fn down(&mut self, interface: usize, time: Timestamp) {
         let side = &mut self.interfaces[interface];
         if side.down.is_none() {
@@ -259,7 +257,7 @@ impl Sink {
         }
     }
 
-    /// It is up again.
+    /// Records that an interface is up again.
     pub(crate) fn up(&mut self, interface: usize, time: Timestamp) {
         let side = &mut self.interfaces[interface];
         if let Some(from) = side.down.take() {
@@ -271,7 +269,7 @@ impl Sink {
         }
     }
 
-    /// The kernel has dropped so many packets of an interface by now.
+    /// Records the number of packets of an interface that the kernel has dropped so far.
     pub(crate) fn drops(&mut self, interface: usize, time: Timestamp, drops: u64) {
         let side = &mut self.interfaces[interface];
         let (after, before) = (side.checked, side.drops);
@@ -282,19 +280,19 @@ impl Sink {
         }
         side.drops = drops;
         if self.dropping.len() < MAX_TOLD {
-            self.dropping.push(Dropping { after, until: time, packets: since });
+            self.dropping.push(KernelDrops { after, until: time, packets: since });
         } else if let Some(last) = self.dropping.last_mut() {
             (last.until, last.packets) = (time, last.packets + since);
         }
         if let Some(writer) = &mut self.writer {
-            // From both a reader knows when it was.
+            // With both counts a reader knows the time of the drops.
             writer.drops_of(interface, after, before, "");
             let comment = format!("The kernel dropped {since} packets before this.");
             writer.drops_of(interface, time, drops, &comment);
         }
     }
 
-    /// Hands on what waits.
+    /// Flushes the outputs.
     pub(crate) fn flush(&mut self) {
         if let Some(writer) = &mut self.writer {
             writer.flush();
@@ -304,18 +302,18 @@ impl Sink {
         }
     }
 
-    /// What moves, where that is explained.
-    pub(crate) fn look(&mut self, most: usize) -> Option<Look> {
+    /// Returns the active transfers, with --explain.
+    pub(crate) fn look(&mut self, most: usize) -> Option<Snapshot> {
         let analysis = self.analysis.as_mut()?;
-        // What came later may be in a block that is not full.
+        // Later packets may still be in a block that is not full.
         Some(analysis.observer.analyzer.look(most, now() - WAITING))
     }
 
-    /// All has come. What is to be said at the end of a file, of each interface.
+    /// Ends the sink; returns the closing comment of each interface for the file.
     pub(crate) fn end(&mut self) -> Vec<String> {
         self.flush();
         let gaps = &mut self.gaps;
-        let end = |side: &mut Side| match side.down.take() {
+        let end = |side: &mut InterfaceState| match side.down.take() {
             Some(from) => {
                 gaps.push(Gap { interface: side.name.clone(), from, to: None });
                 "The interface was down at the end.".to_owned()

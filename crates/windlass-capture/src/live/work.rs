@@ -1,4 +1,4 @@
-//! The loop that takes packets from a capture: one for each thread.
+//! Loop of a thread that takes packets from a capture.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,41 +6,41 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_sys::capture::{Capture, Next, Statistics};
+use windlass_sys::capture::{Capture, CaptureEvent, Statistics};
 use windlass_sys::clock::now;
 
 use super::sink::{Sink, Tally};
 
-/// How long a thread waits for packets before it looks around.
+/// Maximum wait of a thread for packets before it checks the flags.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// The same while the interface is down.
+/// Maximum wait while the interface is down.
 const WAIT_DOWN: Duration = Duration::from_millis(20);
 
-/// How often a busy thread looks around.
+/// Check interval of a busy thread.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often is looked whether others are done with the sink.
+/// Interval for checks of the sink.
 const TURN: Duration = Duration::from_millis(1);
 
-/// What the threads of a capture share.
-pub(crate) struct Shared {
+/// Shared state of a capture's threads.
+pub(crate) struct SharedState {
     sink: Mutex<Sink>,
-    /// What was taken, as of the last batch.
+    /// Packets taken as of the last batch.
     tally: Mutex<Tally>,
     counts: Mutex<Vec<Statistics>>,
-    /// The interface of each thread.
+    /// Interface of each thread.
     interfaces: Vec<usize>,
     stop: AtomicBool,
-    /// Of each interface.
+    /// True for each interface that is gone.
     gone: Vec<AtomicBool>,
     full: AtomicBool,
     failed: AtomicBool,
     unread: AtomicBool,
 }
 
-impl Shared {
-    /// For threads of these interfaces.
+impl SharedState {
+    /// Creates the state for threads of these interfaces.
     pub(crate) fn new(sink: Sink, interfaces: Vec<usize>) -> Self {
         let there = interfaces.iter().max().map_or(0, |last| last + 1);
         Self {
@@ -60,7 +60,7 @@ impl Shared {
         self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The sink, for which others are waited for until it is over.
+    /// Waits for the lock of the sink; returns `None` if `is_over` comes first.
     pub(crate) fn sink_until(&self, is_over: impl Fn() -> bool) -> Option<MutexGuard<'_, Sink>> {
         loop {
             match self.sink.try_lock() {
@@ -72,7 +72,7 @@ impl Shared {
         }
     }
 
-    /// What was taken, as of the last batch.
+    /// Returns the packets taken as of the last batch.
     pub(crate) fn tally(&self) -> Tally {
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -85,12 +85,12 @@ impl Shared {
         self.sink.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the kernel has counted for all threads, as far as is known.
+    /// Returns the kernel's counts for all threads, as far as known.
     pub(crate) fn counts(&self) -> Statistics {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().sum()
     }
 
-    /// The same for the threads of each interface.
+    /// Returns the kernel's counts for each interface.
     pub(crate) fn counts_of_each(&self) -> Vec<Statistics> {
         let all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         (0..self.gone.len()).map(|interface| self.of(interface, &all)).collect()
@@ -101,7 +101,7 @@ impl Shared {
         own.map(|(_, counts)| *counts).sum()
     }
 
-    /// Takes over what a thread has counted; gives what is known of its interface.
+    /// Stores the counts of a thread; returns the sum for its interface.
     fn count(&self, thread: usize, counts: Statistics) -> Statistics {
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(place) = all.get_mut(thread) {
@@ -110,55 +110,55 @@ impl Shared {
         self.of(self.interfaces[thread], &all)
     }
 
-    /// Lets the threads end.
+    /// Tells the threads to end.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Whether no interface is there any more.
+    /// Returns whether all interfaces disappeared.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.iter().all(|gone| gone.load(Ordering::Relaxed))
     }
 
-    /// Whether this one is not.
+    /// Returns whether this interface disappeared.
     pub(crate) fn has_gone(&self, interface: usize) -> bool {
         self.gone[interface].load(Ordering::Relaxed)
     }
 
-    /// Whether all that was wanted has come.
+    /// Returns whether the wanted packets have arrived.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody can take more.
+    /// Returns whether the output has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// Whether that is because nobody reads any more.
+    /// Returns whether the reader has closed the pipe.
     pub(crate) fn has_no_reader(&self) -> bool {
         self.unread.load(Ordering::Relaxed)
     }
 
-    /// Takes over whether the sink has failed.
+    /// Copies the failure state of the sink.
     fn take_failure(&self, sink: &Sink) {
         self.unread.fetch_or(sink.has_no_reader(), Ordering::Relaxed);
         self.failed.fetch_or(sink.has_failed(), Ordering::Release);
     }
 
-    /// Whether the threads are to end.
+    /// Returns whether the threads must end.
     fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.is_gone() || self.is_full() || self.has_failed()
     }
 }
 
-/// Takes packets until it is over, and then the rest of them.
+/// Takes packets until the end of the capture, and then the remaining ones.
 ///
-/// It ends early where its interface has gone and others go on.
+/// Ends early if the interface of this thread is gone and others continue.
 ///
 /// # Errors
-/// Where the kernel fails.
-pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io::Result<()> {
+/// Returns an error of the kernel.
+pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &SharedState) -> io::Result<()> {
     let interface = shared.interfaces[thread];
     let (mut stopping, mut is_down) = (false, false);
     let mut looked = Instant::now();
@@ -169,7 +169,7 @@ pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io:
         }
         let (mut losing, mut is_empty) = (false, false);
         match capture.next(if is_down { WAIT_DOWN } else { WAIT })? {
-            Next::Batch(mut batch) => {
+            CaptureEvent::Batch(mut batch) => {
                 let mut sink = shared.sink();
                 while let Some(packet) = batch.next() {
                     losing |= packet.after_drops;
@@ -181,12 +181,12 @@ pub(crate) fn take(capture: &mut Capture, thread: usize, shared: &Shared) -> io:
                 shared.full.fetch_or(sink.is_full(), Ordering::Relaxed);
                 shared.take_failure(&sink);
             }
-            Next::Nothing => is_empty = true,
-            Next::Down => {
+            CaptureEvent::Nothing => is_empty = true,
+            CaptureEvent::Down => {
                 is_down = true;
                 shared.sink().down(interface, now());
             }
-            Next::Gone => {
+            CaptureEvent::Gone => {
                 is_down = true;
                 shared.sink().down(interface, now());
                 shared.gone[interface].store(true, Ordering::Relaxed);

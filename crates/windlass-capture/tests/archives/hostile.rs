@@ -1,4 +1,4 @@
-//! Archives that mean harm, and any bytes.
+//! Hostile archives, and arbitrary bytes.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +42,7 @@ fn names_are_printed_without_effect() {
     assert_eq!(read_archive(&bytes).0.captures, [sound(r"no\xfftext\xc3", 0)]);
 }
 
-/// Only one level is opened, so a quine has nothing to begin with.
+/// Only one level is opened, so a quine has no effect.
 #[test]
 fn archives_in_archives_are_not_opened() {
     let inner = [("a.pcap", capture(2))];
@@ -55,13 +55,13 @@ fn archives_in_archives_are_not_opened() {
     for bytes in [tar(&members), zip(&members)] {
         let (take, archive) = read_archive(&bytes);
         assert_eq!(take.captures, [sound("b.pcap", 3)]);
-        assert_eq!(passed_over(&archive), [(Why::Archive, 3, "x.tar".to_owned())]);
+        assert_eq!(passed_over(&archive), [(SkipReason::Archive, 3, "x.tar".to_owned())]);
     }
 }
 
 #[test]
 fn zip_members_that_overlap_are_damage() {
-    // Two entries of the list that point to the same member.
+    // Two entries of the list point to one member.
     let one = zip(&[("a.pcap", capture(50))]);
     let end = one.windows(4).rposition(|it| it == b"PK\x05\x06").unwrap();
     let list = one.windows(4).rposition(|it| it == b"PK\x01\x02").unwrap();
@@ -91,7 +91,7 @@ fn zip_lists_that_lie_are_damage() {
         bytes[at..at + with.len()].copy_from_slice(with);
         bytes
     };
-    // Sizes and places as zip64 writes them, without its field.
+    // Sizes and offsets as zip64 writes them, without its field.
     let zip64 = changed(list + 20, &[0xff; 8]);
     let place = changed(list + 42, &[0xff, 0xff, 0xff, 0x7f]);
     let more = changed(end + 8, &[9, 0, 9, 0]);
@@ -124,8 +124,10 @@ fn encrypted_members_and_unknown_methods_are_named() {
     bytes[list(1) + 10] = 14;
     let (take, archive) = read_archive(&bytes);
     assert_eq!(take.captures, [sound("c.pcap", 7)]);
-    let expected =
-        [(Why::Encrypted, 1, "a.pcap".to_owned()), (Why::Method, 1, "b.pcap".to_owned())];
+    let expected = [
+        (SkipReason::Encrypted, 1, "a.pcap".to_owned()),
+        (SkipReason::Method, 1, "b.pcap".to_owned()),
+    ];
     assert_eq!(passed_over(&archive), expected);
 }
 
@@ -142,11 +144,11 @@ fn a_great_many_members_take_little() {
     let started = Instant::now();
     let (take, archive) = read_archive(&gzip(&bytes));
     assert_eq!((take.captures.len(), archive.members), (10_000, 10_000));
-    // It takes a second or two; what looks at all members for each would take hours.
+    // The loop takes a second or two; checking all members for each one would take hours.
     assert!(started.elapsed() < Duration::from_secs(300));
 }
 
-/// One of the archives that are changed.
+/// Returns one of the archives to change.
 fn archive(which: usize) -> Vec<u8> {
     let members = [
         ("a.pcap", capture(9)),
@@ -165,8 +167,7 @@ fn archive(which: usize) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever an archive is made into, the reading ends, and never by a panic of the
-    /// thread that unpacks.
+    /// However an archive is changed, reading ends without a panic of the decompressing thread.
     #[test]
     fn changed_archives_do_no_harm(
         which in 0_usize..4,

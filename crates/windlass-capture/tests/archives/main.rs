@@ -12,13 +12,15 @@ use std::sync::Arc;
 
 use sha2::Digest as _;
 use windlass_base::Failure;
-use windlass_capture::{Archive, Each, Name, Read, Reading, Sha256, Why, read_each};
-use windlass_wire::capture::Format;
+use windlass_capture::{
+    Archive, CaptureReceiver, Name, ReadCapture, ReadSettings, Sha256, SkipReason, read_each,
+};
+use windlass_wire::capture::CaptureFormat;
 use windlass_wire::{ConnectionFilter, Observer, Packet, PacketRange, Segment};
 
 use make::{capture, gzip, tar, zip, zstd};
 
-/// Counts packets.
+/// Observer that counts packets.
 #[derive(Debug, Default)]
 struct Count(u64);
 
@@ -30,17 +32,17 @@ impl Observer for Count {
     fn segment(&mut self, _: &Segment) {}
 }
 
-/// Takes each capture: what it is called, its packets, and its damage.
+/// Receiver that records each capture: its name, its packets, and its damage.
 #[derive(Debug, Default)]
-struct Take {
+struct CaptureCollector {
     count: Count,
     is_archive: bool,
     captures: Vec<(String, u64, Option<String>)>,
-    /// Of each capture.
+    /// Digest of each capture.
     digests: Vec<Option<Sha256>>,
 }
 
-impl Each for Take {
+impl CaptureReceiver for CaptureCollector {
     type Observer = Count;
 
     fn archive(&mut self, _: &Archive) -> Result<(), Failure> {
@@ -60,9 +62,9 @@ impl Each for Take {
         self.count = Count::default();
     }
 
-    fn read(&mut self, read: Read) -> Result<(), Failure> {
+    fn read(&mut self, read: ReadCapture) -> Result<(), Failure> {
         let packets = std::mem::take(&mut self.count).0;
-        let is_text = read.info().format == Some(Format::Text);
+        let is_text = read.info().format == Some(CaptureFormat::Text);
         assert!(is_text || packets == read.info().packets, "{packets}");
         let packets = read.info().packets;
         let damage = read.info().damage.as_ref().map(ToString::to_string);
@@ -73,9 +75,9 @@ impl Each for Take {
     }
 }
 
-/// How a file is read.
-fn reading(file: &Path) -> Reading<'_> {
-    Reading {
+/// Returns the settings for reading a file.
+fn reading(file: &Path) -> ReadSettings<'_> {
+    ReadSettings {
         file,
         filter: ConnectionFilter::default(),
         range: PacketRange::default(),
@@ -85,40 +87,40 @@ fn reading(file: &Path) -> Reading<'_> {
 }
 
 /// Reads all captures of a file.
-fn read_file(file: &Path) -> (Take, Result<Option<Archive>, Failure>) {
-    let mut take = Take::default();
+fn read_file(file: &Path) -> (CaptureCollector, Result<Option<Archive>, Failure>) {
+    let mut take = CaptureCollector::default();
     let outcome = read_each(&reading(file), &Arc::default(), |_, _| {}, &mut take);
     (take, outcome)
 }
 
-/// Reads all captures of what a file holds.
-fn read(bytes: &[u8]) -> (Take, Result<Option<Archive>, Failure>) {
+/// Reads all captures from a file with these bytes.
+fn read(bytes: &[u8]) -> (CaptureCollector, Result<Option<Archive>, Failure>) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), bytes).unwrap();
     read_file(file.path())
 }
 
-/// The same of an archive.
-fn read_archive(bytes: &[u8]) -> (Take, Archive) {
+/// Reads all captures from an archive with these bytes.
+fn read_archive(bytes: &[u8]) -> (CaptureCollector, Archive) {
     let (take, outcome) = read(bytes);
     assert!(take.is_archive);
     (take, outcome.unwrap().unwrap())
 }
 
-/// The reasons for which members were passed over, how many, and the first of them.
-fn passed_over(archive: &Archive) -> Vec<(Why, u64, String)> {
+/// Returns the reasons for skipped members, their number, and the first name of each.
+fn passed_over(archive: &Archive) -> Vec<(SkipReason, u64, String)> {
     let of = |name: &Name| name.to_string();
     archive.passed_over.iter().map(|it| (it.why, it.members, of(&it.example))).collect()
 }
 
-/// A capture of the name with so many packets.
+/// Returns the record of an undamaged capture with this name and number of packets.
 fn sound(name: &str, packets: u64) -> (String, u64, Option<String>) {
     (name.to_owned(), packets, None)
 }
 
 #[test]
 fn a_member_is_known_by_its_own_bytes() {
-    // What follows a capture in its file counts, as it does for a capture that is none.
+    // Bytes after a capture in its file enter the digest, as do those of a file that is no capture.
     let mut longer = capture(3);
     longer.extend_from_slice(&[0xff; 100_000]);
     let members: Vec<(&str, Vec<u8>)> = vec![
@@ -134,7 +136,7 @@ fn a_member_is_known_by_its_own_bytes() {
     for archive in [tar(&members), gzip(&tar(&members)), zip(&members)] {
         assert_eq!(read_archive(&archive).0.digests, expected);
     }
-    // Of what is cut it is what is there.
+    // The digest of a truncated member covers the bytes that exist.
     let whole = tar(&members[..2]);
     let (head, cut) = (512, whole.len() / 2);
     let (take, archive) = read_archive(&whole[..cut]);
@@ -172,7 +174,7 @@ fn each_kind_of_archive_gives_its_captures() {
         let (take, archive) = read_archive(&bytes);
         assert_eq!(take.captures, expected, "{packing:?}");
         assert_eq!((archive.packing, archive.members, archive.captures), (packing, 6, 4));
-        assert_eq!(passed_over(&archive), [(Why::NoCapture, 2, "notes.txt".to_owned())]);
+        assert_eq!(passed_over(&archive), [(SkipReason::NoCapture, 2, "notes.txt".to_owned())]);
         assert!(archive.damage.is_none() && !archive.interrupted);
     }
 }
@@ -184,7 +186,7 @@ fn a_capture_is_read_as_before() {
         assert!(outcome.unwrap().is_none() && !take.is_archive);
         assert_eq!(take.captures, [sound("", 5)]);
     }
-    // Large enough to be mapped.
+    // This size is large enough for a mapping.
     let (take, outcome) = read(&capture(8_000));
     assert!(outcome.unwrap().is_none());
     assert_eq!(take.captures, [sound("", 8_000)]);
@@ -209,7 +211,7 @@ fn an_archive_without_captures_is_an_error() {
     assert!(told(&zip(&[])).ends_with("the archive is empty"), "{}", told(&zip(&[])));
 }
 
-/// A capture without packets is one; what has no bytes is none.
+/// A file header without packets is a capture; a file without bytes is none.
 #[test]
 fn empty_is_not_damaged() {
     let (take, archive) = read_archive(&tar(&[
@@ -218,11 +220,12 @@ fn empty_is_not_damaged() {
         ("cut", capture(0)[..20].to_vec()),
     ]));
     assert_eq!(take.captures, [sound("none.pcap", 0)]);
-    let expected = [(Why::Damaged, 1, "cut".to_owned()), (Why::Empty, 1, "zero".to_owned())];
+    let expected =
+        [(SkipReason::Damaged, 1, "cut".to_owned()), (SkipReason::Empty, 1, "zero".to_owned())];
     assert_eq!(passed_over(&archive), expected);
 }
 
-/// What is damaged within a member ends that member alone.
+/// Damage inside a member ends only that member.
 #[test]
 fn the_members_after_a_damaged_one_are_read() {
     let packed = gzip(&capture(3_000));
@@ -247,7 +250,7 @@ fn the_members_after_a_damaged_one_are_read() {
     }
 }
 
-/// What came before the damage of an archive is told of, then the damage and its place.
+/// Captures before the damage of an archive are reported, then the damage and its offset.
 #[test]
 fn the_damage_of_an_archive_has_its_place() {
     let members: Vec<(String, Vec<u8>)> =

@@ -1,4 +1,4 @@
-//! What archives are made of.
+//! Builders of test archives.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use tar::{Builder, EntryType, Header};
 use windlass_base::Timestamp;
 use windlass_wire::write::PcapWriter;
 
-/// A capture of so many packets, of many sizes and contents.
+/// Returns a capture with this number of packets, of many sizes and contents.
 pub(crate) fn capture(packets: u32) -> Vec<u8> {
     let mut file = Vec::new();
     let writer = PcapWriter::default();
@@ -33,7 +33,7 @@ pub(crate) fn zstd(bytes: &[u8]) -> Vec<u8> {
     compress_to_vec(bytes, CompressionLevel::Fastest)
 }
 
-/// A tar's header.
+/// Returns a tar header.
 pub(crate) fn header(name: &[u8], size: u64, kind: EntryType) -> Header {
     let mut header = Header::new_gnu();
     header.as_old_mut().name[..name.len()].copy_from_slice(name);
@@ -44,7 +44,7 @@ pub(crate) fn header(name: &[u8], size: u64, kind: EntryType) -> Header {
     header
 }
 
-/// A tar of files with any names.
+/// Returns a tar of files with any names.
 pub(crate) fn tar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (name, bytes) in members {
@@ -54,7 +54,7 @@ pub(crate) fn tar(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-/// A zip of files with any names.
+/// Returns a zip of files with any names.
 pub(crate) fn zip(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut archive = rawzip::ZipArchiveWriter::new(&mut out);

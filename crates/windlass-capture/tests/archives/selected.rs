@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::*;
 
-/// Reads the one capture that `name` means.
+/// Reads the one capture that `name` selects.
 fn one(name: &str) -> Result<(u64, Option<String>), String> {
     let mut count = Count::default();
     let path = PathBuf::from(name);
@@ -33,7 +33,7 @@ fn a_member_is_named_behind_its_archive() {
         let member = |name: &str| one(&format!("{path}::{name}"));
         assert_eq!(member("a.pcap"), Ok((3, Some(format!("{path}::a.pcap")))));
         assert_eq!(member("x::y").unwrap().0, 4);
-        // By its bytes, and as it is printed.
+        // By its bytes, and by its printed form.
         let printed = r"b\u{1b}[2J.gz";
         assert_eq!(member("b\x1b[2J.gz"), Ok((5, Some(format!("{path}::{printed}")))));
         assert_eq!(member(printed).unwrap().0, 5);
@@ -46,7 +46,10 @@ fn a_member_is_named_behind_its_archive() {
             assert!(error.starts_with(&format!("cannot read {path}::{name}: {what}")), "{error}");
         }
         let error = one(&path.to_string()).unwrap_err();
-        assert!(error.contains("an archive of several captures, as a.pcap and x::y"), "{error}");
+        assert!(
+            error.contains("an archive of several captures, such as a.pcap and x::y"),
+            "{error}"
+        );
         assert!(error.contains(&format!("Name one of them: {path}::a.pcap.")), "{error}");
     }
 }
@@ -70,11 +73,11 @@ fn a_file_that_is_called_so_is_meant_itself() {
     std::fs::write(path("a.tar"), tar(&[("b", capture(1))])).unwrap();
     std::fs::write(path("a.tar::b"), capture(9)).unwrap();
     assert_eq!(one(&path("a.tar::b")), Ok((9, None)));
-    // What is no archive has no members, large enough to be mapped or not.
+    // A plain capture has no members, whether it is mapped or not.
     for packets in [3, 8_000] {
         std::fs::write(path("a.pcap"), capture(packets)).unwrap();
         let error = one(&path("a.pcap::b")).unwrap_err();
-        assert!(error.contains("a member of it is named, and it is no archive"), "{error}");
+        assert!(error.contains("a member is named, but the file is not an archive"), "{error}");
     }
     assert!(one(&path("nothing::b")).unwrap_err().contains("No such file"));
 }
@@ -104,13 +107,14 @@ fn an_archive_is_not_followed() {
     {
         let path = folder.path().join(file);
         std::fs::write(&path, bytes).unwrap();
-        let reading = Reading { follow: true, ..reading(&path) };
+        let reading = ReadSettings { follow: true, ..reading(&path) };
         let mut count = Count::default();
         let read = windlass_capture::read(&reading, &Arc::default(), |_, _| {}, &mut count);
         let error = read.unwrap_err().in_one_line().to_string();
         assert!(
-            error
-                .ends_with("it is an archive, which is read once it is whole. Leave --follow out."),
+            error.ends_with(
+                "it is an archive, and archives cannot be followed. Leave --follow out."
+            ),
             "{error}"
         );
     }

@@ -1,36 +1,35 @@
-//! Frames on a control connection: a length of four bytes, big-endian, and so
-//! much JSON.
+//! Frames on a control connection: a length of four bytes, big-endian, followed by JSON of that
+//! length.
 
 use std::io::{self, Read, Write};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The longest frame that is read, in bytes. A report on 1,024 streams takes
-/// half of it.
+/// Longest frame that is read, in bytes. A report on 1,024 streams takes half of it.
 pub const LONGEST: usize = 1 << 20;
 
-/// Bytes that came, cut into frames.
+/// Received bytes, cut into frames.
 #[derive(Debug, Default)]
 pub struct Frames {
     bytes: Vec<u8>,
-    /// Where the next frame begins.
+    /// Offset of the next frame.
     at: usize,
 }
 
-/// What was wrong with a frame.
+/// Errors of reading a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum BadFrame {
-    /// It is longer than [`LONGEST`].
+    /// The frame is longer than [`LONGEST`].
     #[error("a message of {0} bytes, and {LONGEST} are the most")]
     TooLong(usize),
-    /// It is no message of this protocol.
+    /// The frame is no message of this protocol.
     #[error("a message that does not read: {0}")]
     Unreadable(#[from] serde_json::Error),
 }
 
 impl Frames {
-    /// Takes bytes that came.
+    /// Appends received bytes.
     pub fn take(&mut self, bytes: &[u8]) {
         if self.at > 0 {
             self.bytes.drain(..self.at);
@@ -39,10 +38,10 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next message, where it is there as a whole.
+    /// Returns the next message, once it is complete.
     ///
     /// # Errors
-    /// Fails where the frame is too long or its JSON is no such message.
+    /// Fails if the frame is too long or its JSON is not such a message.
     pub fn message<M: DeserializeOwned>(&mut self) -> Result<Option<M>, BadFrame> {
         let held = &self.bytes[self.at..];
         let Some((length, rest)) = held.split_first_chunk::<4>() else { return Ok(None) };
@@ -56,10 +55,10 @@ impl Frames {
         Ok(Some(message))
     }
 
-    /// Reads what is there, once.
+    /// Reads the available bytes, once.
     ///
     /// # Errors
-    /// Fails where it cannot be read; `UnexpectedEof` where the peer has closed.
+    /// Fails if the read fails, with `UnexpectedEof` if the peer has closed the connection.
     pub fn read(&mut self, from: &mut impl Read) -> io::Result<()> {
         let mut some = [0; 4_096];
         match from.read(&mut some)? {
@@ -75,7 +74,7 @@ impl Frames {
 /// Writes a message as one frame.
 ///
 /// # Errors
-/// Fails where it cannot be written, or is too long.
+/// Fails if the message is too long or cannot be written.
 pub fn write<M: Serialize>(to: &mut impl Write, message: &M) -> io::Result<()> {
     let mut frame = vec![0; 4];
     serde_json::to_writer(&mut frame, message)?;

@@ -1,4 +1,4 @@
-//! What client and server say to each other.
+//! Messages between client and server.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,25 +7,25 @@ use super::token::Nonce;
 use crate::report::{Interval, SideReport};
 use crate::transfer::Transfer;
 
-/// What a client wants.
+/// Service that a client asks for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ask {
+pub enum RequestedService {
     /// A transfer.
     Transfer(Box<Transfer>),
-    /// Answers: from here on this connection carries requests of so many bytes,
-    /// and each is answered with so many.
+    /// Answers: from here on this connection carries requests of one size, each with an answer of
+    /// one size.
     Echo {
         /// The size of a request, in bytes.
         request: u32,
         /// The size of an answer, in bytes.
         response: u32,
-        /// True if the server is to sleep until a request comes, as most do. An older one does
-        /// not hear that, and is awake.
+        /// True if the server is to sleep until a request comes, as most programs do. An older
+        /// server does not know this field and stays awake.
         #[serde(default)]
         asleep: bool,
     },
-    /// The same by datagrams, on one flow, for as long as this connection is there.
+    /// Answers over UDP, on one flow, for as long as this connection is open.
     EchoDatagrams {
         /// The size of a request, in bytes.
         request: u32,
@@ -34,68 +34,67 @@ pub enum Ask {
     },
 }
 
-/// From the client, before a test.
+/// Message from the client before a test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Request {
-    /// The answer to the server's nonce, where it asks for a token.
+    /// Answer to the server's nonce, if the server requires a token.
     pub proof: Option<String>,
-    /// What is wanted.
-    pub ask: Ask,
+    /// Requested service.
+    pub ask: RequestedService,
 }
 
-/// From the server, before a test.
+/// Message from the server before a test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reply {
-    /// The first word.
+    /// First message.
     Welcome {
-        /// What the server is, for people: `windlass 0.1.0`.
+        /// Name and version of the server, for people: `windlass 0.1.0`.
         software: String,
-        /// What to answer under the token; nothing where none is asked for.
+        /// Challenge to answer with the token; nothing if no token is required.
         nonce: Option<Nonce>,
     },
-    /// The server does not do it.
+    /// The server refuses the request.
     Refused {
-        /// Why, in words.
+        /// Reason, in words.
         why: String,
     },
-    /// It does. For a transfer, its streams are to be opened now.
+    /// The server accepts the request. For a transfer, the client now opens its streams.
     Accepted {
         /// The name of the test.
         test: TestId,
-        /// Where the data connections go; nothing where they go to the port of
-        /// the control connection.
+        /// Port of the data connections; nothing if they go to the port of the control connection.
         port: Option<u16>,
-        /// Of answers: whether the server sleeps until a request comes. An older one does not
+        /// For answers: true if the server sleeps until a request comes. An older server does not
         /// say.
         #[serde(default)]
         asleep: Option<bool>,
     },
 }
 
-/// During a test, from either end.
+/// Message during a test, from either end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {
-    /// All streams are there: the test begins. The server says it.
+    /// All streams are open: the test begins. Only the server sends this.
     Begin,
     /// This end is still there.
     Beat,
-    /// An interval is over.
+    /// An interval has ended.
     Interval(Interval),
-    /// The test ends here and now.
+    /// The test ends at once.
     Stop,
-    /// Over UDP, where the end of the data does not show: this end has sent all.
+    /// This end has sent everything. UDP needs this, because the end of the data does not show.
     Sent {
-        /// Of each flow that it sends: its number, and how many datagrams.
+        /// Number of each flow that this end sends, and its number of datagrams.
         flows: Vec<(u16, u64)>,
     },
-    /// This end has done its part.
+    /// This end has finished its part.
     Done(Box<SideReport>),
-    /// This end cannot go on.
+    /// This end cannot continue.
     Failed {
-        /// Why, in words.
+        /// Reason, in words.
         why: String,
     },
 }

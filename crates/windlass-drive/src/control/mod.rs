@@ -1,10 +1,9 @@
-//! The control connection of a test: messages between windlass and windlass.
+//! Control connection of a test: messages between two windlass programs.
 //!
-//! Each connection begins with a [`Preamble`]. On a control connection the
-//! server greets ([`Reply::Welcome`]), the client asks ([`Request`]), and the
-//! server accepts or refuses. For a transfer the client then opens its streams;
-//! once all have come, the server says [`Word::Begin`], and from there on both
-//! ends say [`Word`]s until both are [`Word::Done`].
+//! Each connection begins with a [`Preamble`]. On a control connection the server greets
+//! ([`Reply::Welcome`]), the client asks ([`Request`]), and the server accepts or refuses. For a
+//! transfer, the client then opens its streams. Once all are open, the server sends
+//! [`Word::Begin`]. From there on both ends send [`Word`]s until both have sent [`Word::Done`].
 
 pub mod frame;
 mod message;
@@ -23,22 +22,21 @@ use crate::by::left;
 use crate::error::Error;
 use crate::socket::{Options, connect};
 use frame::Frames;
-pub use message::{Ask, Reply, Request, Word};
-pub use preamble::{LENGTH as PREAMBLE, MAGIC, NoPreamble, Preamble, TestId, VERSION};
+pub use message::{Reply, Request, RequestedService, Word};
+pub use preamble::{LENGTH as PREAMBLE, MAGIC, Preamble, PreambleError, TestId, VERSION};
 pub use token::{Nonce, Token};
 
-/// The longest time that an end may take for an answer before a test.
+/// Longest time that an end may take for an answer before a test.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a server has accepted.
+/// A test that a server has accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedTest {
     /// The name of the test.
     pub test: TestId,
-    /// Where the data connections go; nothing where they go to the port of the control
-    /// connection.
+    /// Port of the data connections; nothing if they go to the port of the control connection.
     pub port: Option<u16>,
-    /// Of answers: whether the server sleeps until a request comes; nothing where it does not
+    /// For answers: true if the server sleeps until a request comes; nothing if the server does not
     /// say.
     pub asleep: Option<bool>,
 }
@@ -46,16 +44,17 @@ pub struct Accepted {
 /// A control connection.
 #[derive(Debug)]
 pub struct Control {
-    /// The connection. Used otherwise, what has come and was not read is lost.
+    /// The connection. Reading from it directly loses received bytes that were not read as
+    /// messages.
     pub stream: TcpStream,
     frames: Frames,
 }
 
 impl Control {
-    /// Over a connection whose preamble is said.
+    /// Takes over a connection whose preamble was sent or read.
     ///
     /// # Errors
-    /// Fails where the socket does not take its options.
+    /// Fails if the socket refuses an option.
     pub fn new(stream: TcpStream) -> Result<Self, Error> {
         let doing = Error::io("cannot set up the control connection");
         stream.set_nodelay(true).map_err(&doing)?;
@@ -63,10 +62,10 @@ impl Control {
         Ok(Self { stream, frames: Frames::default() })
     }
 
-    /// Opens one to a server by a connection with these options, and says what it is for.
+    /// Connects to a server with these options, and sends the preamble of a control connection.
     ///
     /// # Errors
-    /// Fails where there is no connection, or an option is refused.
+    /// Fails if the connection fails, or an option is refused.
     pub fn open(to: SocketAddr, options: &Options) -> Result<Self, Error> {
         let mut stream = connect(to, options)?;
         stream
@@ -75,29 +74,28 @@ impl Control {
         Self::new(stream)
     }
 
-    /// Says something. What it takes as a whole is not bounded but by its length: a
-    /// path whose queues the test has filled carries a long report slowly, and the
-    /// other end is honest.
+    /// Sends a message. Only its length bounds the total time: a path whose queues are full from
+    /// the test carries a long report slowly.
     ///
     /// # Errors
-    /// Fails where the other end has gone, or takes nothing for [`PATIENCE`].
+    /// Fails if the other end has gone, or accepts nothing for [`PATIENCE`].
     pub fn say<M: Serialize>(&mut self, message: &M) -> Result<(), Error> {
         let during = "it was being told something";
         let said = frame::write(&mut self.stream, message).and_then(|()| self.stream.flush());
         said.map_err(|source| Error::of_saying(source, during, PATIENCE))
     }
 
-    /// Says no, and gives back why.
+    /// Sends a refusal, and returns its reason.
     pub(crate) fn refuse(&mut self, error: Error) -> Error {
-        // Where it has gone it need not be told.
+        // If the client has gone, it need not be told.
         let _ = self.say(&Reply::Refused { why: error.to_string() });
         error
     }
 
-    /// What the other end says until `until`, if anything.
+    /// Returns the next message by `until`, if there is one.
     ///
     /// # Errors
-    /// Fails where the other end has gone, or says what is no message.
+    /// Fails if the other end has gone, or sends something that is no message.
     pub fn hear<M: DeserializeOwned>(
         &mut self,
         until: Instant,
@@ -125,21 +123,24 @@ impl Control {
         }
     }
 
-    /// What the other end must say within [`PATIENCE`].
+    /// Returns the message that the other end must send within [`PATIENCE`].
     ///
     /// # Errors
-    /// As [`Self::hear`], and where it says nothing.
+    /// Fails like [`Self::hear`], and if no message comes.
     pub fn await_word<M: DeserializeOwned>(&mut self, during: &'static str) -> Result<M, Error> {
         let heard = self.hear(Instant::now() + PATIENCE, during)?;
         heard.ok_or(Error::Silent { during, after: PATIENCE })
     }
 
-    /// Asks the server for something, and gives what it accepted.
+    /// Asks the server for a service, and returns the accepted test.
     ///
     /// # Errors
-    /// Fails where it refuses, asks for a token that is not given, or does not keep to
-    /// the protocol.
-    pub fn ask(&mut self, token: Option<&Token>, ask: Ask) -> Result<Accepted, Error> {
+    /// Fails if the server refuses, requires a token that is not given, or violates the protocol.
+    pub fn ask(
+        &mut self,
+        token: Option<&Token>,
+        ask: RequestedService,
+    ) -> Result<AcceptedTest, Error> {
         let during = "the server was asked for a test";
         let nonce = match self.await_word(during)? {
             Reply::Welcome { nonce, .. } => nonce,
@@ -155,7 +156,7 @@ impl Control {
         };
         self.say(&Request { proof, ask })?;
         match self.await_word(during)? {
-            Reply::Accepted { test, port, asleep } => Ok(Accepted { test, port, asleep }),
+            Reply::Accepted { test, port, asleep } => Ok(AcceptedTest { test, port, asleep }),
             Reply::Refused { why } => Err(Error::Refused(why)),
             Reply::Welcome { .. } => Err(Error::Protocol("it greets twice".to_owned())),
         }

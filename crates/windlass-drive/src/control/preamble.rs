@@ -1,11 +1,11 @@
-//! The first bytes of each connection: what it is for.
+//! First bytes of each connection, which say its purpose.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer};
 use windlass_base::AsText;
 
-/// What every connection begins with.
+/// The first bytes of every connection.
 pub const MAGIC: [u8; 8] = *b"WINDLASS";
 
 /// The version of the protocol.
@@ -14,12 +14,12 @@ pub const VERSION: u8 = 2;
 /// The length of a preamble, in bytes.
 pub const LENGTH: usize = 28;
 
-/// The name of a test, made up by the server. Who knows it may join the test.
+/// Name of a test, chosen at random by the server. Anyone who knows it may join the test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, AsText)]
 pub struct TestId(pub [u8; 16]);
 
 impl TestId {
-    /// What tells its datagrams from those of other tests.
+    /// Returns the tag that distinguishes its datagrams from those of other tests.
     pub const fn tag(self) -> u32 {
         let [a, b, c, d, ..] = self.0;
         u32::from_be_bytes([a, b, c, d])
@@ -39,12 +39,12 @@ impl<'de> Deserialize<'de> for TestId {
     }
 }
 
-/// Bytes as pairs of hexadecimal digits.
+/// Returns bytes as pairs of hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Bytes from as many pairs of hexadecimal digits.
+/// Reads bytes from as many pairs of hexadecimal digits.
 pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digits = text.as_bytes();
     if digits.len() != 2 * N {
@@ -58,43 +58,43 @@ pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Preamble {
-    /// Messages about a test, or about what else is asked for.
+    /// Messages about a test, or about another requested service.
     Control,
     /// Stream number `stream` of a test.
     Data {
         /// The test.
         test: TestId,
-        /// Which of its streams, from 0: those of the client's data first.
+        /// Number of the stream, from 0; the client's sending streams come first.
         stream: u16,
     },
-    /// The same over UDP: the first datagram of a stream.
+    /// Stream number `stream` of a test over UDP: the preamble is its first datagram.
     Datagrams {
         /// The test.
         test: TestId,
-        /// Which of its streams.
+        /// Number of the stream.
         stream: u16,
     },
 }
 
-/// Why bytes are no preamble.
+/// Errors of parsing a preamble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPreamble {
-    /// They begin otherwise.
+pub enum PreambleError {
+    /// The bytes begin differently.
     #[error("it does not begin as windlass does")]
     Other,
-    /// It is of another version.
+    /// The preamble is of another version.
     #[error("it speaks version {0} of the protocol, and this is version {VERSION}")]
     Version(u8),
-    /// It is for nothing that there is.
+    /// The preamble has an unknown purpose.
     #[error("its connection is of kind {0}, which there is not")]
     Kind(u8),
 }
 
 impl Preamble {
-    /// As it is on the wire.
+    /// Returns the preamble's bytes on the wire.
     pub fn bytes(&self) -> [u8; LENGTH] {
         let (kind, stream, test) = match self {
             Self::Control => (0, 0, TestId::default()),
@@ -110,16 +110,16 @@ impl Preamble {
         bytes
     }
 
-    /// Reads one.
+    /// Reads a preamble.
     ///
     /// # Errors
-    /// Fails where the bytes are none.
-    pub fn read(bytes: &[u8; LENGTH]) -> Result<Self, NoPreamble> {
+    /// Fails if the bytes are no preamble.
+    pub fn read(bytes: &[u8; LENGTH]) -> Result<Self, PreambleError> {
         if !bytes.starts_with(&MAGIC) {
-            return Err(NoPreamble::Other);
+            return Err(PreambleError::Other);
         }
         if bytes[8] != VERSION {
-            return Err(NoPreamble::Version(bytes[8]));
+            return Err(PreambleError::Version(bytes[8]));
         }
         let mut test = TestId::default();
         test.0.copy_from_slice(&bytes[12..]);
@@ -128,7 +128,7 @@ impl Preamble {
             0 => Ok(Self::Control),
             1 => Ok(Self::Data { test, stream }),
             2 => Ok(Self::Datagrams { test, stream }),
-            kind => Err(NoPreamble::Kind(kind)),
+            kind => Err(PreambleError::Kind(kind)),
         }
     }
 }
@@ -147,8 +147,8 @@ mod tests {
         }
         let mut newer = Preamble::Control.bytes();
         newer[8] = 9;
-        assert_eq!(Preamble::read(&newer), Err(NoPreamble::Version(9)));
-        assert_eq!(Preamble::read(&[b'a'; LENGTH]), Err(NoPreamble::Other));
+        assert_eq!(Preamble::read(&newer), Err(PreambleError::Version(9)));
+        assert_eq!(Preamble::read(&[b'a'; LENGTH]), Err(PreambleError::Other));
     }
 
     proptest! {

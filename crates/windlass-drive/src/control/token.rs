@@ -1,9 +1,8 @@
-//! A token that both ends know and neither sends.
+//! Token that both ends know and neither sends.
 //!
-//! The server sends a number that it never uses again, and the client an
-//! HMAC-SHA-256 (RFC 2104) of it under the token. Who listens learns neither
-//! the token nor an answer that is good for another test. What follows is not
-//! encrypted: it is measured data.
+//! The server sends a number that it never uses again. The client answers with the HMAC-SHA-256
+//! (RFC 2104) of this number under the token. An eavesdropper learns neither the token nor an
+//! answer that is valid for another test. The later data is not encrypted: it is measured data.
 
 use std::fmt;
 
@@ -17,27 +16,27 @@ use super::preamble::{hex, unhex};
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(Vec<u8>);
 
-/// It says nothing: it ends up in messages.
+/// Hides the secret, because this text may end up in messages.
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
 }
 
-/// What a server asks to be answered under the token.
+/// The challenge of a server that requires a token.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Nonce(String);
 
 impl Nonce {
-    /// A new one.
+    /// Makes a nonce from random bytes.
     pub fn new(random: [u8; 16]) -> Self {
         Self(hex(&random))
     }
 }
 
 impl Token {
-    /// A token from text; white space around it does not count.
+    /// Reads a token from text; surrounding white space does not count.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.as_bytes().to_vec()))
@@ -49,12 +48,13 @@ impl Token {
         Some(mac)
     }
 
-    /// The answer to `nonce`.
+    /// Returns the answer to `nonce`.
     pub fn proof(&self, nonce: &Nonce) -> String {
         hex(&self.mac(nonce).map(|mac| mac.finalize().into_bytes()).unwrap_or_default())
     }
 
-    /// Returns whether `proof` answers `nonce`. It takes as long for each wrong one.
+    /// Returns whether `proof` answers `nonce`. The comparison takes the same time for each wrong
+    /// proof.
     pub fn accepts(&self, nonce: &Nonce, proof: &str) -> bool {
         let (Some(mac), Some(proof)) = (self.mac(nonce), unhex::<32>(proof)) else {
             return false;

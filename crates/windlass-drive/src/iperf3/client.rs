@@ -1,4 +1,4 @@
-//! The end that asks an iperf3 server for a test.
+//! The client of a test with an iperf3 server.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -15,66 +15,66 @@ use windlass_wire::iperf3::{Cookie, Failure, Phase};
 
 use super::convert::{FORMAT, asked};
 use super::link::{Link, Reception};
-use super::running::Running;
-use crate::driven::Driven;
+use super::running::RunningTest;
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::report::{Interval, Latency, Outcome, SideReport};
 use crate::server::random;
-use crate::side::{Ends, Side};
+use crate::side::{Side, ThreadSettings};
 use crate::socket::{Options, connect, round_trips};
-use crate::stream::Closing;
-use crate::transfer::{Direction, End, Role, Transfer, Until};
+use crate::stream::CloseSignal;
+use crate::transfer::{Direction, End, EndCondition, Role, Transfer};
 use crate::udp::{self, UdpSide};
 
-/// The longest that nobody looks whether the test is to stop.
+/// Longest time between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The same while the last data comes.
+/// Longest time between two checks while the last data arrives.
 const SOON: Duration = Duration::from_millis(2);
 
-/// The time for which a stock server gets for what its kernel has acknowledged: what it
-/// has not read when it hears that the test is over, it never counts.
+/// Time for a stock server to read what its kernel has acknowledged. A stock server never counts
+/// data that it has not read when it hears that the test is over.
 const READING: Duration = Duration::from_millis(100);
 
-/// The time for which nothing may come from a server that has said that it sends no more.
+/// Longest silence of a server that has said that it sends no more.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// The longest time that the last bytes may take after the time is over.
+/// Longest time that the last bytes may take after the test's duration.
 const GRACE: Duration = Duration::from_secs(8);
 
-/// The time for which nothing may move while a test of bytes runs.
+/// Longest time without progress while a test of bytes runs.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The longest time that the results may take after this end was told to stop.
+/// Longest time that the results may take after this end was told to stop.
 const LAST_WORD: Duration = Duration::from_secs(3);
 
-/// The longest time that a server may take to answer the first datagram of a flow before it is said
-/// again: that, or so many round trips.
+/// Longest wait for the server's answer to the first datagram of a flow before it is sent again. It
+/// is this time or a number of round trips, whichever is longer.
 const AGAIN: Duration = Duration::from_secs(1);
 const AGAIN_ROUND_TRIPS: u32 = 4;
 
-/// The longest time that it may take altogether.
+/// Longest time to open a flow.
 const OPENING: Duration = Duration::from_secs(10);
 
-/// The time for which nothing may come of so many bytes by UDP, of which some may be lost, before
-/// what has come is all; that, or so long as some datagrams take at their pace.
+/// Longest pause before a UDP test of bytes is considered complete, because datagrams may be lost.
+/// It is this time or the time of several datagrams at their pace, whichever is longer.
 const LAST_DATAGRAM: Duration = Duration::from_secs(2);
 
-/// Refuses what an iperf3 server cannot be asked for.
+/// Checks that an iperf3 server can be asked for a transfer.
 pub(crate) fn check(transfer: &Transfer) -> Result<(), Error> {
     asked(transfer).map(|_| ())
 }
 
-/// Makes a test over a connection to a server that was just opened. `tell` hears
-/// of the intervals of this end; `stop` ends it.
+/// Makes a test over a newly opened connection to a server. `tell` is called with the intervals of
+/// this end; `stop` ends the test.
 ///
 /// # Errors
-/// Fails where it does not begin. What goes wrong later is told with what was
-/// measured, in [`Outcome::failure`].
+/// Fails if the test does not begin. A later failure is reported with the measurements, in
+/// [`Outcome::failure`].
 pub fn run(
     (control, to): (TcpStream, SocketAddr),
     transfer: &Transfer,
-    ends: Ends,
+    ends: ThreadSettings,
     stop: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
 ) -> Result<Outcome, Error> {
@@ -83,21 +83,21 @@ pub fn run(
     let cookie = Cookie::from_random(random()?);
     let mut machine = Client::new(cookie, parameters);
     let mut link = Link::new(control, Phase::Greeting)?;
-    let side: Box<dyn Driven> = if transfer.udp {
+    let side: Box<dyn TestSide> = if transfer.udp {
         let patience = AGAIN.max(round_trips(&link.stream, AGAIN_ROUND_TRIPS));
         let flows = open(&mut machine, &mut link, stop, || {
-            let open = |number| Ok((number, open_flow(to, transfer, patience, stop)?));
+            let open = |number| Ok((number, open_flow(to, transfer, number, patience, stop)?));
             (0..transfer.connections()).map(open).collect()
         })?;
         Box::new(UdpSide::start(End::Client, transfer, flows, FORMAT)?)
     } else {
         let streams = open(&mut machine, &mut link, stop, || open_streams(to, transfer, cookie))?;
-        Box::new(Side::start_with(End::Client, transfer, streams, ends, Closing::Elsewhere)?)
+        Box::new(Side::start_with(End::Client, transfer, streams, ends, CloseSignal::Elsewhere)?)
     };
-    let own = Running::new(transfer, link, side);
-    let mut test = Test { machine, own, over: None, stopped: None };
+    let own = RunningTest::new(transfer, link, side);
+    let mut test = ClientTest { machine, own, over: None, stopped: None };
     let failure = test.run(stop, tell).err();
-    let Test { own, over, stopped, .. } = test;
+    let ClientTest { own, over, stopped, .. } = test;
     let (near, far, failure) = own.end(End::Server, failure);
     let far = far.map(|far| without_wait(far, transfer, over));
     let stopped = stopped.is_some();
@@ -106,11 +106,11 @@ pub fn run(
     Ok(Outcome { near, far, latency: Latency::default(), failure, stopped })
 }
 
-/// The same as [`run`], with a server that had a test a moment ago: a stock one closes its port
-/// between two, and whoever comes too early is turned away. It is asked again for so long.
+/// Makes a test like [`run`], with a server that had a test a moment ago. A stock server closes its
+/// port between two tests and turns an early client away. This function tries again for `patience`.
 ///
 /// # Errors
-/// As [`run`], and where nobody answers in that time.
+/// Fails like [`run`], and if the server does not answer in that time.
 pub fn run_after_another(
     to: SocketAddr,
     transfer: &Transfer,
@@ -121,8 +121,9 @@ pub fn run_after_another(
     let until = Instant::now() + patience;
     loop {
         let connected = connect(to, &Options::beside(&transfer.ip));
-        let ran =
-            connected.and_then(|control| run((control, to), transfer, Ends::default(), stop, tell));
+        let ran = connected.and_then(|control| {
+            run((control, to), transfer, ThreadSettings::default(), stop, tell)
+        });
         match ran {
             Err(error) if is_too_early(&error) && Instant::now() < until && !stop() => {
                 thread::sleep(POLL_INTERVAL);
@@ -132,7 +133,7 @@ pub fn run_after_another(
     }
 }
 
-/// Returns whether a server that is there may not have been ready.
+/// Returns whether the error may come from a server that was not ready yet.
 fn is_too_early(error: &Error) -> bool {
     match error {
         Error::Connect { source, .. } => source.kind() == io::ErrorKind::ConnectionRefused,
@@ -142,10 +143,10 @@ fn is_too_early(error: &Error) -> bool {
     }
 }
 
-/// A server's clock runs until it hears that the test is over. What it received
-/// was acknowledged before: the wait after that is not the data's.
-fn without_wait(mut far: SideReport, transfer: &Transfer, over: Option<Over>) -> SideReport {
-    let Some(Over { after, .. }) = over else { return far };
+/// Removes the final wait from the server's time. A server's clock runs until it hears that the
+/// test is over, but all that it received was acknowledged before.
+fn without_wait(mut far: SideReport, transfer: &Transfer, over: Option<TestEnd>) -> SideReport {
+    let Some(TestEnd { after, .. }) = over else { return far };
     let after = after - transfer.omit;
     for direction in far.directions.iter_mut().filter(|one| one.role == Role::Receiver) {
         direction.seconds = direction.seconds.min(after);
@@ -154,7 +155,7 @@ fn without_wait(mut far: SideReport, transfer: &Transfer, over: Option<Over>) ->
     far
 }
 
-/// Comes to the beginning of the test.
+/// Runs the protocol until the test begins.
 fn open<S>(
     machine: &mut Client,
     link: &mut Link,
@@ -171,7 +172,7 @@ fn open<S>(
                     machine.handle(Input::StreamsOpen)?;
                 }
                 Output::Begin => return Ok(streams),
-                // They come of a test that has begun.
+                // Outputs of a test that has begun.
                 Output::Collect | Output::Told(_) | Output::Finished => {}
             }
         }
@@ -186,7 +187,7 @@ fn open<S>(
     }
 }
 
-/// Hears what comes until `until`.
+/// Handles the messages that come until `until`.
 fn hear(machine: &mut Client, link: &mut Link, until: Instant) -> Result<(), Error> {
     match link.hear(machine.phase(), until)? {
         Reception::Bytes(bytes) => machine.handle(Input::Bytes(bytes))?,
@@ -201,8 +202,9 @@ fn open_streams(
     transfer: &Transfer,
     cookie: Cookie,
 ) -> Result<Vec<(u16, TcpStream)>, Error> {
-    let options = Options::of(transfer, transfer.client);
+    let mut options = Options::of(transfer, transfer.client);
     let open = |number| {
+        options.ip.bind = transfer.ip.bind.of_stream(number);
         let mut stream = connect(to, &options)?;
         stream.write_all(&cookie.bytes()).map_err(Error::io("cannot open a stream"))?;
         Ok((number, stream))
@@ -210,30 +212,31 @@ fn open_streams(
     (0..transfer.connections()).map(open).collect()
 }
 
-/// Opens a flow: the server learns of it by its first datagram, and answers. One of both may be
-/// lost, so it is said again; a server that had heard it takes that for data which it cannot
-/// read, so it is not said soon.
+/// Opens a flow: its first datagram tells the server, which answers. Either may be lost, so the
+/// first datagram is repeated. A server that has received it takes a repetition for unreadable
+/// data, so it is not repeated soon.
 fn open_flow(
     to: SocketAddr,
     transfer: &Transfer,
+    number: u16,
     again: Duration,
     stop: &dyn Fn() -> bool,
 ) -> Result<UdpSocket, Error> {
     let failed = Error::io("cannot open a flow");
-    let socket = udp::open(to, transfer.client, &transfer.ip)?;
+    let socket = udp::open(to, transfer.client, &transfer.ip, number)?;
     let (began, mut said) = (Instant::now(), None::<Instant>);
     let mut answer = [0; 16];
     while began.elapsed() < OPENING && !stop() {
         if said.is_none_or(|said| said.elapsed() >= again) {
             said = Some(Instant::now());
-            // What a host or a rule on the way says of it may be over at the next.
+            // An error of a host or a firewall on the path may have passed by the next attempt.
             let _ = socket.send(&HELLO);
         }
         if !ready(&[socket.as_fd()], Some(POLL_INTERVAL)).map_err(&failed)? {
             continue;
         }
         match socket.recv(&mut answer) {
-            // Behind it, and on other ways before it, data may come.
+            // Data may come after the answer, or before it on another path.
             Ok(length) if is_welcome(&answer[..length]) => return Ok(socket),
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
@@ -244,23 +247,23 @@ fn open_flow(
     Err(Error::Silent { during: "a flow was opened by UDP", after: began.elapsed() })
 }
 
-/// A test that runs.
-struct Test<'a> {
+/// A running test.
+struct ClientTest<'a> {
     machine: Client,
-    own: Running<'a>,
-    /// The time when this end had sent, or had received, what was wanted.
-    over: Option<Over>,
+    own: RunningTest<'a>,
+    /// Time when this end had sent, or had received, what was requested.
+    over: Option<TestEnd>,
     stopped: Option<Instant>,
 }
 
 #[derive(Clone, Copy)]
-struct Over {
+struct TestEnd {
     at: Instant,
-    /// The time for which the test ran until then.
+    /// Duration of the test until then.
     after: Span,
 }
 
-impl Test<'_> {
+impl ClientTest<'_> {
     fn run(
         &mut self,
         stop: &dyn Fn() -> bool,
@@ -268,7 +271,7 @@ impl Test<'_> {
     ) -> Result<(), Error> {
         while self.machine.phase() != Phase::Finished {
             let stopped = self.step(stop, tell);
-            // It may have to say a last word, whatever happened.
+            // The machine may have a last message to send, whatever happened.
             let done = self.act();
             stopped?;
             done?;
@@ -299,19 +302,19 @@ impl Test<'_> {
         hear(&mut self.machine, &mut self.own.link, next)
     }
 
-    /// Says that the test is over, once it is.
+    /// Tells the machine that the test is over, once it is.
     fn look_whether_over(&mut self) -> Result<(), Error> {
         let side = &self.own.side;
         let transfer = self.own.transfer;
         let sent = side.senders_ended();
         let is_over = match (transfer.direction, transfer.until) {
             _ if self.stopped.is_some() => true,
-            (Direction::Reverse, Until::Time(_)) => side.is_past_deadline(),
-            // A file goes to the server.
+            (Direction::Reverse, EndCondition::Time(_)) => side.is_past_deadline(),
+            // A file is sent to the server.
             (Direction::Forward, _)
-            | (Direction::Both, Until::Time(_))
-            | (_, Until::SourceEnds) => sent,
-            (Direction::Reverse | Direction::Both, Until::Bytes(bytes)) => {
+            | (Direction::Both, EndCondition::Time(_))
+            | (_, EndCondition::SourceEnds) => sent,
+            (Direction::Reverse | Direction::Both, EndCondition::Bytes(bytes)) => {
                 let received = side.each().filter(|(_, role, _)| *role == Role::Receiver);
                 let received = received.map(|(_, _, bytes)| bytes.get()).sum::<u64>();
                 let lost = transfer.udp
@@ -323,15 +326,15 @@ impl Test<'_> {
         if !is_over {
             let after = self.own.moved.1.elapsed();
             let is_stuck = match transfer.until {
-                Until::Time(_) => side.is_late(GRACE),
-                Until::Bytes(_) => after > IDLE,
-                // A source may have nothing for a while.
-                Until::SourceEnds => false,
+                EndCondition::Time(_) => side.is_late(GRACE),
+                EndCondition::Bytes(_) => after > IDLE,
+                // A source may pause for a while.
+                EndCondition::SourceEnds => false,
             };
             let during = "the test ran";
             return if is_stuck { Err(Error::Silent { during, after }) } else { Ok(()) };
         }
-        let over = *self.over.get_or_insert_with(|| Over {
+        let over = *self.over.get_or_insert_with(|| TestEnd {
             at: Instant::now(),
             after: Span::from_duration(side.runs_for()),
         });
@@ -343,7 +346,7 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Waits for what the server has sent still, and makes the report.
+    /// Waits for the server's last data, and makes the report.
     fn receive_the_rest(&mut self) -> Result<(), Error> {
         let side = &self.own.side;
         if !side.is_done() {
@@ -363,13 +366,13 @@ impl Test<'_> {
         results.map_or(Ok(()), |results| Ok(self.machine.handle(Input::Results(results))?))
     }
 
-    /// Does what the machine says.
+    /// Carries out the outputs of the machine.
     fn act(&mut self) -> Result<(), Error> {
         while let Some(output) = self.machine.poll_output() {
             match output {
                 Output::Send(bytes) => self.own.link.say(&bytes)?,
                 Output::Told(results) => self.own.far = Some(results),
-                // The report is made once all streams have ended.
+                // The report is made after all streams have ended.
                 Output::Collect | Output::OpenStreams | Output::Begin | Output::Finished => {}
             }
         }

@@ -1,60 +1,62 @@
-//! Our transfers and reports in iperf3's words, and back.
+//! Conversion of transfers and reports to iperf3's messages and back.
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::iperf3::{Code, NO_RETRANSMITS, Parameters, Results, StreamResults, stream_id};
-use windlass_wire::numbered::Format;
+use windlass_wire::numbered::DatagramFormat;
 
 use crate::error::Error;
 use crate::ip::Ip;
 use crate::report::{
     Cpu, Datagrams, DirectionReport, FlowReport, SenderStream, SideReport, StreamReport,
 };
-use crate::transfer::{Buffers, Direction, End, LONGEST_WRITE, MAX_STREAMS, Role, Transfer, Until};
+use crate::transfer::{
+    Buffers, Direction, End, EndCondition, LONGEST_WRITE, MAX_STREAMS, Role, Transfer,
+};
 use crate::udp::{self, MAX_FLOWS, USUAL_LENGTH};
 
 /// The longest block that iperf3 writes (`MAX_BLOCKSIZE`), in bytes.
 const LONGEST_BLOCK: u32 = 1 << 20;
 
-/// The block where a client names none (`DEFAULT_TCP_BLKSIZE`), in bytes.
+/// Block length if a client names none (`DEFAULT_TCP_BLKSIZE`), in bytes.
 const USUAL_BLOCK: u32 = 128 << 10;
 
-/// The most streams of a stock server (`MAX_STREAMS`).
+/// Maximum number of streams of a stock server (`MAX_STREAMS`).
 const STOCK_STREAMS: u16 = 128;
 
-/// How datagrams are numbered that are asked for: those of 32 bits last for some minutes on a
-/// fast path, and iperf3 has had these since 3.1.
-pub(super) const FORMAT: Format = Format::Iperf3 { wide: true };
+/// Number format of the datagrams that are requested. Numbers of 32 bits would last for only some
+/// minutes on a fast path. Since 3.1, iperf3 has had the wider ones.
+pub(super) const FORMAT: DatagramFormat = DatagramFormat::Iperf3 { wide: true };
 
 /// The shortest datagrams of this format, in bytes.
-fn shortest(format: Format) -> u32 {
+fn shortest(format: DatagramFormat) -> u32 {
     u32::try_from(format.shortest()).unwrap_or(u32::MAX)
 }
 
-/// A transfer as iperf3 is asked for it.
+/// Returns a transfer as the parameters of an iperf3 request.
 pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
     let refuse = |why: &str| Err(Error::Asked(why.to_owned()));
     if transfer.udp {
         udp::check_asked(transfer, shortest(FORMAT))?;
     }
     if transfer.streams > STOCK_STREAMS {
-        return refuse("iperf3 has 128 streams at the most, each way");
+        return refuse("iperf3 has at most 128 streams, each way");
     }
     if transfer.length > LONGEST_BLOCK {
-        return refuse("iperf3 writes 1 MiB at a time at the most");
+        return refuse("iperf3 writes at most 1 MiB at a time");
     }
     if transfer.omit.as_nanos() % 1_000_000_000 != 0 {
-        return refuse("iperf3 leaves out whole seconds only");
+        return refuse("iperf3 omits whole seconds only");
     }
     let Buffers { window, send } = transfer.server;
     if window.zip(send).is_some_and(|(window, send)| window != send) {
-        return refuse("an iperf3 server has one size for its window and its send buffer");
+        return refuse("an iperf3 server uses one size for its window and its send buffer");
     }
     let (time, num) = match transfer.until {
-        // The server uses it to know when to give up.
-        Until::Time(time) => (seconds_up(time), 0),
-        Until::Bytes(bytes) => (0, number(bytes)),
-        // The client says when it is over.
-        Until::SourceEnds => (0, 0),
+        // The server uses the time to know when to give up.
+        EndCondition::Time(time) => (seconds_up(time), 0),
+        EndCondition::Bytes(bytes) => (0, number(bytes)),
+        // The client says when the test is over.
+        EndCondition::SourceEnds => (0, 0),
     };
     Ok(Parameters {
         tcp: !transfer.udp,
@@ -71,7 +73,8 @@ pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
         window: window.or(send).map_or(0, number),
         len: transfer.length.into(),
         bandwidth: bits(transfer),
-        // The kernel would hold back what is due, and its loss would be this end's.
+        // Otherwise the kernel would hold back datagrams that are due, and would lose them at this
+        // end.
         fqrate: if transfer.udp { 0 } else { bits(transfer) },
         congestion: transfer.congestion.clone(),
         tos: transfer.ip.tos.map_or(0, i64::from),
@@ -80,7 +83,7 @@ pub(super) fn asked(transfer: &Transfer) -> Result<Parameters, Error> {
     })
 }
 
-/// The pace of one stream in bits per second; 0 without.
+/// Returns the pace of one stream in bits per second; 0 without a pace.
 fn bits(transfer: &Transfer) -> i64 {
     let one = |pace: Rate| pace.bits_per_second() / f64::from(transfer.streams.max(1));
     transfer.pace.map_or(0, |pace| one(pace) as i64)
@@ -98,20 +101,20 @@ fn seconds_up(span: Span) -> i64 {
 /// A test that a client of iperf3 asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RequestedTest {
-    /// As it was asked for.
+    /// The transfer as requested.
     pub(super) transfer: Transfer,
-    /// As the streams here are to be run: the client says when it is over.
+    /// The transfer as this end runs it: the client says when the test is over.
     pub(super) run: Transfer,
-    /// True if the client wants to print what this end says of it, too.
+    /// True if the client wants to print this end's text output, too.
     pub(super) wants_output: bool,
-    /// How its datagrams are numbered, over UDP.
-    pub(super) format: Format,
+    /// Number format of its datagrams, over UDP.
+    pub(super) format: DatagramFormat,
 }
 
-/// Why a test is not served: in iperf3's number, and in words.
+/// Reason for refusing a test: iperf3's error number, and words.
 pub(super) type Refusal = (Code, String);
 
-/// What a client asks for, where it can be done.
+/// Returns the requested test, if this server can run it.
 pub(super) fn judged(parameters: &Parameters) -> Result<RequestedTest, Refusal> {
     let refuse = |code: Code, why: &str| Err((code, why.to_owned()));
     if parameters.sctp {
@@ -122,7 +125,7 @@ pub(super) fn judged(parameters: &Parameters) -> Result<RequestedTest, Refusal> 
         return refuse(Code::AFFINITY, "it asks this server to keep to a processor");
     }
     let udp = parameters.udp;
-    let format = Format::Iperf3 { wide: parameters.udp_counters_64bit };
+    let format = DatagramFormat::Iperf3 { wide: parameters.udp_counters_64bit };
     let streams = u16::try_from(parameters.parallel).unwrap_or(0);
     let most = if udp { MAX_FLOWS } else { MAX_STREAMS };
     if streams == 0 || streams > most {
@@ -146,10 +149,10 @@ pub(super) fn judged(parameters: &Parameters) -> Result<RequestedTest, Refusal> 
     let blocks = positive(parameters.blockcount).map(|blocks| blocks.saturating_mul(length.into()));
     let bytes = positive(parameters.num);
     let until = match (bytes.or(blocks), parameters.time) {
-        (Some(bytes), _) => Until::Bytes(Bytes::new(bytes)),
-        (None, time) if time > 0 => Until::Time(seconds(time)),
+        (Some(bytes), _) => EndCondition::Bytes(Bytes::new(bytes)),
+        (None, time) if time > 0 => EndCondition::Time(seconds(time)),
         // `-t 0`: until the client is told to end.
-        _ => Until::SourceEnds,
+        _ => EndCondition::SourceEnds,
     };
     let rates = [positive(parameters.bandwidth), positive(parameters.fqrate)];
     let rate = rates.into_iter().flatten().min();
@@ -163,9 +166,9 @@ pub(super) fn judged(parameters: &Parameters) -> Result<RequestedTest, Refusal> 
         length,
         client: Buffers { window, send: window },
         server: Buffers { window, send: window },
-        // Its datagrams have none of these, and a stock server passes over them, too.
+        // UDP has none of these options, and a stock server ignores them, too.
         congestion: parameters.congestion.clone().filter(|_| !udp),
-        // The client's own handshake keeps segments to it, both ways.
+        // The client's handshake keeps segments to its MSS, both ways.
         mss: u16::try_from(parameters.mss).ok().filter(|mss| !udp && *mss >= 88),
         nodelay: parameters.nodelay && !udp,
         pace: rate.map(|rate| Rate::from_bits_per_second(rate as f64 * f64::from(streams))),
@@ -180,27 +183,27 @@ pub(super) fn judged(parameters: &Parameters) -> Result<RequestedTest, Refusal> 
         if !fits {
             return refuse(Code::DATAGRAM_SIZE, "it asks for datagrams of a size that is none");
         }
-        // With a window a stock client means its socket's buffers, which are granted.
+        // For a stock client, the window means its socket buffers, which are granted.
         let buffers = Buffers::default();
         let bare = Transfer { client: buffers, server: buffers, ..transfer.clone() };
         if let Err(error) = udp::check(&bare, shortest(format)) {
             return Err((Code::NOT_BUILT, error.to_string()));
         }
     }
-    // With all that was asked for on its way, the client has it to the byte. It
-    // begins to count anew after what does not count, and nobody knows there. Of datagrams some
-    // may be lost, and it goes on until it has as many.
+    // Once everything requested is on its way, the client receives exactly this many bytes. After
+    // an omitted time it counts anew, at a moment unknown here. Datagrams may be lost, and the
+    // client continues until it has enough.
     let run = match (bytes.filter(|_| !udp), transfer.omit) {
-        (Some(bytes), Span::ZERO) => Until::Bytes(Bytes::new(bytes)),
-        _ => Until::SourceEnds,
+        (Some(bytes), Span::ZERO) => EndCondition::Bytes(Bytes::new(bytes)),
+        _ => EndCondition::SourceEnds,
     };
     let run = Transfer { until: run, ..transfer.clone() };
     Ok(RequestedTest { transfer, run, wants_output: parameters.get_server_output, format })
 }
 
-/// What this end measured, in iperf3's words. `seconds` is the time of a
-/// direction that counts for the other end, and `bytes` are those of each stream,
-/// where they are others than in the report.
+/// Returns this end's measurements as iperf3's results. `seconds` is the time of a direction that
+/// counts for the other end. `bytes` are the bytes of each stream, if they differ from the
+/// report's.
 pub(super) fn told(
     report: &SideReport,
     seconds: impl Fn(&DirectionReport) -> Span,
@@ -240,7 +243,7 @@ pub(super) fn told(
         cpu_util_total: total,
         cpu_util_user: user,
         cpu_util_system: total - user,
-        // Of datagrams none is sent again.
+        // Datagrams are never retransmitted.
         sender_has_retransmits: match report.directions.first() {
             Some(first) if first.datagrams.is_some() => 0,
             _ if sends => 1,
@@ -252,8 +255,8 @@ pub(super) fn told(
     }
 }
 
-/// The flows of a direction over UDP in iperf3's words. A receiver's packets are those that were
-/// sent, and its errors what is missing of them, both with those that do not count.
+/// Returns the flows of a UDP direction as iperf3's results. A receiver's packets are all that were
+/// sent, and its errors the missing ones; both include the omitted time.
 fn flows_told(
     direction: &DirectionReport,
     seconds: Span,
@@ -279,9 +282,9 @@ fn flows_told(
     })
 }
 
-/// What the other end says of a flow. Its bytes are those that count, its packets and errors all,
-/// and which of them count iperf3 says since 3.13: of an older one it follows from the bytes, but
-/// not which of several errors.
+/// Returns the other end's measurements of a flow. Its bytes are those that count, but its packets
+/// and errors are all. Since 3.13, iperf3 says which of them count. For an older one, the packets
+/// follow from the bytes, but the errors cannot be assigned.
 fn flow_heard(place: u16, one: &StreamResults, role: Role, transfer: &Transfer) -> FlowReport {
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
     let (packets, errors) = (count(one.packets), count(one.errors).min(count(one.packets)));
@@ -305,7 +308,7 @@ fn flow_heard(place: u16, one: &StreamResults, role: Role, transfer: &Transfer) 
             ..Datagrams::default()
         },
     };
-    // Its addresses are those of this end's flow, the other way round.
+    // Its addresses are those of this end's flow, reversed.
     FlowReport {
         stream: place,
         bytes: Bytes::new(count(one.bytes)),
@@ -316,7 +319,7 @@ fn flow_heard(place: u16, one: &StreamResults, role: Role, transfer: &Transfer) 
     }
 }
 
-/// How many datagrams the other end says to have sent of each flow.
+/// Returns the number of datagrams that the other end says to have sent in each flow.
 pub(super) fn flows_sent(results: &Results, end: End, transfer: &Transfer) -> Vec<(u16, u64)> {
     let place = |id| (0..transfer.connections()).find(|place| stream_id(*place) == id);
     let sends = |place: &u16| transfer.role(end, *place) == Role::Sender;
@@ -327,17 +330,16 @@ pub(super) fn flows_sent(results: &Results, end: End, transfer: &Transfer) -> Ve
     flows.filter(|_| transfer.udp).collect()
 }
 
-/// The bytes of a stream that its sender's kernel has put on the wire, each counted once. What
-/// a program has written and the kernel still holds is not sent: with a pace or on a slow
-/// path that is a good part of a short test. Nothing of a receiver, and where the kernel does
-/// not tell (before Linux 4.19).
+/// Returns the bytes of a stream that its sender's kernel has sent, each counted once. Bytes that
+/// the kernel still holds are not sent: with a pace or on a slow path they are a good part of a
+/// short test. Returns nothing for a receiver, and if the kernel does not say (before Linux 4.19).
 fn sent(stream: &StreamReport) -> Option<Bytes> {
     let SenderStream { sent_bytes, retransmitted_bytes, .. } = stream.sender?;
     let once = sent_bytes.get().saturating_sub(retransmitted_bytes.get());
     (once > 0).then(|| Bytes::new(once))
 }
 
-/// What the other end measured, in our words: its kernel's figures are missing.
+/// Returns the other end's measurements as a report without its kernel's figures.
 pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<SideReport, Error> {
     let mut directions = Vec::<DirectionReport>::new();
     let mut longest = Span::ZERO;
@@ -389,8 +391,8 @@ pub(super) fn heard(results: &Results, end: End, transfer: &Transfer) -> Result<
         user_seconds: time(results.cpu_util_user),
         system_seconds: time(results.cpu_util_system),
         share: total,
-        // One thread moves one stream in all versions; of several it is the
-        // least that the busiest can be.
+        // In all versions one thread serves one stream. For several streams, the mean is the least
+        // share that the busiest can have.
         busiest_share: total / f64::from(transfer.connections().max(1)),
         waiting_share: None,
     };

@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::iperf3::{Code, NO_RETRANSMITS, Parameters, Results, StreamResults};
-use windlass_wire::numbered::Format;
+use windlass_wire::numbered::DatagramFormat;
 
 use super::convert::{asked, flows_sent, heard, judged, told};
 use crate::report::{
     Cpu, Datagrams, DirectionReport, FlowReport, SenderStream, SideReport, StreamReport,
 };
-use crate::transfer::{Buffers, Direction, End, Role, Transfer, Until};
+use crate::transfer::{Buffers, Direction, End, EndCondition, Role, Transfer};
 
 fn parameters() -> Parameters {
     Parameters { tcp: true, time: 10, parallel: 1, len: 131_072, ..Parameters::default() }
@@ -21,8 +21,12 @@ fn what_is_asked_for_comes_back_as_it_was() {
     let transfers = [
         Transfer::default(),
         Transfer { direction: Direction::Reverse, streams: 4, ..Transfer::default() },
-        Transfer { until: Until::Bytes(Bytes::new(12_345)), length: 100, ..Transfer::default() },
-        Transfer { until: Until::SourceEnds, nodelay: true, ..Transfer::default() },
+        Transfer {
+            until: EndCondition::Bytes(Bytes::new(12_345)),
+            length: 100,
+            ..Transfer::default()
+        },
+        Transfer { until: EndCondition::SourceEnds, nodelay: true, ..Transfer::default() },
         Transfer {
             direction: Direction::Both,
             omit: Span::from_millis(2_000),
@@ -39,11 +43,10 @@ fn what_is_asked_for_comes_back_as_it_was() {
         let parameters = asked(&transfer).unwrap();
         let served = judged(&parameters).unwrap();
         assert_eq!(served.transfer, transfer);
-        // What the streams here do is over when the client says so, or when all
-        // is sent that it wants.
+        // The streams here end when the client says so, or after all bytes that it requests.
         let until = match transfer.until {
-            Until::Bytes(_) => transfer.until,
-            _ => Until::SourceEnds,
+            EndCondition::Bytes(_) => transfer.until,
+            _ => EndCondition::SourceEnds,
         };
         assert_eq!(served.run, Transfer { until, ..transfer });
     }
@@ -85,13 +88,16 @@ fn what_is_not_served_is_refused_in_iperf3s_numbers() {
 #[test]
 fn a_client_may_leave_much_out() {
     let served = judged(&Parameters { parallel: 1, ..Parameters::default() }).unwrap();
-    assert_eq!((served.transfer.length, served.transfer.until), (131_072, Until::SourceEnds));
+    assert_eq!(
+        (served.transfer.length, served.transfer.until),
+        (131_072, EndCondition::SourceEnds)
+    );
     let blocks = Parameters { time: 0, blockcount: 7, len: 1_000, ..parameters() };
     let served = judged(&blocks).unwrap();
-    assert_eq!(served.transfer.until, Until::Bytes(Bytes::new(7_000)));
-    assert_eq!(served.run.until, Until::SourceEnds, "the client counts its reads");
+    assert_eq!(served.transfer.until, EndCondition::Bytes(Bytes::new(7_000)));
+    assert_eq!(served.run.until, EndCondition::SourceEnds, "the client counts its reads");
     let again = Parameters { time: 0, num: 5, omit: 1, ..parameters() };
-    assert_eq!(judged(&again).unwrap().run.until, Until::SourceEnds);
+    assert_eq!(judged(&again).unwrap().run.until, EndCondition::SourceEnds);
     let rates = Parameters { bandwidth: 16, fqrate: 8_000, ..parameters() };
     let pace = judged(&rates).unwrap().transfer.pace.unwrap();
     assert!((pace.bits_per_second() - 16.0).abs() < 1e-9);
@@ -253,7 +259,10 @@ fn datagrams_are_asked_for_and_told_in_iperf3s_words() {
     );
     assert_eq!((parameters.bandwidth, parameters.fqrate), (4_000_000, 0));
     let served = judged(&parameters).unwrap();
-    assert_eq!((served.transfer, served.format), (transfer.clone(), Format::Iperf3 { wide: true }));
+    assert_eq!(
+        (served.transfer, served.format),
+        (transfer.clone(), DatagramFormat::Iperf3 { wide: true })
+    );
     // A stock client's buffers, and options that UDP does not have.
     let more = Parameters {
         udp_counters_64bit: false,
@@ -269,9 +278,9 @@ fn datagrams_are_asked_for_and_told_in_iperf3s_words() {
     let buffers = Buffers { window: size, send: size };
     assert_eq!(served.transfer.server, buffers);
     assert_eq!((served.transfer.mss, &served.transfer.congestion), (None, &None));
-    assert_eq!(served.format, Format::Iperf3 { wide: false });
+    assert_eq!(served.format, DatagramFormat::Iperf3 { wide: false });
     // Some of so many bytes may be lost: it goes on until the client has them.
-    assert_eq!(served.run.until, Until::SourceEnds);
+    assert_eq!(served.run.until, EndCondition::SourceEnds);
 
     let first = Datagrams {
         count: 90,

@@ -1,4 +1,4 @@
-//! A control connection with the time that each word may take.
+//! Control connection with a time limit for each message.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use crate::by::left;
 use crate::control::PATIENCE;
 use crate::error::Error;
 
-/// What was heard.
+/// Outcome of waiting for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reception<'a> {
     Bytes(&'a [u8]),
@@ -25,7 +25,7 @@ pub(super) enum Reception<'a> {
 pub(super) struct Link {
     pub(super) stream: TcpStream,
     buffer: Vec<u8>,
-    /// Where the test is, and since when.
+    /// Phase of the test, and the time when it began.
     phase: (Phase, Instant),
 }
 
@@ -37,15 +37,15 @@ impl Link {
         Ok(Self { stream, buffer: vec![0; 16 << 10], phase: (phase, Instant::now()) })
     }
 
-    /// Says something. Its time is for each write, as in [`crate::control::Control`]:
-    /// a path whose queues are full carries it slowly.
+    /// Sends a message. Its time limit applies to each write, as in [`crate::control::Control`]: a
+    /// path with full queues carries it slowly.
     pub(super) fn say(&mut self, bytes: &[u8]) -> Result<(), Error> {
         let during = self.phase.0.text();
         self.stream.write_all(bytes).map_err(|source| Error::of_saying(source, during, PATIENCE))
     }
 
-    /// What comes until `until`. Where the test is decides how long it may take
-    /// altogether: words that come a byte at a time do not stretch it.
+    /// Returns received bytes by `until`. The phase of the test limits the total time: messages
+    /// that come one byte at a time do not extend it.
     pub(super) fn hear(&mut self, phase: Phase, until: Instant) -> Result<Reception<'_>, Error> {
         if phase != self.phase.0 {
             self.phase = (phase, Instant::now());

@@ -1,13 +1,13 @@
 //! Tests with ends that speak iperf3's protocol.
 //!
-//! The machines of [`windlass_wire::iperf3`] say what is to be said; here are
-//! the sockets, the time that each word may take, and the same streams and
-//! samples as for windlass's own protocol.
+//! The state machines of [`windlass_wire::iperf3`] decide which messages are sent. This module has
+//! the sockets, the time limit of each message, and the streams and samples that windlass's own
+//! protocol uses, too.
 //!
-//! A stock server reads no more when the client has said that the test is over,
-//! and counts what it has read by then. So the client says it once all is
-//! acknowledged, and a moment later. Our server reads on until it has what the
-//! client says to have sent: then both ends count the same.
+//! Once the client has said that the test is over, a stock server reads no more, and counts what it
+//! has read by then. The client therefore says so only a moment after everything was acknowledged.
+//! The server of windlass reads until it has all that the client says to have sent, so that both
+//! ends count the same.
 
 pub use windlass_wire::iperf3::{Code, Failure};
 

@@ -1,7 +1,7 @@
-//! What a server prints of a test, for the client that asks for it (`--get-server-output`).
+//! Text output of a server about a test, for a client that requests it (`--get-server-output`).
 //!
-//! A stock server's text is its table. This one says what a client cannot know: what the
-//! server's own kernel counted of each stream.
+//! A stock server's text is its table. This text has what a client cannot know: the figures of the
+//! server's kernel for each stream.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use windlass_base::figures::fixed;
 use crate::report::{DirectionReport, FlowReport, SideReport, StreamReport};
 use crate::transfer::Role;
 
-/// The text of a test that has ended.
+/// Returns the text of a finished test.
 pub(super) fn text(report: &SideReport) -> String {
     let mut text = concat!("windlass serve ", env!("CARGO_PKG_VERSION"), "\n").to_owned();
     for direction in &report.directions {
@@ -27,7 +27,7 @@ fn direction_text(text: &mut String, direction: &DirectionReport) {
     };
     let DirectionReport { bytes, seconds, bytes_per_second, cpu, streams, .. } = direction;
     let percent = fixed(cpu.share * 100.0, 1);
-    // Nothing that is written to a String fails.
+    // Writing to a String never fails.
     let _ = writeln!(
         text,
         "{did} {bytes} in {seconds}: {}, {percent} % of a processor",
@@ -53,9 +53,9 @@ fn stream_text(text: &mut String, stream: &StreamReport) {
     let _ = write!(text, "  {from} to {to}: {bytes}, segments of {mss_bytes} B");
     if let Some(kernel) = &stream.sender {
         let again = kernel.retransmissions;
-        let _ = write!(text, ", {congestion}, {again} of {} sent again", kernel.segments);
+        let _ = write!(text, ", {congestion}, {again} of {} retransmitted", kernel.segments);
         if let Some((least, mean)) = kernel.min_rtt_seconds.zip(kernel.mean_rtt_seconds) {
-            let _ = write!(text, ", RTT {least} at the least, {mean} on average");
+            let _ = write!(text, ", RTT minimum {least}, mean {mean}");
         }
     }
     let _ = writeln!(text);
@@ -70,13 +70,13 @@ fn flow_text(text: &mut String, flow: &FlowReport, role: Role) {
     }
     if let Some(overflowed) = datagrams.overflowed.filter(|overflowed| *overflowed > 0) {
         let least = if datagrams.overflowed_is_least { "at least " } else { "" };
-        let _ = write!(text, ", {least}{overflowed} for which this end's socket had no room");
+        let _ = write!(text, ", {least}{overflowed} dropped by this end's full socket");
     }
     if let (Some(late), Some(again)) = (datagrams.out_of_order, datagrams.duplicates) {
-        let _ = write!(text, ", {late} out of order, {again} twice");
+        let _ = write!(text, ", {late} out of order, {again} duplicate");
     }
     if let Some((mean, last)) = datagrams.mean_jitter_seconds.zip(datagrams.jitter_seconds) {
-        let _ = write!(text, ", jitter {mean} on average, {last} at the end");
+        let _ = write!(text, ", jitter mean {mean}, at the end {last}");
     }
     let _ = writeln!(text);
 }

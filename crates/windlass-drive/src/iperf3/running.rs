@@ -1,4 +1,4 @@
-//! A test that runs: what both ends have of it.
+//! State of a running test that both ends share.
 
 use std::time::{Duration, Instant};
 
@@ -7,30 +7,30 @@ use windlass_wire::iperf3::Results;
 
 use super::convert::{heard, told};
 use super::link::Link;
-use crate::driven::Driven;
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::report::{DirectionReport, FlowReport, Interval, SideReport};
 use crate::transfer::{End, Role, Transfer};
 
-/// The streams of a test and its control connection, and what was measured.
-pub(super) struct Running<'a> {
+/// Streams of a running test, its control connection, and its measurements.
+pub(super) struct RunningTest<'a> {
     pub(super) transfer: &'a Transfer,
     pub(super) link: Link,
-    pub(super) side: Box<dyn Driven>,
-    /// The bytes that have moved, and when they last did.
+    pub(super) side: Box<dyn TestSide>,
+    /// Bytes that have moved, and the time when they last moved.
     pub(super) moved: (Bytes, Instant),
-    /// What the streams came to, once that is told.
+    /// This end's measurements, once they have been reported.
     pub(super) near: Option<SideReport>,
     pub(super) far: Option<Results>,
 }
 
-impl<'a> Running<'a> {
-    pub(super) fn new(transfer: &'a Transfer, link: Link, side: Box<dyn Driven>) -> Self {
+impl<'a> RunningTest<'a> {
+    pub(super) fn new(transfer: &'a Transfer, link: Link, side: Box<dyn TestSide>) -> Self {
         let moved = (Bytes::ZERO, Instant::now());
         Self { transfer, link, side, moved, near: None, far: None }
     }
 
-    /// Looks at the streams.
+    /// Samples the streams.
     pub(super) fn tick(&mut self, tell: &mut dyn FnMut(&Interval)) {
         if self.near.is_some() {
             return;
@@ -42,21 +42,21 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The time to look again: after so long at the latest.
+    /// Returns the time of the next sample: after `latest` at the latest.
     pub(super) fn next_time(&self, latest: Duration) -> Instant {
         let latest = Instant::now() + latest;
         if self.near.is_some() { latest } else { self.side.next_time().min(latest) }
     }
 
-    /// Returns whether all bytes count, from the first to the last. Otherwise each end
-    /// begins to count anew at a moment of its own.
+    /// Returns whether all bytes count, from the first to the last. Otherwise each end begins to
+    /// count at a moment of its own.
     pub(super) fn counts_all(&self) -> bool {
         self.transfer.omit == Span::ZERO
     }
 
-    /// Makes the report of streams that have ended, and gives it in iperf3's words:
-    /// `seconds` is the time of a direction that counts for the other end. What was received
-    /// took `least` at the least. Nothing where that was done.
+    /// Makes the report of streams that have ended, and returns it as iperf3's results. `seconds`
+    /// is the time of a direction that counts for the other end. Receiving took at least `least`.
+    /// Returns nothing if the report was made before.
     pub(super) fn results(
         &mut self,
         least: Span,
@@ -77,8 +77,8 @@ impl<'a> Running<'a> {
         Some(results)
     }
 
-    /// What this end measured, what `far` did, and what went wrong: results that are
-    /// none, too.
+    /// Returns this end's measurements, those of `far`, and the error of the test, which may be
+    /// invalid results.
     pub(super) fn end(
         mut self,
         far: End,
@@ -98,7 +98,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Tells what one end received how many the other one sent, and where from.
+/// Gives each receiver the number of datagrams sent by the other end, and their addresses.
 fn learn(to: &mut SideReport, from: &SideReport) {
     let flows: Vec<FlowReport> = from
         .directions

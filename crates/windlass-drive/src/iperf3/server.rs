@@ -1,4 +1,4 @@
-//! The end that a client of iperf3 asks for a test.
+//! The server of a test with a client of iperf3.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, TcpStream, UdpSocket};
@@ -14,47 +14,47 @@ use windlass_wire::iperf3::{Code, Cookie, Parameters, Phase, stream_id};
 use super::convert::{Refusal, RequestedTest, flows_sent, judged};
 use super::link::{Link, Reception};
 use super::output::text;
-use super::running::Running;
+use super::running::RunningTest;
 use crate::control::PATIENCE;
-use crate::driven::Driven;
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::server::flows::{Awaiting, FlowKey, GLANCE};
-use crate::server::{Event, Gauged, Own, Place, Waiting};
+use crate::server::flows::{FlowKey, FlowRegistration, GLANCE};
+use crate::server::{Event, GaugedSide, ServerState, Slot, StreamRegistration};
 use crate::side::Side;
 use crate::socket::Options;
-use crate::stream::Closing;
-use crate::transfer::{End, Role, Until};
+use crate::stream::CloseSignal;
+use crate::transfer::{End, EndCondition, Role};
 use crate::udp::UdpSide;
 
-/// The longest that nobody looks whether the server is to end.
+/// Longest time between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The same while the last data comes.
+/// Longest time between two checks while the last data arrives.
 const SOON: Duration = Duration::from_millis(2);
 
-/// The time for which neither data nor a word may come from a client whose test runs.
+/// Longest time without data or a message from the client of a running test.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// How much longer than it said a client's test may run.
+/// Time by which a client's test may exceed its announced duration.
 const OVERTIME: Duration = Duration::from_secs(60);
 
-/// The time for which no data may come of what the client says to have sent.
+/// Longest pause while data that the client says to have sent is missing.
 const QUIET: Duration = Duration::from_secs(5);
 
-/// The same where it does not say how much: it began to count anew.
+/// Longest such pause if the number of bytes is unknown, because the client began to count anew.
 const QUIET_UNKNOWN: Duration = Duration::from_millis(500);
 
-/// The longest time that the last data of a test of a time may take. On a slow path a sender's
-/// kernel holds seconds of it, and who asked for three seconds waits for no more than one beside.
+/// Longest time for the last data of a timed test. On a slow path the sender's kernel holds seconds
+/// of it, and the user asked for a short test.
 const LAST_OF_A_TIME: Duration = Duration::from_secs(1);
 
-/// The longest time that the last data may take altogether, where it ends with so many bytes.
+/// Longest time for the last data of a test that ends with a number of bytes.
 const LAST_DATA: Duration = Duration::from_secs(30);
 
 /// Serves the client whose control connection began with `cookie`.
 pub(crate) fn serve(
-    own: &Arc<Own>,
+    own: &Arc<ServerState>,
     stream: TcpStream,
     client: SocketAddr,
     cookie: Cookie,
@@ -62,32 +62,37 @@ pub(crate) fn serve(
     let local = stream.local_addr().map_err(Error::io("cannot serve a client"))?;
     let mut link = Link::new(stream, Phase::Parameters)?;
     let most = own.settings.most_tests;
-    let Some(_place) = Place::take(&own.tests, most) else {
+    let Some(_place) = Slot::take(&own.tests, most) else {
         link.say(&Server::busy())?;
         return Err(Error::Asked(format!("{most} tests run, and no more are taken")));
     };
     let host = (client.ip(), local.ip());
-    let mut opening = Opening { own, cookie, host, machine: Server::default(), link, asked: None };
+    let mut opening =
+        TestSetup { own, cookie, host, machine: Server::default(), link, asked: None };
     let opened = opening.run();
     if opened.is_err() {
-        // The client has to be told; where it has gone it need not be.
+        // The client has to be told; if it has gone, it need not be.
         let _ = flush(&mut opening.machine, &mut opening.link);
     }
     let Some((asked, streams)) = opened? else { return Ok(()) };
     let RequestedTest { transfer, run, wants_output, format } = asked;
-    let Opening { machine, link, .. } = opening;
+    let TestSetup { machine, link, .. } = opening;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Iperf3;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let side: Box<dyn Driven> = match streams {
-        Streams::Tcp(streams) => {
-            Box::new(Side::start_with(End::Server, &run, streams, own.ends(), Closing::Elsewhere)?)
-        }
+    let side: Box<dyn TestSide> = match streams {
+        Streams::Tcp(streams) => Box::new(Side::start_with(
+            End::Server,
+            &run,
+            streams,
+            own.ends(),
+            CloseSignal::Elsewhere,
+        )?),
         Streams::Udp(flows) => Box::new(UdpSide::start(End::Server, &run, flows, format)?),
     };
-    let side = Box::new(Gauged::new(side, own.gauge(test)));
-    let running = Running::new(&transfer, link, side);
-    let mut running = Test { server: own, machine, own: running, wants_output, over: None };
+    let side = Box::new(GaugedSide::new(side, own.gauge(test)));
+    let running = RunningTest::new(&transfer, link, side);
+    let mut running = ServerTest { server: own, machine, own: running, wants_output, over: None };
     let failure = running.run().err();
     let (near, far, failure) = running.own.end(End::Client, failure);
     let failure = failure.map(|error| error.to_string());
@@ -95,7 +100,7 @@ pub(crate) fn serve(
     Ok(())
 }
 
-/// Says what the machine has still to say.
+/// Sends the remaining messages of the machine.
 fn flush(machine: &mut Server, link: &mut Link) -> Result<(), Error> {
     while let Some(output) = machine.poll_output() {
         if let Output::Send(bytes) = output {
@@ -105,7 +110,7 @@ fn flush(machine: &mut Server, link: &mut Link) -> Result<(), Error> {
     Ok(())
 }
 
-/// Hears what comes until `until`.
+/// Handles the messages that come until `until`.
 fn hear(machine: &mut Server, link: &mut Link, until: Instant) -> Result<bool, Error> {
     match link.hear(machine.phase(), until)? {
         Reception::Bytes(bytes) => machine.handle(Input::Bytes(bytes))?,
@@ -116,31 +121,31 @@ fn hear(machine: &mut Server, link: &mut Link, until: Instant) -> Result<bool, E
 }
 
 /// A test that has not begun.
-struct Opening<'a> {
-    own: &'a Own,
+struct TestSetup<'a> {
+    own: &'a ServerState,
     cookie: Cookie,
-    /// The address of the client, and the one of this host that it knows.
+    /// Address of the client, and the address of this host that it connected to.
     host: (IpAddr, IpAddr),
     machine: Server,
     link: Link,
     asked: Option<RequestedTest>,
 }
 
-/// The streams of a test with their numbers.
+/// Streams of a test with their numbers.
 enum Streams {
     Tcp(Vec<(u16, TcpStream)>),
     Udp(Vec<(u16, UdpSocket)>),
 }
 
-/// What waits for them.
-enum Awaited<'a> {
-    Tcp(Waiting<'a, Cookie>),
-    Udp(Awaiting<'a>),
+/// Registration under which streams are awaited.
+enum Registration<'a> {
+    Tcp(StreamRegistration<'a, Cookie>),
+    Udp(FlowRegistration<'a>),
 }
 
-impl<'a> Opening<'a> {
-    /// Comes to the beginning of the test; nothing where the client only looked
-    /// who is there.
+impl<'a> TestSetup<'a> {
+    /// Runs the protocol until the test begins; returns nothing if the client only checked for a
+    /// server.
     fn run(&mut self) -> Result<Option<(RequestedTest, Streams)>, Error> {
         let mut waiting = None;
         let mut streams = Streams::Tcp(Vec::new());
@@ -150,16 +155,16 @@ impl<'a> Opening<'a> {
                     Output::Send(bytes) => self.link.say(&bytes)?,
                     Output::Asked(parameters) => waiting = Some(self.judge(&parameters)?),
                     Output::AwaitStreams => {
-                        // It says what is awaited before it is.
+                        // The machine first says which streams are awaited.
                         match waiting.take() {
-                            Some(Awaited::Tcp(waiting)) => streams = self.gather(&waiting)?,
-                            Some(Awaited::Udp(awaiting)) => streams = self.flows(&awaiting)?,
+                            Some(Registration::Tcp(waiting)) => streams = self.gather(&waiting)?,
+                            Some(Registration::Udp(awaiting)) => streams = self.flows(&awaiting)?,
                             None => {}
                         }
                         self.machine.handle(Input::StreamsOpen)?;
                     }
                     Output::Begin => return Ok(self.asked.take().map(|asked| (asked, streams))),
-                    // They come of a test that has begun.
+                    // Outputs of a test that has begun.
                     Output::Over | Output::Told(_) | Output::Finished => {}
                 }
             }
@@ -170,8 +175,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Accepts what a client asks for, or refuses it.
-    fn judge(&mut self, parameters: &Parameters) -> Result<Awaited<'a>, Error> {
+    /// Accepts a client's request, or refuses it.
+    fn judge(&mut self, parameters: &Parameters) -> Result<Registration<'a>, Error> {
         let own = self.own;
         let judged = if own.settings.token.is_some() {
             let why = "this server asks for a token, and iperf3 knows none";
@@ -192,15 +197,16 @@ impl<'a> Opening<'a> {
             Ok((asked, waiting)) => {
                 self.asked = Some(asked);
                 self.machine.handle(Input::Accept)?;
-                Ok(Awaited::Tcp(waiting))
+                Ok(Registration::Tcp(waiting))
             }
             Err(refusal) => Err(self.refuse(refusal, 0)),
         }
     }
 
-    /// The same of a test over UDP. Nothing tells whose flows come from a host, so the next
-    /// test of the same host waits until all flows of this one are there.
-    fn judge_flows(&mut self, asked: RequestedTest) -> Result<Awaited<'a>, Error> {
+    /// Accepts a request for a UDP test, or refuses it. Nothing tells which test of a host a flow
+    /// belongs to. The next test of the same host therefore waits until all flows of this one are
+    /// open.
+    fn judge_flows(&mut self, asked: RequestedTest) -> Result<Registration<'a>, Error> {
         let own = self.own;
         let Some(port) = own.flows.get() else {
             let why = "it asks for UDP, and this server does not take UDP on its port";
@@ -213,7 +219,7 @@ impl<'a> Opening<'a> {
             if let Some(awaiting) = port.wait(known, at, streams, buffers) {
                 self.asked = Some(asked);
                 self.machine.handle(Input::Accept)?;
-                return Ok(Awaited::Udp(awaiting));
+                return Ok(Registration::Udp(awaiting));
             }
             if Instant::now() > until {
                 let why = "the flows of another test of its host are still to come";
@@ -226,8 +232,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// Waits until all flows have come.
-    fn flows(&mut self, awaiting: &Awaiting<'_>) -> Result<Streams, Error> {
+    /// Waits until all flows are open.
+    fn flows(&mut self, awaiting: &FlowRegistration<'_>) -> Result<Streams, Error> {
         let wanted = self.asked.as_ref().map_or(0, |asked| asked.transfer.connections());
         let until = Instant::now() + PATIENCE;
         let gathered = awaiting.gather(wanted, until, &mut || {
@@ -242,13 +248,13 @@ impl<'a> Opening<'a> {
     }
 
     fn refuse(&mut self, (code, why): Refusal, errno: i32) -> Error {
-        // That it comes to its end is what is wanted.
+        // The machine is meant to end here.
         let _ = self.machine.handle(Input::Refuse { code, errno });
         Error::Asked(why)
     }
 
-    /// Waits until all streams have come.
-    fn gather(&mut self, waiting: &Waiting<'_, Cookie>) -> Result<Streams, Error> {
+    /// Waits until all streams are open.
+    fn gather(&mut self, waiting: &StreamRegistration<'_, Cookie>) -> Result<Streams, Error> {
         let Some(RequestedTest { transfer, .. }) = self.asked.clone() else {
             return Ok(Streams::Tcp(Vec::new()));
         };
@@ -262,7 +268,7 @@ impl<'a> Opening<'a> {
                     arrived.push((number, stream));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    // A client that has gone is seen here, and one that is slow.
+                    // This detects a client that has gone or is too slow.
                     hear(&mut self.machine, &mut self.link, Instant::now())?;
                 }
                 Err(RecvTimeoutError::Disconnected) => {
@@ -273,7 +279,7 @@ impl<'a> Opening<'a> {
                 self.machine.handle(Input::Stop)?;
             }
         }
-        // The client opens them one after the other: their order is their number.
+        // The client opens the streams one after the other: their order gives their numbers.
         arrived.sort_by_key(|(number, _)| *number);
         Ok(Streams::Tcp((0..).zip(arrived.into_iter().map(|(_, stream)| stream)).collect()))
     }
@@ -291,28 +297,28 @@ impl<'a> Opening<'a> {
     }
 }
 
-/// A test that runs.
-struct Test<'a> {
-    server: &'a Own,
+/// A running test.
+struct ServerTest<'a> {
+    server: &'a ServerState,
     machine: Server,
-    own: Running<'a>,
+    own: RunningTest<'a>,
     wants_output: bool,
-    /// The time when the client said that the data is over.
-    over: Option<Over>,
+    /// Time when the client said that the data is over.
+    over: Option<DataEnd>,
 }
 
 #[derive(Clone, Copy)]
-struct Over {
+struct DataEnd {
     at: Instant,
-    /// The length of the time that counts, by then.
+    /// Counted duration until then.
     after: Span,
 }
 
-impl Test<'_> {
+impl ServerTest<'_> {
     fn run(&mut self) -> Result<(), Error> {
         while self.machine.phase() != Phase::Finished {
             let stepped = self.step();
-            // It may have to say a last word, whatever happened.
+            // The machine may have a last message to send, whatever happened.
             let done = self.act();
             stepped?;
             done?;
@@ -337,15 +343,15 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Gives up what does not end.
+    /// Gives up a test that is silent or does not end in time.
     fn wait_no_longer(&self) -> Result<(), Error> {
-        let Running { side, transfer, moved, .. } = &self.own;
+        let RunningTest { side, transfer, moved, .. } = &self.own;
         let after = moved.1.elapsed();
         let during = "the test ran";
         if after > IDLE {
             return Err(Error::Silent { during, after });
         }
-        if let Until::Time(time) = transfer.until
+        if let EndCondition::Time(time) = transfer.until
             && side.runs_for() > (time + transfer.omit).to_duration() + OVERTIME
         {
             let why = "its test does not end at the time that it said";
@@ -354,14 +360,14 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Waits for what the client has sent still, and makes the report.
+    /// Waits for the client's last data, and makes the report.
     fn receive_the_rest(&mut self) -> Result<(), Error> {
-        let Running { side, far: Some(far), moved, .. } = &self.own else {
+        let RunningTest { side, far: Some(far), moved, .. } = &self.own else {
             return Ok(());
         };
         let Some(over) = self.over else { return Ok(()) };
         if !side.is_done() && self.own.transfer.udp {
-            // It knows how many are to come, and waits for no more than those.
+            // The UDP side knows how many datagrams are to come, and limits the wait itself.
             return Ok(());
         }
         if !side.is_done() {
@@ -370,8 +376,8 @@ impl Test<'_> {
                 far.streams.iter().filter(|_| whole).map(|one| (one.id, one.bytes)).collect();
             let quiet = if whole { QUIET } else { QUIET_UNKNOWN };
             let last = match self.own.transfer.until {
-                Until::Time(_) => LAST_OF_A_TIME,
-                Until::Bytes(_) | Until::SourceEnds => LAST_DATA,
+                EndCondition::Time(_) => LAST_OF_A_TIME,
+                EndCondition::Bytes(_) | EndCondition::SourceEnds => LAST_DATA,
             };
             let gives_up = over.at.max(moved.1).elapsed() > quiet || over.at.elapsed() > last;
             side.end_receiving(&|number, bytes| {
@@ -380,13 +386,13 @@ impl Test<'_> {
             });
             return Ok(());
         }
-        // A client that has a time may send nothing at its end, and that was time, too.
+        // A client of a timed test may send nothing at its end, and this time counts, too.
         let least = match self.own.transfer.until {
-            Until::Time(_) | Until::SourceEnds => over.after,
-            Until::Bytes(_) => Span::ZERO,
+            EndCondition::Time(_) | EndCondition::SourceEnds => over.after,
+            EndCondition::Bytes(_) => Span::ZERO,
         };
-        // What has come was sent, whenever the own kernel was asked last; but no client makes it
-        // more than what was written.
+        // Data that arrived was sent, even if this kernel was sampled before. A client cannot raise
+        // the number above the bytes that were written.
         let come: HashMap<i64, i64> = far.streams.iter().map(|one| (one.id, one.bytes)).collect();
         let most: HashMap<i64, i64> = side
             .each()
@@ -409,7 +415,7 @@ impl Test<'_> {
         Ok(self.machine.handle(Input::Results(results))?)
     }
 
-    /// Does what the machine says.
+    /// Carries out the outputs of the machine.
     fn act(&mut self) -> Result<(), Error> {
         while let Some(output) = self.machine.poll_output() {
             match output {
@@ -417,11 +423,11 @@ impl Test<'_> {
                 Output::Over => {
                     let runs = Span::from_duration(self.own.side.runs_for());
                     let after = (runs - self.own.transfer.omit).or_zero();
-                    self.over = Some(Over { at: Instant::now(), after });
+                    self.over = Some(DataEnd { at: Instant::now(), after });
                     let whole = self.own.counts_all();
                     self.own.side.end_sending();
                     if !whole {
-                        // What comes now may be what the client did not count.
+                        // Later data may be data that the client did not count.
                         self.own.side.stop();
                     }
                 }

@@ -1,18 +1,18 @@
-//! Times in buckets.
+//! Histogram buckets of round-trip times.
 
 use serde::Serialize;
 use windlass_base::values::span_with_unit;
 use windlass_base::{Histogram, Span};
 
-/// The most buckets that are printed.
+/// Maximum number of printed buckets.
 const MAX_BUCKETS: usize = 1_000;
 
-/// Which buckets are wanted.
+/// The requested buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Buckets {
-    /// So many, of one width, from the least time to the most.
+    /// This many buckets of one width, from the shortest to the longest time.
     Equal(usize),
-    /// Between these times, and before the first and after the last.
+    /// Buckets between these times, before the first and after the last.
     Edges(Vec<Span>),
 }
 
@@ -26,7 +26,7 @@ pub fn buckets(text: &str) -> Result<Buckets, String> {
     }
     let edges: Vec<Span> =
         text.split(',').map(span_with_unit).collect::<Result<_, _>>().map_err(|wrong| {
-            format!("a histogram has a number of buckets, or edges as 0.1ms,0.5ms,1ms; {wrong}")
+            format!("give a number of buckets, or edges as 0.1ms,0.5ms,1ms; {wrong}")
         })?;
     if edges.len() >= MAX_BUCKETS {
         return Err(format!("there are 1 to {MAX_BUCKETS} buckets"));
@@ -34,23 +34,23 @@ pub fn buckets(text: &str) -> Result<Buckets, String> {
     if edges.is_sorted_by(|one, next| one < next) {
         Ok(Buckets::Edges(edges))
     } else {
-        Err("each edge is larger than the one before".to_owned())
+        Err("each edge must be larger than the one before".to_owned())
     }
 }
 
-/// How many times lie above one time and up to another.
+/// Number of times above one edge and up to another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bucket {
-    /// The one; the first bucket of equal ones holds it, too.
+    /// Lower edge; the first of equal buckets includes it.
     pub from_seconds: Span,
-    /// The other; nothing where there is no end.
+    /// Upper edge; nothing if there is none.
     pub to_seconds: Option<Span>,
-    /// How many.
+    /// Number of times.
     pub count: u64,
 }
 
 impl Buckets {
-    /// Counts times in these buckets. There are none where there are no times.
+    /// Counts times in these buckets. Without times there are no buckets.
     pub fn count(&self, times: &Histogram) -> Vec<Bucket> {
         if times.count() == 0 {
             return Vec::new();
@@ -62,7 +62,7 @@ impl Buckets {
                 let width = (most - least).as_nanos() as f64 / *count as f64;
                 let edge = |number| least + Span::from_seconds(width * number as f64 / 1e9);
                 let mut inner: Vec<Span> = (1..*count).map(edge).collect();
-                // Of few nanoseconds there are no more buckets.
+                // A range of few nanoseconds has fewer buckets.
                 inner.dedup();
                 inner.retain(|edge| (least..most).contains(edge));
                 (least, inner, Some(most))

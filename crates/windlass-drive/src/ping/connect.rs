@@ -1,4 +1,4 @@
-//! Handshakes of TCP, each on a connection of its own.
+//! TCP handshakes, each on its own connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,20 +9,19 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use windlass_sys::tcp_info::tcp_info;
 use windlass_sys::wait::writable;
 
-use super::{Kind, Outcome, Prober, Trip, in_words, is_of_the_path};
+use super::{Kind, Prober, Trip, TripOutcome, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 use crate::ip::Ip;
 
-/// When a SYN is sent again (RFC 6298 section 2; `TCP_TIMEOUT_INIT` in Linux).
+/// Time after which a SYN is retransmitted (RFC 6298 section 2; `TCP_TIMEOUT_INIT` in Linux).
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Connects to one port again and again.
+/// Prober that connects to one port again and again.
 ///
-/// The time is that of the handshake: from the call of `connect` until it says
-/// how the handshake went. The connection is then closed by a reset: neither end
-/// has to remember it (`TIME_WAIT`), and a small server has its place free at
-/// once.
+/// It times the handshake: from the call of `connect` until the system reports the result. A reset
+/// then closes the connection. Neither end has to remember it (`TIME_WAIT`), and a small server can
+/// accept the next one at once.
 #[derive(Debug)]
 pub struct Connect {
     to: SocketAddr,
@@ -32,14 +31,14 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// To a port of a host. With `asleep` it sleeps while it waits, as most
-    /// programs do, and a time holds what it takes to wake.
+    /// Makes a prober for a port of a host. With `asleep` it sleeps while it waits, as most
+    /// programs do, and each time includes the wake-up delay.
     pub fn new(to: SocketAddr, asleep: bool) -> Self {
         let busy_poll = if asleep { BusyPoll::never() } else { BusyPoll::default() };
         Self { to, address: to.into(), busy_poll, ip: Ip::default() }
     }
 
-    /// The same with this set on its packets.
+    /// Sets the options of its IP packets.
     #[must_use]
     pub fn with(mut self, ip: Ip) -> Self {
         self.ip = ip;
@@ -60,9 +59,8 @@ impl Connect {
         Ok(socket)
     }
 
-    /// Returns whether a connection is one to itself: where nobody listens, the system
-    /// may give a socket the very port that it connects to (RFC 9293 section
-    /// 3.5, simultaneous open).
+    /// Returns whether a connection is one to itself. If nothing listens, the system may give a
+    /// socket the very port that it connects to (RFC 9293 section 3.5, simultaneous open).
     pub(super) fn is_to_itself(&self, socket: &Socket) -> bool {
         let own = socket.local_addr().ok().and_then(|address| address.as_socket());
         own.is_some_and(|own| own.ip() == self.to.ip() && own.port() == self.to.port())
@@ -79,7 +77,7 @@ impl Prober for Connect {
         let attempt = || match socket.connect(&self.address) {
             Ok(()) => Ok(Some(Ok(()))),
             Err(error) => match error.raw_os_error() {
-                // The handshake goes on, or is over.
+                // The handshake is in progress, or is over.
                 Some(libc::EALREADY | libc::EINPROGRESS) => Ok(None),
                 Some(libc::EISCONN) => Ok(Some(Ok(()))),
                 _ if error.kind() == io::ErrorKind::Interrupted => Ok(None),
@@ -87,8 +85,8 @@ impl Prober for Connect {
             },
         };
         let began = Instant::now();
-        // The first one sends the SYN, and a host that asks itself has its answer
-        // at the second.
+        // The first call sends the SYN; a host that connects to itself has its answer at the
+        // second.
         let at_once = match attempt() {
             Ok(None) => attempt(),
             over => over,
@@ -103,17 +101,17 @@ impl Prober for Connect {
             }
         };
         let Some((done, at)) = over else {
-            return Ok((!stop()).then(|| Trip::new(Outcome::Silent, began.elapsed())));
+            return Ok((!stop()).then(|| Trip::new(TripOutcome::Silent, began.elapsed())));
         };
         let time = at.saturating_duration_since(began);
         let outcome = match done {
-            Ok(()) if self.is_to_itself(&socket) => Outcome::Refused,
-            Ok(()) => Outcome::Answered,
+            Ok(()) if self.is_to_itself(&socket) => TripOutcome::Refused,
+            Ok(()) => TripOutcome::Answered,
             Err(error) => match error.kind() {
-                io::ErrorKind::ConnectionRefused => Outcome::Refused,
-                io::ErrorKind::TimedOut => Outcome::Silent,
+                io::ErrorKind::ConnectionRefused => TripOutcome::Refused,
+                io::ErrorKind::TimedOut => TripOutcome::Silent,
                 _ if is_of_the_path(&error) => {
-                    Outcome::Unreachable { why: in_words(&error), by: None }
+                    TripOutcome::Unreachable { why: in_words(&error), by: None }
                 }
                 _ => return Err(Error::Connect { to: self.to.to_string(), source: error }),
             },
@@ -122,9 +120,9 @@ impl Prober for Connect {
             self.busy_poll.took(time);
         }
         let resent = match outcome {
-            // The kernel has forgotten by then what it sent, but it does so for
-            // each SYN that has no answer in time.
-            Outcome::Refused => time >= SYN_TIMEOUT,
+            // By then the kernel has forgotten what it sent, but it retransmits each SYN without an
+            // answer in time.
+            TripOutcome::Refused => time >= SYN_TIMEOUT,
             _ => tcp_info(&socket).is_ok_and(|info| info.retransmissions > 0),
         };
         Ok(Some(Trip { resent, ..Trip::new(outcome, time) }))

@@ -1,4 +1,4 @@
-//! Requests and answers by UDP, with `windlass serve`.
+//! Requests and answers over UDP, with `windlass serve`.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use windlass_sys::socket::{is_pause, receive_now};
 use windlass_sys::wait::ready;
 
-use super::{Kind, Measured, Outcome, Prober, Trip, in_words, is_of_the_path};
+use super::{Kind, PingResults, Prober, Trip, TripOutcome, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
-use crate::control::{Accepted, Ask, Control, Token};
+use crate::control::{AcceptedTest, Control, RequestedService, Token};
 use crate::error::Error;
 use crate::ip::Ip;
 use crate::opening::open_flows;
@@ -19,19 +19,19 @@ use crate::server::echo_datagrams::{NUMBER, check};
 use crate::socket::Options;
 use crate::transfer::Buffers;
 
-/// A flow on which each request is answered.
+/// Prober over a UDP flow on which the server answers each request.
 ///
-/// The time is that of one request: from before its `send` until `recv` has given its answer.
-/// Both carry its number, so one that comes late is told from the next.
+/// It times one request: from before its `send` until `recv` has returned its answer. Both carry
+/// the request's number, so a late answer is distinguished from the next one.
 #[derive(Debug)]
 pub struct Datagrams {
     flow: UdpSocket,
-    /// By which the server knows that this end is there.
+    /// Connection that tells the server that this end is there.
     control: Control,
     request: Vec<u8>,
     response: Vec<u8>,
     number: u64,
-    /// The number of the last request that was answered in time.
+    /// Number of the last request that was answered in time.
     answered: u64,
     late: u64,
     repeated: u64,
@@ -39,19 +39,20 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// The least size of a request and of an answer, in bytes: its number.
+    /// Smallest size of a request and of an answer, in bytes: its number.
     pub const SMALLEST: u32 = NUMBER as u32;
 
-    /// The largest size of both, in bytes: what UDP over IPv4 carries (RFC 768, RFC 791).
+    /// Largest size of a request and of an answer, in bytes: the limit of UDP over IPv4 (RFC 768,
+    /// RFC 791).
     pub const LARGEST: u32 = crate::udp::LONGEST;
 
-    /// Asks the server at `to` for answers: requests of so many bytes, and answers of so many.
-    /// Its own packets have this of IP. With `asleep` it sleeps while it waits, as most programs do, and a time holds what it takes
-    /// to wake.
+    /// Asks the server at `to` for answers to requests of one size with answers of another. `ip`
+    /// applies to this end's packets. With `asleep` the prober sleeps while it waits, as most
+    /// programs do, and each time includes the wake-up delay.
     ///
     /// # Errors
-    /// Fails where there is no such server, it refuses, or the sizes are not served; where no
-    /// datagram gets to it, too.
+    /// Fails if there is no such server, it refuses, it does not serve these sizes, or no datagram
+    /// reaches it.
     pub fn open(
         to: SocketAddr,
         token: Option<&Token>,
@@ -61,7 +62,8 @@ impl Datagrams {
     ) -> Result<Self, Error> {
         check(request, response)?;
         let mut control = Control::open(to, &Options::beside(ip))?;
-        let Accepted { test, .. } = control.ask(token, Ask::EchoDatagrams { request, response })?;
+        let AcceptedTest { test, .. } =
+            control.ask(token, RequestedService::EchoDatagrams { request, response })?;
         let flows = open_flows(to, (1, Buffers::default(), ip), test, &mut control)?;
         let nothing = || Error::Protocol("it opened no flow".to_owned());
         let (_, flow) = flows.into_iter().next().ok_or_else(nothing)?;
@@ -86,16 +88,16 @@ impl Prober for Datagrams {
     }
 
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
-        let during = "its answer was waited for";
+        let during = "this end waited for its answer";
         let refused = |error: io::Error, began: Instant| match error {
             error if error.kind() == io::ErrorKind::ConnectionRefused => {
                 Err(Error::Gone { during })
             }
             error if is_of_the_path(&error) => {
-                let outcome = Outcome::Unreachable { why: in_words(&error), by: None };
+                let outcome = TripOutcome::Unreachable { why: in_words(&error), by: None };
                 Ok(Some(Trip::new(outcome, began.elapsed())))
             }
-            error => Err(Error::io("cannot exchange a request for an answer")(error)),
+            error => Err(Error::io("cannot exchange requests and answers")(error)),
         };
         self.number += 1;
         let number = self.number;
@@ -104,7 +106,7 @@ impl Prober for Datagrams {
         }
         let began = Instant::now();
         match self.flow.send(&self.request) {
-            // What has no room on the way out is lost there.
+            // A datagram without room in this host's queue is lost there.
             Err(error) if is_pause(&error) || error.raw_os_error() == Some(libc::ENOBUFS) => {}
             Err(error) => return refused(error, began),
             Ok(_) => {}
@@ -120,7 +122,7 @@ impl Prober for Datagrams {
                 Some(said) if said == number => return Ok(Some(length)),
                 Some(said) if said == answered => *repeated += 1,
                 Some(said) if said < number => *late += 1,
-                // It is nobody's.
+                // The datagram is no answer to a request.
                 _ => {}
             }
         };
@@ -131,21 +133,21 @@ impl Prober for Datagrams {
             Ok(over) => over,
         };
         let Some((length, at)) = over else {
-            // A server that has gone closes its connection, too.
+            // A server that has gone has also closed its connection.
             if matches!(receive_now(&self.control.stream, &mut [0]), Ok(Some(0)) | Err(_)) {
                 return Err(Error::Gone { during });
             }
-            return Ok((!stop()).then(|| Trip::new(Outcome::Silent, began.elapsed())));
+            return Ok((!stop()).then(|| Trip::new(TripOutcome::Silent, began.elapsed())));
         };
         let time = at.saturating_duration_since(began);
         self.busy_poll.took(time);
         self.answered = number;
         let place = self.response[..length].get(NUMBER..).and_then(<[u8]>::first_chunk::<PLACE>);
         let far_cpu = place.and_then(|place| u32::from_be_bytes(*place).checked_sub(1));
-        Ok(Some(Trip { far_cpu, ..Trip::new(Outcome::Answered, time) }))
+        Ok(Some(Trip { far_cpu, ..Trip::new(TripOutcome::Answered, time) }))
     }
 
-    fn tell(&self, measured: &mut Measured) {
+    fn tell(&self, measured: &mut PingResults) {
         measured.late.iter_mut().for_each(|count| *count += self.late);
         measured.repeated = Some(self.repeated);
     }

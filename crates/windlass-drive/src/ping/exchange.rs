@@ -9,19 +9,19 @@ use windlass_base::Span;
 use windlass_sys::socket::is_pause;
 use windlass_sys::tcp_info::tcp_info;
 
-use super::{Kind, Measured, Outcome, Prober, Trip};
+use super::{Kind, PingResults, Prober, Trip, TripOutcome};
 use crate::busy_poll::BusyPoll;
-use crate::by::{self, Filled};
-use crate::control::{Ask, Control, Token};
+use crate::by::{self, FillOutcome};
+use crate::control::{Control, RequestedService, Token};
 use crate::error::Error;
 use crate::ip::Ip;
 use crate::server::echo::{IDLE, PLACE, check};
 use crate::socket::Options;
 
-/// A connection on which each request is answered.
+/// Prober over a connection on which the server answers each request.
 ///
-/// The time is that of one request: from before its `send` until `recv` has
-/// given the last byte of the answer.
+/// It times one request: from before its `send` until `recv` has returned the last byte of the
+/// answer.
 #[derive(Debug)]
 pub struct Exchange {
     stream: TcpStream,
@@ -29,53 +29,52 @@ pub struct Exchange {
     response: Vec<u8>,
     busy_poll: BusyPoll,
     asleep: bool,
-    /// True if the server is, where it says so.
+    /// True if the server sleeps, as far as it says.
     far_asleep: Option<bool>,
-    /// What the sockets wait for at most.
+    /// Current timeout of the socket.
     timeout: Option<Duration>,
 }
 
-/// Which ends sleep while they wait, as most programs do.
+/// Ends that sleep while they wait, as most programs do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Asleep {
-    /// This one.
+pub struct SleepingEnds {
+    /// True if this end sleeps.
     pub near: bool,
-    /// The server.
+    /// True if the server sleeps.
     pub far: bool,
 }
 
-/// What the kernel says of a connection (`TCP_INFO`).
+/// The kernel's figures of a connection (`TCP_INFO`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Connection {
-    /// The least RTT of late, from a segment to its acknowledgment.
+    /// Smallest recent RTT, from a segment to its ACK.
     pub min_rtt_seconds: Option<Span>,
-    /// Segments that this end sent again.
+    /// Segments that this end retransmitted.
     pub retransmissions: u32,
 }
 
 impl Exchange {
-    /// The longest that may lie between two requests: half of the time after
-    /// which a server gives a client up.
+    /// Longest interval between two requests: half of the time after which a server gives up on a
+    /// client.
     pub const LONGEST_INTERVAL: Duration = Duration::from_secs(IDLE.as_secs() / 2);
 
-    /// Asks the server at `to` for answers: requests of so many bytes, and
-    /// answers of so many. An end that is `asleep` while it waits, as most programs
-    /// are, takes a moment to wake, and a time holds that. Its own
-    /// packets have this of IP.
+    /// Asks the server at `to` for answers to requests of one size with answers of another. An end
+    /// that is `asleep` while it waits, as most programs are, takes a moment to wake, and each time
+    /// includes it. `ip` applies to this end's packets.
     ///
     /// # Errors
-    /// Fails where there is no such server, it refuses, or the sizes are not served; where the
-    /// system does not set what is to be set, too.
+    /// Fails if there is no such server, it refuses, it does not serve these sizes, or the system
+    /// refuses an option.
     pub fn open(
         to: SocketAddr,
         token: Option<&Token>,
         (request, response): (u32, u32),
-        asleep: Asleep,
+        asleep: SleepingEnds,
         ip: &Ip,
     ) -> Result<Self, Error> {
         check(request, response)?;
         let mut control = Control::open(to, &Options::beside(ip))?;
-        let ask = Ask::Echo { request, response, asleep: asleep.far };
+        let ask = RequestedService::Echo { request, response, asleep: asleep.far };
         let far_asleep = control.ask(token, ask)?.asleep;
         let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
         Ok(Self {
@@ -99,7 +98,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// Writes the request; says no where it is not taken in time.
+    /// Writes the request; returns false if the socket does not accept it in time.
     fn write_request(&mut self, until: Instant, stop: &dyn Fn() -> bool) -> io::Result<bool> {
         let written = match self.stream.write(&self.request) {
             Err(error) if is_pause(&error) => 0,
@@ -112,8 +111,8 @@ impl Exchange {
         by::write(&self.stream, &self.request[written..], until, stop)
     }
 
-    /// Reads the answer. One that comes at once takes one call; the rest of another
-    /// has what is left of the time.
+    /// Reads the answer. An answer that comes at once takes one call; the rest of any other has
+    /// until the deadline.
     fn read_asleep(
         &mut self,
         until: Instant,
@@ -128,15 +127,15 @@ impl Exchange {
         if filled < self.response.len() {
             self.timeout = None;
             match by::fill(&self.stream, &mut self.response[filled..], until, stop)? {
-                Filled::Whole => {}
-                Filled::Closed(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Filled::Late => return Ok(None),
+                FillOutcome::Whole => {}
+                FillOutcome::Closed(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                FillOutcome::Late => return Ok(None),
             }
         }
         Ok(Some(Instant::now()))
     }
 
-    /// Reads the answer; tells when it came, if it came in time.
+    /// Reads the answer; returns the time of its last byte, if it came in time.
     fn read_answer(
         &mut self,
         began: Instant,
@@ -156,15 +155,15 @@ impl Prober for Exchange {
         Kind::Latency
     }
 
-    /// Answers come in order, so one that does not come in time ends it: it
-    /// would be taken for the next.
+    /// Makes a round trip. Answers come in order, so a missing answer ends the exchange: it could
+    /// be mistaken for the next one.
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
-        let during = "its answer was waited for";
+        let during = "this end waited for its answer";
         let failed = |source: io::Error| match source.kind() {
             io::ErrorKind::UnexpectedEof
             | io::ErrorKind::BrokenPipe
             | io::ErrorKind::ConnectionReset => Error::Gone { during },
-            _ => Error::Io { doing: "cannot exchange a request for an answer", source },
+            _ => Error::Io { doing: "cannot exchange requests and answers", source },
         };
         self.keep_to(timeout)?;
         let began = Instant::now();
@@ -179,10 +178,10 @@ impl Prober for Exchange {
         self.busy_poll.took(time);
         let place = self.response.first_chunk::<PLACE>().map(|place| u32::from_be_bytes(*place));
         let far_cpu = place.and_then(|place| place.checked_sub(1));
-        Ok(Some(Trip { far_cpu, ..Trip::new(Outcome::Answered, time) }))
+        Ok(Some(Trip { far_cpu, ..Trip::new(TripOutcome::Answered, time) }))
     }
 
-    fn tell(&self, measured: &mut Measured) {
+    fn tell(&self, measured: &mut PingResults) {
         measured.server_asleep = self.far_asleep;
         measured.connection = tcp_info(&self.stream).ok().map(|info| Connection {
             min_rtt_seconds: info.least_rtt.map(Span::from_duration),
@@ -207,7 +206,7 @@ mod tests {
             let (mut far, _) = listener.accept().unwrap();
             let drip = thread::spawn(move || {
                 far.read_exact(&mut [0]).unwrap();
-                // All but the last byte, unless nobody listens any more.
+                // All but the last byte, unless the client has gone.
                 let mut sent = 0;
                 while sent < LONG - 1 && far.write_all(b".").is_ok() {
                     sent += 1;

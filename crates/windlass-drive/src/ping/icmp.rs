@@ -1,4 +1,4 @@
-//! Echoes of ICMP.
+//! ICMP echoes.
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -10,45 +10,45 @@ use socket2::{Domain, Protocol, SockAddr, Type};
 use windlass_sys::icmp::{keep_reports, next_report, take_echo_replies_only};
 use windlass_sys::socket::receive_now;
 use windlass_sys::wait::ready;
-use windlass_wire::icmp::{Echo, Family, HEADER, Kind, payload};
+use windlass_wire::icmp::{Echo, EchoKind, Family, HEADER, payload};
 
-use super::{Measured, Outcome, Prober, Trip, in_words, is_of_the_path};
+use super::{PingResults, Prober, Trip, TripOutcome, in_words, is_of_the_path};
 use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 use crate::ip::Ip;
 
-/// The largest IP header, which raw sockets of IPv4 give, too.
+/// Longest IP header, which raw IPv4 sockets deliver, too.
 const IP: usize = 60;
 
-/// How many of the last requests are remembered, to know their late answers.
+/// Number of recent requests that are remembered, to recognise late answers.
 const REMEMBERED: u16 = 1_024;
 
-/// How many messages are looked at in a row: others' may come without end.
+/// Number of messages that are read in a row: other programs' messages may come without end.
 const TURN: usize = 64;
 
-/// Answers that were not waited for.
+/// Answers that nobody was waiting for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Strays {
-    /// They came when they were no longer waited for.
+    /// Answers that came after the timeout.
     late: u64,
-    /// They came a second time.
+    /// Answers that came again.
     repeated: u64,
 }
 
-/// By which socket echoes go.
+/// Kind of the socket for echoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Socket {
-    /// One that can do nothing else: the system lets groups of users have it
-    /// (`net.ipv4.ping_group_range`), and it chooses the identifier.
+    /// Ping socket, which can only send echoes. The system allows it to groups of users
+    /// (`net.ipv4.ping_group_range`), and chooses the identifier.
     Ping,
-    /// A raw one, which takes `CAP_NET_RAW`.
+    /// Raw socket, which needs `CAP_NET_RAW`.
     Raw,
 }
 
-/// Asks one host for echoes.
+/// Prober that sends echo requests to one host.
 ///
-/// The time is from before `send` until `recv` has given the answer.
+/// It times one request: from before `send` until `recv` has returned the answer.
 #[derive(Debug)]
 pub struct Icmp {
     to: SockAddr,
@@ -58,24 +58,24 @@ pub struct Icmp {
     busy_poll: BusyPoll,
 }
 
-/// What is known of the requests, to tell what answers them.
+/// State of the recent requests, to recognise their answers.
 #[derive(Debug)]
 struct Inbox {
     kind: Socket,
     family: Family,
     identifier: u16,
-    /// The number of the last request.
+    /// Number of the last request.
     sequence: u16,
-    /// How many requests went before it, as far as they are remembered.
+    /// Number of remembered requests before the last one.
     before: u16,
-    /// True if the last requests have been answered, by their numbers.
+    /// True for each recent request that was answered, by its number.
     answered: Box<[bool; REMEMBERED as usize]>,
     data: Vec<u8>,
     received: Vec<u8>,
     strays: Strays,
 }
 
-/// What came for a request.
+/// Answer or error report for a request.
 #[derive(Debug)]
 enum EchoOutcome {
     Answer { altered: bool },
@@ -83,21 +83,20 @@ enum EchoOutcome {
 }
 
 impl Icmp {
-    /// The most data of an echo: with ICMP's header and IP's it is the longest
-    /// packet.
+    /// Largest data of an echo: with the ICMP and IP headers it makes the longest packet.
     pub const LARGEST: u32 = 65_507;
 
-    /// To a host, whatever the port, with so many bytes of data. With `asleep` it sleeps while it
-    /// waits, as most programs do, and a time holds what it takes to wake. Its packets have this of
-    /// IP.
+    /// Makes a prober for a host, ignoring the port, with `size` bytes of data. With `asleep` it
+    /// sleeps while it waits, as most programs do, and each time includes the wake-up delay. `ip`
+    /// applies to its packets.
     ///
     /// # Errors
-    /// Fails where the system lets this user have neither socket, the data is too long, or it does
-    /// not set what is to be set.
+    /// Fails if this user may open neither socket, the data is too long, or the system refuses an
+    /// option.
     pub fn open(mut to: SocketAddr, size: u32, asleep: bool, ip: &Ip) -> Result<Self, Error> {
         if size > Self::LARGEST {
             let most = Self::LARGEST;
-            return Err(Error::Asked(format!("an echo has {most} B of data at most")));
+            return Err(Error::Asked(format!("an ICMP echo has at most {most} B of data")));
         }
         to.set_port(0);
         let (any, family) = match to {
@@ -105,7 +104,7 @@ impl Icmp {
             SocketAddr::V6(_) => (SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)), Family::V6),
         };
         let is_v6 = family == Family::V6;
-        let failed = Error::io("cannot set up a socket for ICMP");
+        let failed = Error::io("cannot set up an ICMP socket");
         let mut random = [0; 10];
         getrandom::fill(&mut random).map_err(|error| failed(error.into()))?;
         let [high, low, seed @ ..] = random;
@@ -119,7 +118,7 @@ impl Icmp {
                 u16::from_be_bytes([high, low])
             }
             Socket::Ping => {
-                // What is a port elsewhere is the identifier here.
+                // A ping socket has its identifier in the place of a port.
                 match ip.bind.address {
                     None => {
                         ip.bind.to_device(&socket)?;
@@ -135,10 +134,10 @@ impl Icmp {
             Err(source) if !is_of_the_path(&source) => {
                 return Err(Error::Connect { to: to.ip().to_string(), source });
             }
-            // Who cannot be reached now may be later: each request tries again.
+            // A host that is unreachable now may be reachable later: each request tries again.
             _ => {}
         }
-        // No other program's data is like this.
+        // No other program sends this data.
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         let data = seed.iter().copied().cycle().take(size).collect();
         let inbox = Inbox::new(kind, family, identifier, data);
@@ -146,11 +145,11 @@ impl Icmp {
         Ok(Self { to: to.into(), socket, inbox, message: Vec::new(), busy_poll })
     }
 
-    /// Sends the request. What others report of earlier ones comes up here, too.
+    /// Sends the request. Error reports about earlier requests come up here, too.
     fn send(&self) -> io::Result<()> {
         let send = || self.socket.send_to(&self.message, &self.to).map(drop);
         send().or_else(|error| {
-            // What is wrong still is so once more.
+            // A persistent error comes again.
             if self.inbox.reports(&self.socket)?.0 > 0 { send() } else { Err(error) }
         })
     }
@@ -171,17 +170,17 @@ impl Inbox {
         }
     }
 
-    /// The next request, as it is sent.
+    /// Writes the next request.
     fn ask(&mut self, message: &mut Vec<u8>) {
         self.before = (self.before + u16::from(self.sequence > 0)).min(REMEMBERED - 1);
         self.sequence = self.sequence.wrapping_add(1);
         self.answered[usize::from(self.sequence % REMEMBERED)] = false;
         message.clear();
         let echo = Echo { identifier: self.identifier, sequence: self.sequence, data: &self.data };
-        echo.write(message, self.family, Kind::Request);
+        echo.write(message, self.family, EchoKind::Request);
     }
 
-    /// What has come for the last request, if anything.
+    /// Returns the answer to the last request, or an error report about it, if there is one.
     fn receive(&mut self, socket: &socket2::Socket) -> io::Result<Option<EchoOutcome>> {
         for _ in 0..TURN {
             match receive_now(socket, &mut self.received) {
@@ -197,7 +196,7 @@ impl Inbox {
                         return Ok(Some(EchoOutcome::Report { error, by: None }));
                     }
                     (0, None) => return Err(error),
-                    // They are of earlier requests.
+                    // The reports are about earlier requests.
                     (_, None) => {}
                 },
             }
@@ -205,13 +204,12 @@ impl Inbox {
         Ok(None)
     }
 
-    /// Takes a message; tells whether it answers the last request, and then
-    /// whether its data is another.
+    /// Takes a message. If it answers the last request, returns whether its data is altered.
     fn take(&mut self, bytes: usize) -> Option<bool> {
         let whole = self.received.get(..bytes)?;
         let is_packet = self.kind == Socket::Raw && self.family == Family::V4;
         let message = if is_packet { payload(whole)? } else { whole };
-        let echo = Echo::read(message, self.family, Kind::Reply)?;
+        let echo = Echo::read(message, self.family, EchoKind::Reply)?;
         let ago = self.sequence.wrapping_sub(echo.sequence);
         if echo.identifier != self.identifier || ago > self.before {
             return None;
@@ -225,15 +223,15 @@ impl Inbox {
         None
     }
 
-    /// Takes away what others report: how many there were, and what the last one
-    /// says of the last request.
+    /// Takes the error reports of other hosts; returns their number, and the last report about the
+    /// last request.
     fn reports(&self, socket: &socket2::Socket) -> io::Result<(usize, Option<EchoOutcome>)> {
         let (mut count, mut of_last) = (0, None);
         let mut quote = [0; HEADER];
         while let Some(report) = next_report(socket, &mut quote)? {
             count += 1;
             let quoted = quote.get(..report.quoted).unwrap_or(&quote);
-            let echo = Echo::read_quoted(quoted, self.family, Kind::Request);
+            let echo = Echo::read_quoted(quoted, self.family, EchoKind::Request);
             // The system's own reports may quote nothing.
             let is_of_last = echo.map_or(report.by.is_none(), |echo| {
                 echo.identifier == self.identifier && echo.sequence == self.sequence
@@ -246,7 +244,7 @@ impl Inbox {
     }
 }
 
-/// A socket for ICMP: the harmless one where this user may have it.
+/// Opens an ICMP socket: the unprivileged kind if this user may have it.
 fn open(is_v6: bool) -> Result<(socket2::Socket, Socket), Error> {
     let (domain, protocol) =
         if is_v6 { (Domain::IPV6, Protocol::ICMPV6) } else { (Domain::IPV4, Protocol::ICMPV4) };
@@ -264,13 +262,14 @@ impl Prober for Icmp {
 
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error> {
         self.inbox.ask(&mut self.message);
-        let unreachable = |error: &io::Error, by| Outcome::Unreachable { why: in_words(error), by };
+        let unreachable =
+            |error: &io::Error, by| TripOutcome::Unreachable { why: in_words(error), by };
         let began = Instant::now();
         if let Err(source) = self.send() {
             let time = began.elapsed();
             return match source.kind() {
                 // The system's own queue is full.
-                ErrorKind::WouldBlock => Ok(Some(Trip::new(Outcome::Silent, time))),
+                ErrorKind::WouldBlock => Ok(Some(Trip::new(TripOutcome::Silent, time))),
                 _ if is_of_the_path(&source) => {
                     Ok(Some(Trip::new(unreachable(&source, None), time)))
                 }
@@ -279,7 +278,7 @@ impl Prober for Icmp {
         }
         let Self { socket, inbox, busy_poll, .. } = self;
         let failed = Error::io("cannot receive an answer");
-        // A host that asks itself has its answer at once.
+        // A host that probes itself has its answer at once.
         let came = match inbox.receive(socket).map_err(&failed)? {
             Some(came) => Some((came, Instant::now())),
             None => busy_poll
@@ -293,19 +292,19 @@ impl Prober for Icmp {
                 .map_err(&failed)?,
         };
         let Some((came, at)) = came else {
-            return Ok((!stop()).then(|| Trip::new(Outcome::Silent, began.elapsed())));
+            return Ok((!stop()).then(|| Trip::new(TripOutcome::Silent, began.elapsed())));
         };
         let time = at.saturating_duration_since(began);
         Ok(Some(match came {
             EchoOutcome::Answer { altered } => {
                 busy_poll.took(time);
-                Trip { altered, ..Trip::new(Outcome::Answered, time) }
+                Trip { altered, ..Trip::new(TripOutcome::Answered, time) }
             }
             EchoOutcome::Report { error, by } => Trip::new(unreachable(&error, by), time),
         }))
     }
 
-    fn tell(&self, measured: &mut Measured) {
+    fn tell(&self, measured: &mut PingResults) {
         let Strays { late, repeated } = self.inbox.strays;
         measured.late.iter_mut().for_each(|count| *count += late);
         measured.repeated = Some(repeated);
@@ -318,18 +317,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One that asked so many times, by a socket that gives no IP headers.
+    /// Returns an inbox after so many requests, for a socket that delivers no IP headers.
     fn inbox(asked: u32) -> Inbox {
         let mut inbox = Inbox::new(Socket::Ping, Family::V4, 7, b"abcdefgh".to_vec());
         (0..asked).for_each(|_| inbox.ask(&mut Vec::new()));
         inbox
     }
 
-    /// What comes of an answer with this identifier, number and data.
+    /// Takes an answer with this identifier, number and data.
     fn take(inbox: &mut Inbox, identifier: u16, sequence: u16, data: &[u8]) -> Option<bool> {
         let mut message = Vec::new();
         let echo = Echo { identifier, sequence, data };
-        echo.write(&mut message, inbox.family, Kind::Reply);
+        echo.write(&mut message, inbox.family, EchoKind::Reply);
         inbox.received[..message.len()].copy_from_slice(&message);
         inbox.take(message.len())
     }
@@ -373,7 +372,7 @@ mod tests {
         let mut message = vec![0; 20];
         message[0] = 0x45;
         let echo = Echo { identifier: 7, sequence: 1, data: b"abcdefgh" };
-        echo.write(&mut message, Family::V4, Kind::Reply);
+        echo.write(&mut message, Family::V4, EchoKind::Reply);
         inbox.received[..message.len()].copy_from_slice(&message);
         assert_eq!(inbox.take(19), None);
         assert_eq!(inbox.take(message.len()), Some(false));
@@ -392,8 +391,7 @@ mod tests {
             inbox.family = if v6 { Family::V6 } else { Family::V4 };
             for message in messages {
                 inbox.received[..message.len()].copy_from_slice(&message);
-                // By chance alone none has the right checksum, identifier and
-                // number.
+                // By chance alone no message has the right checksum, identifier and number.
                 prop_assert_eq!(inbox.take(message.len()), None);
             }
         }

@@ -1,10 +1,8 @@
-//! Round trips, one after the other: handshakes of TCP ([`Connect`]), requests
-//! and answers over one connection ([`Exchange`]) or by UDP ([`Datagrams`]), or
-//! echoes of ICMP ([`Icmp`]).
+//! Round trips, one after the other: TCP handshakes ([`Connect`]), requests and answers over one
+//! connection ([`Exchange`]) or UDP ([`Datagrams`]), or ICMP echoes ([`Icmp`]).
 //!
-//! [`run`] is the loop that all share. It takes the times with the
-//! monotonic clock of the system, around the trip alone: what is counted, told
-//! or printed comes after it.
+//! All probers share the loop of [`run`]. It measures with the system's monotonic clock, and only
+//! around the round trip: counting, reporting and printing come after it.
 
 pub mod buckets;
 mod connect;
@@ -27,62 +25,62 @@ use windlass_sys::wait::wake_on_time;
 use crate::error::Error;
 pub use connect::Connect;
 pub use datagrams::Datagrams;
-pub use exchange::{Asleep, Connection, Exchange};
+pub use exchange::{Connection, Exchange, SleepingEnds};
 pub use icmp::{Icmp, Socket};
 use pace::Pace;
 pub use target::Target;
 
-/// What is timed.
+/// Kind of round trips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Handshakes of TCP.
+    /// TCP handshakes.
     #[default]
     Connect,
     /// Requests and answers over one connection.
     Latency,
-    /// Requests and answers by UDP.
+    /// Requests and answers over UDP.
     Udp,
-    /// Echoes of ICMP.
+    /// ICMP echoes.
     Icmp,
 }
 
-/// The number of trips, how far apart, and how long each may take.
+/// Number of round trips, the interval between them, and the timeout of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// How many count, at most.
+    /// Maximum number of counted requests.
     pub count: Option<u64>,
-    /// The time for which those that count are begun.
+    /// Duration in which counted requests start.
     pub time: Option<Duration>,
-    /// From the beginning of one to that of the next; without it the next begins
-    /// when one is over. A trip that takes longer puts off the next.
+    /// Interval between the starts of two requests. Without it, the next request starts when the
+    /// last has ended. A round trip that takes longer delays the next.
     pub interval: Option<Duration>,
-    /// How many do not count, at first.
+    /// Number of warm-up requests, which do not count.
     pub warmup: u64,
-    /// The time for which an answer is waited for.
+    /// Timeout of an answer.
     pub timeout: Duration,
 }
 
-/// What came of a trip.
+/// Outcome of a round trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TripOutcome {
     /// An answer.
     Answered,
-    /// The host says that nobody listens on the port. That is an answer of the
-    /// host, and as quick as any.
+    /// The host says that nothing listens on the port. This is an answer of the host, and as quick
+    /// as any.
     Refused,
-    /// Nothing in time.
+    /// No answer in time.
     Silent,
-    /// The packet does not get there.
+    /// The packet does not arrive.
     Unreachable {
-        /// Why, as the system puts it.
+        /// Reason, in the system's words.
         why: String,
-        /// Who says so; nothing where this system does.
+        /// Address of the host that reported the error; nothing if it was this system.
         by: Option<IpAddr>,
     },
 }
 
-impl Outcome {
+impl TripOutcome {
     /// Returns whether the host has answered.
     pub const fn is_answer(&self) -> bool {
         matches!(self, Self::Answered | Self::Refused)
@@ -92,114 +90,112 @@ impl Outcome {
 /// A round trip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trip {
-    /// The outcome.
-    pub outcome: Outcome,
-    /// The time for which it took.
+    /// Outcome of the round trip.
+    pub outcome: TripOutcome,
+    /// Duration of the round trip.
     pub time: Duration,
-    /// True if this end sent something again for it.
+    /// True if this end retransmitted something.
     pub resent: bool,
-    /// True if the answer brought other data than was sent.
+    /// True if the answer has other data than the request.
     pub altered: bool,
-    /// The processor on which the other end answered, where it says so.
+    /// Processor on which the other end answered, if it says so.
     pub far_cpu: Option<u32>,
 }
 
 impl Trip {
-    /// One of which nothing else is known.
-    const fn new(outcome: Outcome, time: Duration) -> Self {
+    /// Makes a round trip of which nothing else is known.
+    const fn new(outcome: TripOutcome, time: Duration) -> Self {
         Self { outcome, time, resent: false, altered: false, far_cpu: None }
     }
 
-    /// Returns whether its answer came to one who waits no longer than this. The system wakes who
-    /// waits for a moment later than that, and an answer may be there by then.
+    /// Returns whether its answer came after the timeout. The system wakes a waiting thread
+    /// slightly later, when an answer may already be there.
     fn is_late(&self, timeout: Duration) -> bool {
         self.outcome.is_answer() && self.time > timeout
     }
 }
 
-/// What makes round trips.
+/// A source of round trips.
 pub trait Prober {
-    /// What it times.
+    /// Returns the kind of its round trips.
     fn kind(&self) -> Kind;
 
-    /// Makes one. Nothing where `stop` ended it.
+    /// Makes a round trip; returns nothing if `stop` ended it.
     ///
     /// # Errors
-    /// Fails where no more can be made.
+    /// Fails if no further round trip is possible.
     fn trip(&mut self, timeout: Duration, stop: &dyn Fn() -> bool) -> Result<Option<Trip>, Error>;
 
-    /// Adds what it alone knows, once all trips are made.
-    fn tell(&self, _measured: &mut Measured) {}
+    /// Adds the figures that only the prober has, after all round trips.
+    fn tell(&self, _measured: &mut PingResults) {}
 }
 
-/// A trip, as it is told of.
+/// A round trip, as reported to the caller.
 #[derive(Clone, Copy, Debug)]
 pub struct TripSeen<'a> {
-    /// Its number, from 1; nothing where it does not count.
+    /// Its number, from 1; nothing if it does not count.
     pub number: Option<u64>,
-    /// The time when it began, from the beginning of the first that counts.
+    /// Time of its start since the first counted request.
     pub began: Duration,
-    /// The trip.
+    /// The round trip.
     pub trip: &'a Trip,
-    /// All that was measured so far.
-    pub measured: &'a Measured,
+    /// Results so far.
+    pub measured: &'a PingResults,
 }
 
-/// What was measured.
+/// Results of a ping.
 #[derive(Debug, Default, Serialize)]
-pub struct Measured {
-    /// What was timed.
+pub struct PingResults {
+    /// Kind of round trips.
     pub kind: Kind,
-    /// Requests that do not count.
+    /// Number of warm-up requests, which do not count.
     pub warmup: u64,
-    /// Requests that count.
+    /// Number of counted requests.
     pub sent: u64,
-    /// How many were answered: with what was asked for, or with a refusal.
+    /// Number of answers, refusals included.
     pub answered: u64,
-    /// How many of the answers were refusals.
+    /// Number of refusals among the answers.
     pub refused: u64,
-    /// Requests of which the system, or a host on the way, said that they do not
-    /// get there.
+    /// Number of requests that the system, or a host on the path, reported as undeliverable.
     pub unreachable: u64,
-    /// Requests without a word in time.
+    /// Number of requests without any answer in time.
     pub silent: u64,
-    /// Both as a share of those sent.
+    /// Unreachable and silent requests as a share of all counted requests.
     pub loss: f64,
-    /// Handshakes for which the SYN was sent again; their times hold the wait.
+    /// Handshakes whose SYN was retransmitted; their times include the wait.
     pub resent: Option<u64>,
-    /// Echoes with other data than was sent.
+    /// Echoes with other data than the request.
     pub altered: Option<u64>,
-    /// Echoes, and answers by UDP, that came when they were no longer waited for, warm-up
-    /// included.
+    /// Echoes and UDP answers that came after their timeout, warm-up included.
     pub late: Option<u64>,
-    /// Those that came again.
+    /// Echoes and UDP answers that came again.
     pub repeated: Option<u64>,
-    /// The time for which answers took, refusals included.
+    /// Durations of the answered round trips, refusals included.
     #[serde(skip)]
     pub times: Histogram,
-    /// The same; nothing where there were none.
+    /// Quantiles of these durations; nothing if there were none.
     pub trip_seconds: Option<Quantiles>,
-    /// Their standard deviation; nothing of fewer than two.
+    /// Standard deviation of these durations; nothing if there were fewer than two.
     pub deviation_seconds: Option<Span>,
-    /// From the first request that counts to the last answer.
+    /// Time from the first counted request to the last answer.
     pub seconds: Span,
-    /// Where this end ran.
+    /// Processors of this end.
     pub client: Placement,
-    /// Where the server ran, as it says itself.
+    /// Processors of the server, as it reports them.
     pub server: Option<Placement>,
-    /// True if the server slept until a request came; nothing where there is none, or it does
-    /// not say.
+    /// True if the server slept until a request came; nothing if there is no server, or it does not
+    /// say.
     pub server_asleep: Option<bool>,
-    /// What the kernel says of the connection.
+    /// Kernel's figures of the connection.
     pub connection: Option<Connection>,
-    /// By which socket echoes were asked for.
+    /// Kind of the socket for echoes.
     pub socket: Option<Socket>,
-    /// What came of the last request without an answer.
+    /// Outcome of the last request without an answer.
     #[serde(skip)]
-    pub unanswered: Option<Outcome>,
-    /// True if it was stopped before its end.
+    pub unanswered: Option<TripOutcome>,
+    /// True if the run was stopped before its end.
     pub interrupted: bool,
-    /// The reason why it could not go on, where it could not.
+    /// Error that ended the run early.
     #[serde(serialize_with = "as_words")]
     pub failure: Option<Error>,
 }
@@ -208,20 +204,20 @@ fn as_words<S: Serializer>(failure: &Option<Error>, to: S) -> Result<S::Ok, S::E
     failure.as_ref().map(ToString::to_string).serialize(to)
 }
 
-/// The processors on which an end ran.
+/// Processors on which an end ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Placement {
-    /// Their numbers, in the order in which they were met.
+    /// Their numbers, in the order of first use.
     pub cpus: Vec<u32>,
-    /// How often it was another one than at the trip before.
+    /// Number of changes of processor between round trips.
     pub moves: u64,
-    /// The one at the last trip.
+    /// Processor of the last round trip.
     #[serde(skip)]
     pub last: Option<u32>,
 }
 
 impl Placement {
-    /// The most processors that are listed: a peer may say anything.
+    /// Maximum number of listed processors: a peer may report any.
     const MAX: usize = 1_024;
 
     fn saw(&mut self, cpu: Option<u32>) {
@@ -235,8 +231,8 @@ impl Placement {
     }
 }
 
-impl Measured {
-    /// Nothing yet.
+impl PingResults {
+    /// Returns empty results.
     fn of(kind: Kind) -> Self {
         let counted = |by| (kind == by).then_some(0);
         let (resent, altered) = (counted(Kind::Connect), counted(Kind::Icmp));
@@ -247,10 +243,10 @@ impl Measured {
     fn count(&mut self, trip: &Trip) {
         self.sent += 1;
         match trip.outcome {
-            Outcome::Answered => {}
-            Outcome::Refused => self.refused += 1,
-            Outcome::Silent => self.silent += 1,
-            Outcome::Unreachable { .. } => self.unreachable += 1,
+            TripOutcome::Answered => {}
+            TripOutcome::Refused => self.refused += 1,
+            TripOutcome::Silent => self.silent += 1,
+            TripOutcome::Unreachable { .. } => self.unreachable += 1,
         }
         if trip.outcome.is_answer() {
             self.answered += 1;
@@ -263,7 +259,7 @@ impl Measured {
         }
     }
 
-    /// What all trips come to.
+    /// Computes the figures over all round trips.
     fn end(&mut self) {
         let lost = self.silent + self.unreachable;
         self.loss = if self.sent == 0 { 0.0 } else { lost as f64 / self.sent as f64 };
@@ -272,16 +268,16 @@ impl Measured {
     }
 }
 
-/// Makes round trips as planned, and tells `saw` of each. It ends by the plan,
-/// where `stop` says so, or where no more can be made.
+/// Makes round trips as planned, and calls `saw` with each. The run ends by the plan, when `stop`
+/// returns true, or on an error of the prober.
 pub fn run(
     prober: &mut dyn Prober,
     plan: &Plan,
     saw: &mut dyn FnMut(&TripSeen<'_>),
     stop: &dyn Fn() -> bool,
-) -> Measured {
+) -> PingResults {
     wake_on_time();
-    let mut measured = Measured::of(prober.kind());
+    let mut measured = PingResults::of(prober.kind());
     let done = go(prober, plan, saw, stop, &mut measured);
     measured.interrupted = stop();
     measured.failure = done.err();
@@ -295,7 +291,7 @@ fn go(
     plan: &Plan,
     saw: &mut dyn FnMut(&TripSeen<'_>),
     stop: &dyn Fn() -> bool,
-    measured: &mut Measured,
+    measured: &mut PingResults,
 ) -> Result<(), Error> {
     let mut pace = Pace::new(plan.interval);
     let mut began = None;
@@ -312,12 +308,12 @@ fn go(
         let trip = match prober.trip(plan.timeout, stop) {
             Ok(Some(trip)) if trip.is_late(plan.timeout) => {
                 measured.late.iter_mut().for_each(|count| *count += 1);
-                Trip { outcome: Outcome::Silent, ..trip }
+                Trip { outcome: TripOutcome::Silent, ..trip }
             }
             Ok(Some(trip)) => trip,
             Ok(None) => break,
             Err(error) => {
-                // Its request was sent all the same.
+                // Its request was sent nevertheless.
                 let unanswered = matches!(error, Error::Silent { .. } | Error::Gone { .. });
                 if unanswered && !is_warmup {
                     measured.sent += 1;
@@ -342,20 +338,19 @@ fn go(
     Ok(())
 }
 
-/// What reading the clock twice takes, in the median of some: so much of each
-/// time is the clock's own.
+/// Returns the median cost of reading the clock twice, which is part of each measured time.
 pub fn clock_cost() -> Span {
     let mut costs: Vec<Duration> = (0..1_001).map(|_| Instant::now().elapsed()).collect();
     costs.sort_unstable();
     Span::from_duration(costs[costs.len() / 2])
 }
 
-/// The numbers of errors that say of one packet that it does not get there, and
-/// nothing of the next (ip(7), connect(2)): the network or the host cannot be
-/// reached, a rule forbids it, the address is down.
+/// Returns whether an error means that one packet is undeliverable, but says nothing of the next
+/// (ip(7), connect(2)). Examples are an unreachable network or host, a firewall rule, and an
+/// interface that is down.
 fn is_of_the_path(error: &io::Error) -> bool {
     use io::ErrorKind;
-    // ENETDOWN to EHOSTUNREACH, and EPERM and EACCES by a filter or a route.
+    // ENETDOWN to EHOSTUNREACH, and EPERM and EACCES of a filter or a route.
     matches!(
         error.kind(),
         ErrorKind::NetworkDown
@@ -366,14 +361,14 @@ fn is_of_the_path(error: &io::Error) -> bool {
             | ErrorKind::ConnectionAborted
     ) || matches!(
         error.raw_os_error(),
-        // Parameter problems and reassembly that failed (`icmp_err_convert` in
-        // net/ipv4/icmp.c and net/ipv6/icmp.c) come as the first; then an unknown
-        // protocol, an unknown host and an isolated one.
+        // Linux reports parameter problems and failed reassembly (`icmp_err_convert` in
+        // net/ipv4/icmp.c and net/ipv6/icmp.c) as the first. An unknown protocol, an unknown host
+        // and an isolated one follow.
         Some(libc::EPROTO | libc::ENOPROTOOPT | libc::EHOSTDOWN | libc::ENONET)
     )
 }
 
-/// What the system calls an error, without its number.
+/// Returns the system's text of an error, without its number.
 fn in_words(error: &io::Error) -> String {
     let words = error.to_string();
     words.split(" (os error").next().unwrap_or(&words).to_owned()

@@ -1,17 +1,17 @@
-//! When the next trip begins.
+//! The time of the next round trip.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use windlass_sys::wait::Wait;
 
-/// So long before it a thread wakes and watches the clock.
+/// Time before the next start at which the thread wakes and watches the clock.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// The longest sleep without looking whether to end.
+/// Longest sleep between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Beginnings at even distances.
+/// Starts at even intervals.
 #[derive(Debug)]
 pub(super) struct Pace {
     interval: Option<Duration>,
@@ -20,12 +20,12 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// One that begins at once; without an interval it never waits.
+    /// Makes a pace that starts at once; without an interval it never waits.
     pub(super) fn new(interval: Option<Duration>) -> Self {
         Self { interval, due: None, wait: Wait::new(SPIN) }
     }
 
-    /// Waits until the next is due; tells whether there is a next before `end`.
+    /// Waits until the next start is due; returns whether it is before `end`.
     pub(super) fn wait(
         &mut self,
         end: Option<Instant>,
@@ -44,7 +44,7 @@ impl Pace {
                 return Ok(false);
             }
             if now >= due {
-                // What was missed is not made up for: that would be a burst.
+                // Missed starts are not made up for: that would be a burst.
                 let next = due + interval;
                 self.due = Some(if next < now { now } else { next });
                 return Ok(true);

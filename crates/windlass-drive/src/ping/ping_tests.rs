@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use super::*;
 use crate::control::{
-    Ask, Control, Nonce, PREAMBLE, Preamble, Reply, Request as Asked, TestId, Token,
+    Control, Nonce, PREAMBLE, Preamble, Reply, Request as Asked, RequestedService, TestId, Token,
 };
 use crate::ip::Ip;
 use crate::server::echo;
@@ -44,24 +44,24 @@ impl Prober for Scripted {
     }
 }
 
-fn trip(outcome: Outcome, millis: u64) -> Result<Option<Trip>, Error> {
+fn trip(outcome: TripOutcome, millis: u64) -> Result<Option<Trip>, Error> {
     Ok(Some(Trip::new(outcome, Duration::from_millis(millis))))
 }
 
-fn unreachable() -> Outcome {
-    Outcome::Unreachable { why: "no route".to_owned(), by: None }
+fn unreachable() -> TripOutcome {
+    TripOutcome::Unreachable { why: "no route".to_owned(), by: None }
 }
 
 #[test]
 fn each_trip_counts_as_what_it_was() {
     let resent =
-        Trip { resent: true, ..Trip::new(Outcome::Answered, Duration::from_millis(1_001)) };
+        Trip { resent: true, ..Trip::new(TripOutcome::Answered, Duration::from_millis(1_001)) };
     let mut prober = Scripted::new([
-        trip(Outcome::Answered, 900),
-        trip(Outcome::Silent, 800),
-        trip(Outcome::Answered, 5),
-        trip(Outcome::Refused, 7),
-        trip(Outcome::Silent, 2_000),
+        trip(TripOutcome::Answered, 900),
+        trip(TripOutcome::Silent, 800),
+        trip(TripOutcome::Answered, 5),
+        trip(TripOutcome::Refused, 7),
+        trip(TripOutcome::Silent, 2_000),
         trip(unreachable(), 3_000),
         Ok(Some(resent)),
     ]);
@@ -70,7 +70,7 @@ fn each_trip_counts_as_what_it_was() {
     let mut saw = |seen: &TripSeen<'_>| numbers.borrow_mut().push(seen.number);
     let measured = run(&mut prober, &plan, &mut saw, NEVER);
     assert_eq!(*numbers.borrow(), [None, None, Some(1), Some(2), Some(3), Some(4), Some(5)]);
-    let Measured { warmup, sent, answered, refused, silent, unreachable, resent, .. } = measured;
+    let PingResults { warmup, sent, answered, refused, silent, unreachable, resent, .. } = measured;
     assert_eq!((warmup, sent, answered, refused), (2, 5, 3, 1));
     assert_eq!((silent, unreachable, resent), (1, 1, Some(1)));
     assert!((measured.loss - 0.4).abs() < 1e-9);
@@ -83,7 +83,7 @@ fn each_trip_counts_as_what_it_was() {
 
 #[test]
 fn an_answer_after_the_timeout_is_none() {
-    let mut prober = Scripted::new([10, 11, 12].map(|millis| trip(Outcome::Answered, millis)));
+    let mut prober = Scripted::new([10, 11, 12].map(|millis| trip(TripOutcome::Answered, millis)));
     prober.kind = Kind::Udp;
     let plan = Plan { timeout: Duration::from_millis(11), ..plan(3) };
     let measured = run(&mut prober, &plan, &mut |_| {}, NEVER);
@@ -94,7 +94,7 @@ fn an_answer_after_the_timeout_is_none() {
 
 #[test]
 fn a_run_ends_by_its_time() {
-    let mut prober = Scripted::new((0..1_000).map(|_| trip(Outcome::Answered, 1)));
+    let mut prober = Scripted::new((0..1_000).map(|_| trip(TripOutcome::Answered, 1)));
     prober.each = Duration::from_millis(50);
     let time = Some(Duration::from_millis(400));
     let plan = Plan { count: None, time, warmup: 10, ..plan(0) };
@@ -108,7 +108,7 @@ fn a_run_ends_by_its_time() {
 #[test]
 fn a_run_can_be_stopped_and_keeps_what_it_has() {
     let left = Cell::new(3);
-    let mut prober = Scripted::new((0..10).map(|_| trip(Outcome::Answered, 1)));
+    let mut prober = Scripted::new((0..10).map(|_| trip(TripOutcome::Answered, 1)));
     let mut saw = |_: &TripSeen<'_>| left.set(left.get() - 1);
     let measured = run(&mut prober, &plan(10), &mut saw, &|| left.get() == 0);
     assert_eq!((measured.sent, measured.interrupted), (3, true));
@@ -118,7 +118,7 @@ fn a_run_can_be_stopped_and_keeps_what_it_has() {
 fn what_ends_a_run_is_kept_with_what_it_had() {
     let during = "testing";
     let gone = || Err(Error::Gone { during });
-    let mut prober = Scripted::new([trip(Outcome::Answered, 1), gone()]);
+    let mut prober = Scripted::new([trip(TripOutcome::Answered, 1), gone()]);
     let measured = run(&mut prober, &plan(9), &mut |_| {}, NEVER);
     // The request without an answer was one.
     assert_eq!((measured.sent, measured.answered, measured.silent), (2, 1, 1));
@@ -247,7 +247,9 @@ fn server(
         if let (Some(token), Some(nonce)) = (&token, &nonce) {
             assert!(token.accepts(nonce, &asked.proof.unwrap()));
         }
-        let Ask::Echo { request, response, asleep } = asked.ask else { panic!("{:?}", asked.ask) };
+        let RequestedService::Echo { request, response, asleep } = asked.ask else {
+            panic!("{:?}", asked.ask)
+        };
         let accepted =
             Reply::Accepted { test: TestId::default(), port: None, asleep: Some(asleep) };
         control.say(&accepted).unwrap();
@@ -263,7 +265,7 @@ fn open(
     sizes: (u32, u32),
     asleep: bool,
 ) -> Result<Exchange, Error> {
-    Exchange::open(to, token, sizes, Asleep { near: asleep, far: asleep }, &Ip::default())
+    Exchange::open(to, token, sizes, SleepingEnds { near: asleep, far: asleep }, &Ip::default())
 }
 
 fn answering(stream: TcpStream, request: u32, response: u32) {

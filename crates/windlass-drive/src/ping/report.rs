@@ -1,56 +1,55 @@
-//! What `windlass ping` reports: what was asked for, and what was measured.
+//! Report of `windlass ping`: the settings and the results.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Schema, Span};
 
 use super::buckets::Bucket;
-use super::{Kind, Measured};
+use super::{Kind, PingResults};
 use crate::ip::Ip;
 
-/// What was measured.
+/// Report of `windlass ping`.
 #[derive(Debug, Serialize)]
 pub struct PingReport {
-    /// The shape of the JSON.
+    /// Schema of the JSON.
     pub schema: Schema,
-    /// The host, as it was named.
+    /// Host as given.
     pub host: String,
-    /// Its address.
+    /// Address of the host.
     pub address: String,
-    /// The port; nothing with ICMP.
+    /// Port; nothing with ICMP.
     pub port: Option<u16>,
-    /// The size of a request, or of an echo's data; nothing where there is none.
+    /// Size of a request, or of an echo's data; nothing if there is none.
     pub request_bytes: Option<Bytes>,
-    /// The size of an answer.
+    /// Size of an answer.
     pub response_bytes: Option<Bytes>,
-    /// From one request to the next; nothing where the next one goes when the
-    /// last is answered.
+    /// Interval between requests; nothing if the next request follows the last answer.
     pub interval_seconds: Option<Span>,
-    /// The time for which an answer was waited for.
+    /// Timeout of an answer.
     pub timeout_seconds: Span,
-    /// The outcome.
+    /// Results.
     #[serde(flatten)]
-    pub measured: Measured,
-    /// The times in buckets; nothing where that was not asked for.
+    pub measured: PingResults,
+    /// Histogram of the times; nothing if none was requested.
     pub histogram: Option<Vec<Bucket>>,
-    /// From where to where the time is taken, and with what.
+    /// Start and end points of the measured time, and the clock.
     pub source: &'static str,
-    /// What reading the clock adds to each time.
+    /// Time that reading the clock adds to each figure.
     pub clock_seconds: Span,
-    /// True if the program slept until the answer came, so that the times hold
-    /// what it takes to wake.
+    /// True if the program slept until the answer came, so that the times include the wake-up
+    /// delay.
     pub asleep: bool,
-    /// What was set on the packets of IP.
+    /// Settings of IP packets.
     pub ip: Ip,
-    /// The processor that this end was kept to.
+    /// Processor that this end was pinned to.
     pub pinned_cpu: Option<usize>,
 }
 
 impl PingReport {
-    /// The shape of the JSON, described by `schemas/ping.schema.json`.
+    /// Schema of the JSON, described by `schemas/ping.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.ping", version: 2 };
 }
 
-/// From where to where the time is taken, and with what.
+/// Returns the start and end points of the measured time, and the clock.
 pub const fn source(kind: Kind) -> &'static str {
     match kind {
         Kind::Connect => {

@@ -1,11 +1,11 @@
-//! Whom to ask.
+//! Target of a ping.
 
 use std::fmt;
 
-/// A host and a port, as they were written.
+/// Host and port as given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// A name or an address, without brackets.
+    /// Name or address, without brackets.
     pub host: String,
     /// The port.
     pub port: Option<u16>,

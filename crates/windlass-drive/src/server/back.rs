@@ -1,6 +1,6 @@
-//! Clients of iperf 2 that want data back: on the connection that they opened (`-R`,
-//! `--full-duplex`), or on one that the server opens to them (`-d` at once, `-r` once they are
-//! done). Nothing but data goes either way, so both ends count the same.
+//! Clients of iperf 2 that request data in return. The data goes on the connection that they opened
+//! (`-R`, `--full-duplex`), or on one that the server opens to them (`-d` at once, `-r` at their
+//! end). Only data goes either way, so both ends count the same.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
@@ -11,40 +11,40 @@ use std::time::{Duration, Instant};
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_wire::iperf2::{self, Amount, Terms, Wish};
 
-use super::Own;
+use super::ServerState;
 use super::data::{attended, receive};
 use crate::error::Error;
 use crate::report::SideReport;
 use crate::side::Side;
 use crate::socket::{Options, connect};
-use crate::stream::Closing;
-use crate::transfer::{Direction, End, Transfer, Until};
+use crate::stream::CloseSignal;
+use crate::transfer::{Direction, End, EndCondition, Transfer};
 
-/// The longest time that the rest of a header may take.
+/// Longest time for the rest of a header.
 const HEADER: Duration = Duration::from_secs(1);
 
-/// The longest time that a client may take until it listens, and how often it is tried.
+/// Longest time until a client listens, and the interval between attempts to connect.
 const LISTENING: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// The least that waits to be sent, in bytes.
+/// Smallest limit of the unsent data, in bytes.
 const LEAST_AHEAD: u64 = 4_096;
 
-/// What a direction came to, and what went wrong.
+/// Report of a direction, and its error.
 pub(super) type TestOutcome = Result<(SideReport, Option<Error>), Error>;
 
-/// What such a client asks for.
+/// Returns the transfer that such a client requests.
 ///
 /// # Errors
-/// Fails where that cannot be done.
+/// Fails if the transfer is not possible.
 pub(super) fn transfer(wish: Wish, first: &[u8]) -> Result<Transfer, Error> {
     let Terms { amount, bits_per_second, .. } = terms(first)?;
     let direction = if wish == Wish::Reverse { Direction::Reverse } else { Direction::Both };
     let until = match amount {
         Amount::Hundredths(hundredths) => {
-            Until::Time(Span::from_millis(i64::from(hundredths) * 10))
+            EndCondition::Time(Span::from_millis(i64::from(hundredths) * 10))
         }
-        Amount::Bytes(bytes) => Until::Bytes(Bytes::new(bytes.into())),
+        Amount::Bytes(bytes) => EndCondition::Bytes(Bytes::new(bytes.into())),
     };
     let pace = bits_per_second.map(|bits| Rate::from_bits_per_second(bits as f64));
     let transfer = Transfer { direction, until, pace, ..Transfer::default() };
@@ -57,9 +57,9 @@ pub(super) fn terms(first: &[u8]) -> Result<Terms, Error> {
     iperf2::terms(first).ok_or_else(short)
 }
 
-/// Serves it.
+/// Serves the test.
 pub(super) fn serve(
-    own: &Arc<Own>,
+    own: &Arc<ServerState>,
     (test, client): (u64, SocketAddr),
     stream: TcpStream,
     wish: Wish,
@@ -76,24 +76,24 @@ pub(super) fn serve(
         let side = Side::start_with(End::Server, &back, vec![(0, stream)], own.ends(), closing)?;
         Ok(attended(own, test, side))
     };
-    let other_way = || own_way(reach((client.ip(), port).into(), &options)?, Closing::Sender);
+    let other_way = || own_way(reach((client.ip(), port).into(), &options)?, CloseSignal::Sender);
     match wish {
         Wish::Reverse => {
             take(&stream, length)?;
             options.set_on_accepted(&stream)?;
-            own_way(stream, Closing::Sender)
+            own_way(stream, CloseSignal::Sender)
         }
         Wish::FullDuplex => {
             let back = stream.try_clone().map_err(Error::io("cannot share a connection"))?;
             options.set_on_accepted(&back)?;
-            both(own, test, stream, Closing::Own, || own_way(back, Closing::Own))
+            both(own, test, stream, CloseSignal::Own, || own_way(back, CloseSignal::Own))
         }
-        Wish::DualTest => both(own, test, stream, Closing::Sender, other_way),
-        // One that asks for answers is served elsewhere.
+        Wish::DualTest => both(own, test, stream, CloseSignal::Sender, other_way),
+        // Another module serves a client that requests answers.
         Wish::TradeOff | Wish::BounceBack => {
-            let received = receive(own, test, stream, Closing::Sender)?;
+            let received = receive(own, test, stream, CloseSignal::Sender)?;
             let before = received.0.process_cpu_seconds;
-            // One after the other, each measured its own processor time.
+            // Each of the two, one after the other, measured its own processor time.
             let sent = other_way().map(|(mut sent, failure)| {
                 sent.process_cpu_seconds += before;
                 (sent, failure)
@@ -103,7 +103,7 @@ pub(super) fn serve(
     }
 }
 
-/// Connects to a port of the client, which opens it about when it begins to send.
+/// Connects to a port of the client, which opens it at about the time when it begins to send.
 fn reach(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
     let until = Instant::now() + LISTENING;
     loop {
@@ -118,8 +118,8 @@ fn reach(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
     }
 }
 
-/// Lets the kernel hold no more than a twentieth of a second of what is still to be sent: at a
-/// pace a send buffer holds seconds, and a client of a time would wait for them at its end.
+/// Limits the unsent data in the kernel to a twentieth of a second of the pace. A send buffer would
+/// hold seconds of it, and the client of a timed test would wait for them at its end.
 fn keep_short(stream: &TcpStream, pace: Rate) -> Result<(), Error> {
     let bytes = whole_part(pace.bytes_per_second() / 20.0).max(LEAST_AHEAD);
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -127,20 +127,19 @@ fn keep_short(stream: &TcpStream, pace: Rate) -> Result<(), Error> {
     set.map_err(Error::io("cannot keep the data short that waits to be sent"))
 }
 
-/// Reads the header where no data follows it: unread bytes would reset the connection at its
-/// end.
+/// Reads a header that no data follows: unread bytes would reset the connection at its end.
 fn take(mut stream: &TcpStream, length: usize) -> Result<(), Error> {
     let failed = Error::io("cannot read what it asks for");
     stream.set_read_timeout(Some(HEADER)).map_err(&failed)?;
     stream.read_exact(&mut vec![0; length]).map_err(&failed)
 }
 
-/// Receives on a connection, and sends meanwhile.
+/// Receives on a connection, and sends at the same time.
 fn both(
-    own: &Own,
+    own: &ServerState,
     test: u64,
     stream: TcpStream,
-    closing: Closing,
+    closing: CloseSignal,
     send: impl FnOnce() -> TestOutcome + Send,
 ) -> TestOutcome {
     let (received, sent) = thread::scope(|scope| {
@@ -159,7 +158,7 @@ fn both(
     Ok((near, failure))
 }
 
-/// Both directions as one test. What was received is told, whatever became of the other.
+/// Joins both directions into one test. The received data is reported even if sending failed.
 pub(super) fn joined(
     (mut near, failure): (SideReport, Option<Error>),
     sent: TestOutcome,

@@ -1,44 +1,44 @@
-//! Streams that nothing but their own end ends.
+//! Streams that end only with their own connection.
 
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::Own;
-use crate::driven::Driven;
+use super::ServerState;
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::plain::attend;
 use crate::report::{Outcome, SideReport};
-use crate::side::{Ends, Side};
-use crate::stream::Closing;
-use crate::transfer::{End, Transfer, Until};
+use crate::side::{Side, ThreadSettings};
+use crate::stream::CloseSignal;
+use crate::transfer::{End, EndCondition, Transfer};
 
-/// The time for which a client may send nothing, at first and later. One that sends a byte now
-/// and then is slow, and honest: nobody knows when its data ends.
+/// Longest time without data from a client, at first and later. A client that sends a byte now and
+/// then is slow, but honest: nobody knows when its data ends.
 pub(super) const IDLE: Duration = Duration::from_secs(60);
 
-/// Receives to the end, and says what came and what went wrong.
+/// Receives to the end; returns the report and the error.
 pub(super) fn receive(
-    own: &Own,
+    own: &ServerState,
     test: u64,
     stream: TcpStream,
-    closing: Closing,
+    closing: CloseSignal,
 ) -> Result<(SideReport, Option<Error>), Error> {
-    let transfer = Transfer { until: Until::SourceEnds, ..Transfer::default() };
-    let ends = Ends { sink: own.settings.output.clone(), ..own.ends() };
+    let transfer = Transfer { until: EndCondition::SourceEnds, ..Transfer::default() };
+    let ends = ThreadSettings { sink: own.settings.output.clone(), ..own.ends() };
     let side = Side::start_with(End::Server, &transfer, vec![(0, stream)], ends, closing)?;
     Ok(attended(own, test, side))
 }
 
-/// Looks after streams to their end.
-pub(super) fn attended(own: &Own, test: u64, side: Side) -> (SideReport, Option<Error>) {
+/// Runs streams to their end.
+pub(super) fn attended(own: &ServerState, test: u64, side: Side) -> (SideReport, Option<Error>) {
     attended_for(own, test, side, IDLE)
 }
 
-/// The same of what may be silent for so long.
+/// Runs streams to their end, with `idle` as the longest time without progress.
 pub(super) fn attended_for(
-    own: &Own,
+    own: &ServerState,
     test: u64,
-    side: impl Driven + 'static,
+    side: impl TestSide + 'static,
     idle: Duration,
 ) -> (SideReport, Option<Error>) {
     let mut side = own.gauged(test, side);

@@ -1,5 +1,5 @@
-//! Clients that send datagrams: ttcp by UDP, whose data comes here, and iperf 2, each of whose
-//! flows gets a socket and a thread of its own.
+//! Clients that send datagrams: ttcp over UDP, whose data is received here, and iperf 2. Each flow
+//! of iperf 2 gets its own socket and thread.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
@@ -18,42 +18,42 @@ use windlass_sys::socket::{is_pause, overflowed};
 use windlass_sys::wait::ready;
 use windlass_wire::iperf2::datagrams as iperf2;
 
-use super::iperf::{Flow, TestRequest};
-use super::received::{FlowTotals, Received, Step};
-use super::{Event, Own, Place, plain};
+use super::iperf::{IperfFlow, TestRequest};
+use super::received::{FlowTotals, ReceiverState, Step};
+use super::{Event, ServerState, Slot, plain};
 use crate::datagrams::direction;
 use crate::error::Error;
 use crate::meter::{ThreadTime, processor_time};
 use crate::protocol::Protocol;
 use crate::report::{Datagrams, DirectionReport, SideReport};
 use crate::stream::touch;
-use crate::transfer::{Buffers, End, Role, Transfer, Until};
+use crate::transfer::{Buffers, End, EndCondition, Role, Transfer};
 use crate::udp;
 
-/// The time for which to wait before it is looked whether the server is to end.
+/// Longest wait between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The time for which nothing comes before a test is over whose last marks were lost.
+/// Silence after which a test is over whose end marks were lost.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The time for which the marks of a test that has ended may still come.
+/// Time for which the end marks of a finished test may still come.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// How many datagrams are read at a call, and how often before anything else is looked at.
+/// Number of datagrams read at a call, and of calls before other work is checked.
 const AT_ONCE: usize = 16;
 const CALLS: usize = 64;
 
 /// The longest datagram, in bytes.
 const LONGEST: usize = 1 << 16;
 
-/// What is asked for as receive buffer; the system grants what it allows.
+/// Requested receive buffer; the system grants what it allows.
 const BUFFER: usize = 4 << 20;
 
-/// How often those are told of that come while all places are taken.
+/// Shortest time between two reports of senders that came while all slots were taken.
 const TOLD: Duration = Duration::from_secs(1);
 
-/// Takes datagrams on an address. An address of IPv6 that is not one of a host takes IPv4, too;
-/// where the system has no IPv6, IPv4 alone.
+/// Receives datagrams on an address. The unspecified IPv6 address receives IPv4, too; without IPv6
+/// on the system, IPv4 alone.
 pub(super) fn bind(on: SocketAddr) -> Result<UdpSocket, Error> {
     let failed = |source| Error::Listen { on: on.to_string(), source };
     match bind_to(on) {
@@ -76,7 +76,7 @@ fn bind_to(on: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// A datagram that came: who sent it, when it came and to which address, and what it holds.
+/// A received datagram: its sender, time, destination address and bytes.
 struct ReceivedDatagram {
     from: SocketAddr,
     at: Duration,
@@ -86,29 +86,29 @@ struct ReceivedDatagram {
 
 /// A sender of datagrams.
 struct Client<'a> {
-    received: Received,
-    /// Of a test that runs: its number, and its place among those that may.
-    test: Option<(u64, Place<'a>)>,
-    /// What the socket had no room for, until it began.
+    received: ReceiverState,
+    /// Number of the running test, and its slot.
+    test: Option<(u64, Slot<'a>)>,
+    /// The socket's count of dropped datagrams at the beginning of the test.
     overflowed: Option<u32>,
-    /// The reason why its data was not kept.
+    /// Reason why its data was not kept.
     unkept: Option<String>,
 }
 
-/// Those who send datagrams to one socket.
+/// Senders of datagrams to one socket.
 struct Clients<'a> {
-    own: &'a Arc<Own>,
+    own: &'a Arc<ServerState>,
     socket: &'a UdpSocket,
     all: HashMap<SocketAddr, Client<'a>>,
-    /// How many of their tests run.
+    /// Number of their running tests.
     running: usize,
-    /// The time when it was last told that there is no room.
+    /// Time of the last report that all slots are taken.
     refused: Option<Instant>,
     began: Instant,
 }
 
-/// Takes what is sent until the server ends.
-pub(super) fn serve(own: &Arc<Own>, socket: &UdpSocket) -> Result<(), Error> {
+/// Receives datagrams until the server ends.
+pub(super) fn serve(own: &Arc<ServerState>, socket: &UdpSocket) -> Result<(), Error> {
     let failed = Error::io("cannot receive datagrams");
     let mut clients = Clients {
         own,
@@ -136,14 +136,15 @@ pub(super) fn serve(own: &Arc<Own>, socket: &UdpSocket) -> Result<(), Error> {
 }
 
 impl Clients<'_> {
-    /// Takes what has come, and what comes by that to other sockets of this port.
+    /// Handles received datagrams, and those that handling them moves here from other sockets of
+    /// this port.
     fn all_of(&mut self, batch: &Batch) {
         let mut others = VecDeque::new();
         for one in batch.arrived() {
             let Some(from) = one.from else { continue };
             let begins =
                 || iperf2::first(one.bytes).is_some() && !self.all.contains_key(&plain(from));
-            // What comes behind a first one may not say what it is.
+            // A datagram behind a first one may not say to which test it belongs.
             if others.iter().any(|other: &ReceivedDatagram| other.from == from) || begins() {
                 let (at, to, bytes) = (one.at, one.to, one.bytes.to_vec());
                 others.push_back(ReceivedDatagram { from, at, to, bytes });
@@ -156,18 +157,18 @@ impl Clients<'_> {
         }
     }
 
-    /// Gives a flow of iperf 2 its socket and its thread. From then on what its client sends comes
-    /// there. What came before, here, is the beginning of its data.
+    /// Gives a flow of iperf 2 its socket and its thread. Further datagrams of its client come
+    /// there. Datagrams that came before, here, are the beginning of its data.
     fn flow(&mut self, first: ReceivedDatagram, others: &mut VecDeque<ReceivedDatagram>) {
         let client = plain(first.from);
         let Some(seen) = iperf2::first(&first.bytes) else {
             return self.datagram(client, &first.bytes);
         };
-        // Its test has ended, or it is of one that nobody took.
+        // Its test has ended, or was never accepted.
         if seen.is_last {
             return;
         }
-        // Anybody may write anybody's address on a datagram.
+        // Source addresses of datagrams can be forged.
         let most = self.own.settings.most_tests;
         let runs = self.running + self.own.flowing.load(Ordering::Relaxed);
         if runs >= most.div_ceil(2) || self.own.tests.load(Ordering::Relaxed) >= most {
@@ -180,7 +181,7 @@ impl Clients<'_> {
         let opened = self.socket.local_addr().map_err(Error::io("cannot open a socket for a flow"));
         let opened = opened.and_then(|own| {
             let ip = first.to.filter(|_| own.ip().is_unspecified()).unwrap_or(own.ip());
-            // A socket of IPv6 says so of one of IPv4, too.
+            // An IPv6 socket reports so for IPv4 datagrams, too.
             let ip = match (own, ip) {
                 (SocketAddr::V6(_), IpAddr::V4(four)) => four.to_ipv6_mapped().into(),
                 _ => ip,
@@ -204,7 +205,7 @@ impl Clients<'_> {
                 }),
             }
         }
-        let flow = Flow { socket, client, wanted, early };
+        let flow = IperfFlow { socket, client, wanted, early };
         let own = Arc::clone(self.own);
         let named = thread::Builder::new().name(format!("flow of {client}"));
         if let Err(error) = named.spawn(move || flow.serve(&own)) {
@@ -212,11 +213,11 @@ impl Clients<'_> {
         }
     }
 
-    /// Moves to the beginning of a flow what of it is here, and waits to be read.
+    /// Collects the first datagrams of a flow: those already read, and those that wait in the socket.
     fn take_beginning(
         &mut self,
         from: SocketAddr,
-        early: &mut Vec<udp::Early>,
+        early: &mut Vec<udp::EarlyDatagram>,
         others: &mut VecDeque<ReceivedDatagram>,
     ) {
         others.retain_mut(|one| {
@@ -257,7 +258,7 @@ impl Clients<'_> {
                 if self.all.len() >= self.own.settings.most_connections {
                     return self.refuse(from, "too many send datagrams");
                 }
-                let received = Received::new(now);
+                let received = ReceiverState::new(now);
                 let new = Client { received, test: None, overflowed: None, unkept: None };
                 self.all.entry(from).or_insert(new)
             }
@@ -267,11 +268,11 @@ impl Clients<'_> {
             Step::Begins => {
                 let own = self.own;
                 let most = own.settings.most_tests;
-                // Anybody may write anybody's address on a datagram: half of the places are left
-                // to those who connect.
+                // Source addresses of datagrams can be forged, so half of the slots are reserved
+                // for connections.
                 let runs = self.running + self.own.flowing.load(Ordering::Relaxed);
                 let has_room = runs < most.div_ceil(2);
-                let place = has_room.then(|| Place::take(&own.tests, most)).flatten();
+                let place = has_room.then(|| Slot::take(&own.tests, most)).flatten();
                 let Some(place) = place else {
                     self.all.remove(&from);
                     return self.refuse(from, "as many tests run as may");
@@ -281,7 +282,7 @@ impl Clients<'_> {
                 self.running += 1;
                 client.overflowed = overflowed(self.socket).ok();
                 let transfer =
-                    Transfer { udp: true, until: Until::SourceEnds, ..Transfer::default() };
+                    Transfer { udp: true, until: EndCondition::SourceEnds, ..Transfer::default() };
                 own.say(Event::Begins { test, client: from, protocol: Protocol::Ttcp, transfer });
                 client.keep(own, bytes);
             }
@@ -290,7 +291,7 @@ impl Clients<'_> {
         }
     }
 
-    /// Tells of a test that is over.
+    /// Reports the end of a test.
     fn ends(&mut self, from: SocketAddr, counted: &FlowTotals, failure: Option<String>) {
         let Some(client) = self.all.get_mut(&from) else { return };
         let Some((test, _place)) = client.test.take() else { return };
@@ -299,7 +300,7 @@ impl Clients<'_> {
         let unkept = kept.and_then(Result::err).map(|error| error.to_string());
         let seconds = Span::from_duration(counted.last - counted.first);
         let bytes = Bytes::new(counted.bytes);
-        // The kernel's count starts anew behind its largest.
+        // The kernel's count starts anew after its maximum.
         let no_room = client.overflowed.zip(overflowed(self.socket).ok());
         let no_room = no_room.map(|(before, now)| u64::from(now.wrapping_sub(before)));
         let datagrams =
@@ -307,7 +308,8 @@ impl Clients<'_> {
         let near = SideReport {
             end: End::Server,
             directions: vec![DirectionReport {
-                // Of all that this thread received since it began: it has one for all tests.
+                // Processor time of all that this thread received since it began: one thread serves
+                // all tests.
                 cpu: processor_time([ThreadTime {
                     cpu: cpu::of_this_thread(),
                     ran: self.began.elapsed(),
@@ -327,41 +329,41 @@ impl Clients<'_> {
         self.own.say(Event::Ends { test, client: from, protocol, near, far: None, failure });
     }
 
-    /// Tells how far tests are, ends those of which nothing came for long, and forgets those
-    /// that have ended.
+    /// Reports the progress of the tests, ends those without data for long, and forgets those that
+    /// have ended.
     fn give_up(&mut self, now: Instant) {
         let mut silent = Vec::new();
         for client in self.all.values() {
-            if let (Received::Data(counted), Some((test, _))) = (client.received, &client.test)
+            if let (ReceiverState::Data(counted), Some((test, _))) = (client.received, &client.test)
                 && let Some(gauge) = self.own.gauge(*test)
             {
                 gauge.moved(Role::Receiver, Bytes::new(counted.bytes));
             }
         }
         self.all.retain(|from, client| match client.received {
-            Received::Data(counted) => {
+            ReceiverState::Data(counted) => {
                 if client.received.silent_for(now) >= IDLE {
                     silent.push((*from, counted));
                 }
                 true
             }
-            Received::Awaited { .. } => client.received.silent_for(now) < IDLE,
-            Received::Ended { .. } => client.received.silent_for(now) < LINGER,
+            ReceiverState::Awaited { .. } => client.received.silent_for(now) < IDLE,
+            ReceiverState::Ended { .. } => client.received.silent_for(now) < LINGER,
         });
         for (from, counted) in silent {
-            // What comes without the first mark has none at its end either.
+            // Data without a begin mark has no end mark either.
             let idle = Span::from_duration(IDLE);
-            let lost = format!("nothing came for {idle}, and no datagram that marks its end");
+            let lost = format!("no datagram arrived for {idle}, and none marked the end");
             self.ends(from, &counted, counted.was_marked.then_some(lost));
             self.all.remove(&from);
         }
     }
 
-    /// Ends all tests, because the server ends.
+    /// Ends all tests because the server ends.
     fn stop(&mut self) {
         let running = self.all.iter().filter_map(|(from, client)| match client.received {
-            Received::Data(counted) => Some((*from, counted)),
-            Received::Awaited { .. } | Received::Ended { .. } => None,
+            ReceiverState::Data(counted) => Some((*from, counted)),
+            ReceiverState::Awaited { .. } | ReceiverState::Ended { .. } => None,
         });
         for (from, counted) in running.collect::<Vec<_>>() {
             self.ends(from, &counted, Some("the server was stopped".to_owned()));
@@ -377,8 +379,8 @@ impl Clients<'_> {
 }
 
 impl Client<'_> {
-    /// Looks at data and keeps it, where that is wanted.
-    fn keep(&mut self, own: &Own, bytes: &[u8]) {
+    /// Reads each byte of the data and writes the data to the output, if requested.
+    fn keep(&mut self, own: &ServerState, bytes: &[u8]) {
         if own.settings.touch {
             touch(bytes);
         }

@@ -14,18 +14,17 @@ use crate::busy_poll::BusyPoll;
 use crate::by;
 use crate::error::Error;
 
-/// The largest request and answer, in bytes.
+/// Largest request and answer, in bytes.
 pub(crate) const LARGEST: u32 = 1 << 20;
 
-/// The time for which a client may ask nothing, or take no answer.
+/// Longest time in which a client may ask nothing, or accept no answer.
 pub(crate) const IDLE: Duration = Duration::from_secs(60);
 
-/// The bytes at the start of an answer that say on which processor it was made:
-/// its number and one more, big-endian. Zero says nothing, and an answer that is
-/// shorter has none.
+/// Length of the processor number at the start of an answer, in bytes. It is the number plus one,
+/// big-endian. Zero says nothing, and shorter answers have no number.
 pub(crate) const PLACE: usize = 4;
 
-/// Refuses sizes that are not served.
+/// Checks that sizes are served.
 pub(crate) fn check(request: u32, response: u32) -> Result<(), Error> {
     if [request, response].iter().all(|size| (1..=LARGEST).contains(size)) {
         return Ok(());
@@ -33,8 +32,8 @@ pub(crate) fn check(request: u32, response: u32) -> Result<(), Error> {
     Err(Error::Asked(format!("requests and answers are 1 B to {LARGEST} B")))
 }
 
-/// Answers until the client closes, asks nothing for [`IDLE`], or `stop`. Unless it is to
-/// be `asleep` until then, the thread is awake when a request comes, see [`BusyPoll`].
+/// Answers until the client closes, asks nothing for [`IDLE`], or `stop` returns true. Unless
+/// `asleep`, the thread is awake when a request comes, see [`BusyPoll`].
 pub(crate) fn serve(
     stream: &TcpStream,
     (request, response): (u32, u32),
@@ -44,7 +43,7 @@ pub(crate) fn serve(
     answer_all(stream, (request, response), asleep, stop, |_, _, response| say_where(response))
 }
 
-/// Writes at the start of an answer on which processor it is made, where it has room for that.
+/// Writes the processor number at the start of an answer, if the answer is long enough.
 pub(super) fn say_where(answer: &mut [u8]) {
     if let Some(place) = answer.first_chunk_mut::<PLACE>() {
         let cpu = u32::try_from(cpu::current() + 1).ok();
@@ -52,11 +51,11 @@ pub(super) fn say_where(answer: &mut [u8]) {
     }
 }
 
-/// How often it is looked whether the server is to end, while an answer is held back.
+/// Longest time between two checks for a request to stop while an answer is delayed.
 const HOLDING: Duration = Duration::from_millis(50);
 
-/// Answers the requests of `iperf --bounceback`, each of so many bytes, until the client closes,
-/// asks nothing for [`IDLE`], or `stop`. `moment` is the wall clock.
+/// Answers the requests of `iperf --bounceback`, each of `size` bytes, until the client closes,
+/// asks nothing for [`IDLE`], or `stop` returns true. `moment` is the wall clock.
 pub(crate) fn bounce(
     stream: &TcpStream,
     size: u32,
@@ -74,8 +73,8 @@ pub(crate) fn bounce(
     })
 }
 
-/// Answers requests of one size with answers of another, which `make` fills in from when a
-/// request was there and from itself.
+/// Answers requests of one size with answers of another. `make` fills in an answer from the arrival
+/// time of the request and its bytes.
 fn answer_all(
     stream: &TcpStream,
     (request, response): (u32, u32),
@@ -113,8 +112,8 @@ fn answer_all(
     }
 }
 
-/// Writes an answer; says no where it is not taken in time. Where the socket takes
-/// it at once, as it does, that is one call.
+/// Writes an answer; returns false if the socket does not accept it in time. Usually the socket
+/// accepts it at once, in one call.
 fn answer(mut stream: &TcpStream, response: &[u8], stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let until = Instant::now() + IDLE;
     let written = match stream.write(response) {
@@ -129,7 +128,7 @@ fn answer(mut stream: &TcpStream, response: &[u8], stop: &dyn Fn() -> bool) -> i
     Ok(is_whole)
 }
 
-/// Returns whether it is the client that ended the connection, which it may.
+/// Returns whether the client ended the connection, as it may.
 fn has_left(error: &io::Error) -> bool {
     use io::ErrorKind;
     matches!(
@@ -174,7 +173,7 @@ mod tests {
                 let cpus = 1..=u32::try_from(cpu::allowed().unwrap().last().unwrap() + 1).unwrap();
                 assert!(cpus.contains(&u32::from_be_bytes(*place)), "{place:?}");
             }
-            // Nothing comes unasked, and half a request is none.
+            // Nothing comes without a request, and half a request is none.
             near.write_all(&asked[..asked.len() / 2]).unwrap();
             near.shutdown(Shutdown::Write).unwrap();
             assert_eq!(near.read(&mut answer).unwrap(), 0);
@@ -199,7 +198,7 @@ mod tests {
         let serving = thread::spawn(move || serve(&far, (1, LARGEST), false, &|| false));
         near.write_all(&[0; 50]).unwrap();
         thread::sleep(Duration::from_millis(50));
-        // What was not read makes this a reset.
+        // Unread bytes turn this into a reset.
         drop(near);
         serving.join().unwrap().unwrap();
     }

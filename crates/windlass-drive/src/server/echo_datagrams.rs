@@ -1,7 +1,7 @@
 //! Answers to datagrams of one size.
 //!
-//! A request begins with its number, and its answer with the same: what comes late is told from
-//! what is waited for.
+//! A request and its answer begin with the same number, so a late answer is distinguished from the
+//! one that is awaited.
 
 use std::io;
 use std::net::{TcpStream, UdpSocket};
@@ -16,11 +16,11 @@ use crate::busy_poll::BusyPoll;
 use crate::error::Error;
 use crate::udp::LONGEST;
 
-/// The bytes of a number, big-endian. Behind it an answer says on which processor it was made, as
-/// one over a connection does.
+/// Length of the number, in bytes, big-endian. In an answer the processor number follows, as in an
+/// answer over a connection.
 pub(crate) const NUMBER: usize = 8;
 
-/// Refuses sizes that are not served.
+/// Checks that sizes are served.
 pub(crate) fn check(request: u32, response: u32) -> Result<(), Error> {
     let least = u32::try_from(NUMBER).unwrap_or(u32::MAX);
     if [request, response].iter().all(|size| (least..=LONGEST).contains(size)) {
@@ -29,8 +29,8 @@ pub(crate) fn check(request: u32, response: u32) -> Result<(), Error> {
     Err(Error::Asked(format!("requests and answers by UDP are {least} B to {LONGEST} B")))
 }
 
-/// Answers until the client closes its connection, asks nothing for [`IDLE`], or `stop`. The
-/// thread is awake when a request comes, see [`BusyPoll`].
+/// Answers until the client closes its connection, asks nothing for [`IDLE`], or `stop` returns
+/// true. The thread is awake when a request comes, see [`BusyPoll`].
 pub(crate) fn serve(
     flow: &UdpSocket,
     control: &TcpStream,
@@ -41,17 +41,17 @@ pub(crate) fn serve(
     let failed = Error::io("cannot answer requests");
     wake_on_time();
     let bytes = |size: u32| vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
-    // One more shows what is too long.
+    // One more byte shows a datagram that is too long.
     let (mut asked, mut answer) = (bytes(request + 1), bytes(response));
     let mut busy_poll = BusyPoll::default();
     let mut answered = Instant::now();
     let stop = || stop() || has_left(control);
     loop {
         let attempt = || match receive_now(flow, &mut asked) {
-            // It is the first one of the flow, said again, or of nobody.
+            // It is the first datagram of the flow, repeated, or of another sender.
             Ok(Some(length)) if length != request as usize => Ok(None),
             Ok(Some(_)) => Ok(Some(asked.first_chunk::<NUMBER>().copied().unwrap_or_default())),
-            // An answer found nobody, who may ask again all the same.
+            // An answer reached no socket, but the client may ask again.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(None),
             Ok(None) => Ok(None),
             Err(error) => Err(error),
@@ -65,7 +65,7 @@ pub(crate) fn serve(
         }
         say_where(&mut answer[NUMBER..]);
         match flow.send(&answer) {
-            // One that does not go is lost, as one on the way would be.
+            // An answer that cannot be sent is lost, as on the path.
             Err(error)
                 if is_pause(&error)
                     || error.kind() == io::ErrorKind::ConnectionRefused
@@ -76,7 +76,7 @@ pub(crate) fn serve(
     }
 }
 
-/// Returns whether the client has closed its connection. It says nothing on it.
+/// Returns whether the client has closed its connection, on which it sends nothing.
 fn has_left(control: &TcpStream) -> bool {
     !matches!(receive_now(control, &mut [0]), Ok(None))
 }
@@ -106,7 +106,7 @@ mod tests {
             for number in [1_u64, 2, u64::MAX] {
                 let mut asked = vec![7; request as usize];
                 asked[..NUMBER].copy_from_slice(&number.to_be_bytes());
-                // What has another size is none.
+                // A datagram of another size is no request.
                 near.send(&[9; 5]).unwrap();
                 near.send(&asked).unwrap();
                 assert_eq!(near.recv(&mut answer).unwrap(), response as usize);

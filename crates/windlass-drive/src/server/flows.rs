@@ -1,7 +1,7 @@
-//! The port to which clients send the first datagram of each flow.
+//! Port to which clients send the first datagram of each flow.
 //!
-//! It says there of which test its flow is, but for a client of iperf3, which is known by its
-//! host alone. Each flow then has a socket of its own.
+//! This datagram names the test of its flow. A client of iperf3 does not name it, and is identified
+//! by its host alone. Each flow then has its own socket.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -20,55 +20,55 @@ use crate::error::Error;
 use crate::transfer::Buffers;
 use crate::udp::{accepted, bind, plain};
 
-/// The time for which to wait before it is looked whether the server is to end.
+/// Longest wait between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How often it is looked whether a flow has come.
+/// Interval between two checks for a new flow.
 pub(crate) const GLANCE: Duration = Duration::from_millis(5);
 
-/// A flow that has come: its number, and its socket.
-pub(crate) type Flow = (u16, UdpSocket);
+/// An opened flow: its number and its socket.
+pub(crate) type OpenedFlow = (u16, UdpSocket);
 
-/// By what a flow is known.
+/// Key by which a flow is identified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum FlowKey {
-    /// By its test: windlass's own say it.
+    /// Test of the flow, as windlass's own clients name it.
     Test(TestId),
-    /// By the host of its client, of which one test at a time may have flows to come: those of
-    /// iperf3 say nothing. They are numbered as they come.
+    /// Host of the client, for iperf3, whose flows name no test. Only one test of a host at a time
+    /// may await flows. They are numbered in the order of their arrival.
     Host(IpAddr),
 }
 
-/// The port.
+/// Port for the first datagrams of flows.
 #[derive(Debug)]
 pub(crate) struct Port {
     socket: UdpSocket,
     on: SocketAddr,
-    waiting: Mutex<HashMap<FlowKey, Entrance>>,
+    waiting: Mutex<HashMap<FlowKey, AwaitedFlows>>,
 }
 
 /// A test whose flows are awaited.
 #[derive(Debug)]
-struct Entrance {
-    /// The address of this host that its client knows.
+struct AwaitedFlows {
+    /// Address of this host that its client uses.
     at: IpAddr,
     wanted: u16,
     buffers: Buffers,
-    /// Those that have come, by their address.
+    /// Source addresses of the flows that have come.
     came: Vec<SocketAddr>,
-    flows: SyncSender<Flow>,
+    flows: SyncSender<OpenedFlow>,
 }
 
-/// What awaits them. They are awaited until it goes.
+/// Registration of awaited flows, which lasts until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Awaiting<'a> {
+pub(crate) struct FlowRegistration<'a> {
     port: &'a Port,
     known: FlowKey,
-    flows: Receiver<Flow>,
+    flows: Receiver<OpenedFlow>,
 }
 
 impl Port {
-    /// Takes datagrams on an address.
+    /// Receives datagrams on an address.
     pub(crate) fn open(on: SocketAddr) -> Result<Self, Error> {
         let failed = |source| Error::Listen { on: on.to_string(), source };
         let socket = bind(on).map_err(failed)?;
@@ -82,26 +82,26 @@ impl Port {
         self.on
     }
 
-    /// Awaits so many flows that are known so, which come to this address of this host; nothing
-    /// where others are awaited that are known so.
+    /// Awaits `wanted` flows with this key, to this address of this host; returns nothing if flows
+    /// with this key are already awaited.
     pub(crate) fn wait(
         &self,
         known: FlowKey,
         at: IpAddr,
         wanted: u16,
         buffers: Buffers,
-    ) -> Option<Awaiting<'_>> {
+    ) -> Option<FlowRegistration<'_>> {
         let (sender, flows) = sync_channel(usize::from(wanted));
         match self.waiting().entry(known) {
             Entry::Occupied(_) => return None,
             Entry::Vacant(place) => {
-                place.insert(Entrance { at, wanted, buffers, came: Vec::new(), flows: sender })
+                place.insert(AwaitedFlows { at, wanted, buffers, came: Vec::new(), flows: sender })
             }
         };
-        Some(Awaiting { port: self, known, flows })
+        Some(FlowRegistration { port: self, known, flows })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<FlowKey, Entrance>> {
+    fn waiting(&self) -> MutexGuard<'_, HashMap<FlowKey, AwaitedFlows>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -116,7 +116,7 @@ impl Port {
             match self.socket.recv_from(&mut buffer) {
                 Ok((length, from)) => self.take(from, &buffer[..length]),
                 Err(error) if is_pause(&error) => {}
-                // It is of a flow whose client has gone.
+                // The error is about a flow whose client has gone.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {}
                 Err(error) => return Err(failed(error)),
             }
@@ -124,7 +124,7 @@ impl Port {
         Ok(())
     }
 
-    /// Takes the first datagram of a flow. What is none is passed over: anybody may send it.
+    /// Handles the first datagram of a flow. Other datagrams are ignored: anyone may send them.
     fn take(&self, from: SocketAddr, bytes: &[u8]) {
         let mut all = vec![(from, bytes.to_vec())];
         while let Some((from, bytes)) = all.pop() {
@@ -138,16 +138,16 @@ impl Port {
             };
             let mut waiting = self.waiting();
             let Some(entrance) = waiting.get_mut(&known) else { continue };
-            // It may be said again and again.
+            // The first datagram may be repeated.
             let came = u16::try_from(entrance.came.len()).unwrap_or(u16::MAX);
             if came >= entrance.wanted || entrance.came.contains(&from) {
                 continue;
             }
             let at = SocketAddr::new(entrance.at, self.on.port());
-            // Where no socket is to be had, the test misses its flow and says so.
+            // If no socket can be opened, the test misses its flow and reports it.
             let Ok((socket, others)) = accepted(at, from, entrance.buffers) else { continue };
             all.extend(others);
-            // A client of iperf3 that hears nothing gives up by itself.
+            // A client of iperf3 without an answer gives up by itself.
             if stream.is_none() && socket.send(&WELCOME).is_err() {
                 continue;
             }
@@ -158,15 +158,15 @@ impl Port {
     }
 }
 
-impl Drop for Awaiting<'_> {
+impl Drop for FlowRegistration<'_> {
     fn drop(&mut self) {
         self.port.waiting().remove(&self.known);
     }
 }
 
-impl Awaiting<'_> {
-    /// Waits until so many flows have come, each with its number, by `until`. `look` is called
-    /// meanwhile.
+impl FlowRegistration<'_> {
+    /// Waits until `wanted` flows have come, each with its number, or until `until`. `look` is
+    /// called meanwhile.
     pub(crate) fn gather(
         &self,
         wanted: u16,
@@ -185,9 +185,8 @@ impl Awaiting<'_> {
             look()?;
             if Instant::now() > until {
                 let came = flows.len();
-                let why = format!(
-                    "{came} of {wanted} streams came by UDP: something on the way may drop it"
-                );
+                let why =
+                    format!("{came} of {wanted} UDP streams arrived: a firewall may drop UDP");
                 return Err(Error::Protocol(why));
             }
         }

@@ -1,4 +1,4 @@
-//! Tests while they run, for who watches a server.
+//! State of running tests, for observers of a server.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,45 +7,45 @@ use std::time::{Duration, Instant};
 
 use windlass_base::Bytes;
 
-use crate::driven::Driven;
+use crate::driven::TestSide;
 use crate::protocol::Protocol;
 use crate::report::{Interval, SideReport};
 use crate::transfer::{End, Role, Transfer};
 
-/// A test that runs, at a moment.
+/// State of a running test at one moment.
 #[derive(Clone, Debug)]
 pub struct TestNow {
     /// Its number.
     pub test: u64,
-    /// Who asked for it.
+    /// Address of the client.
     pub client: SocketAddr,
     /// Its protocol.
     pub protocol: Protocol,
-    /// What for.
+    /// The transfer.
     pub transfer: Transfer,
-    /// For how long it has run.
+    /// Duration so far.
     pub lasted: Duration,
-    /// Each direction in which something may have moved.
+    /// Directions in which data may have moved.
     pub ways: Vec<WayNow>,
 }
 
-/// A direction of such a test.
+/// State of one direction of a running test.
 #[derive(Clone, Copy, Debug)]
 pub struct WayNow {
-    /// What this end does.
+    /// Role of this end.
     pub role: Role,
-    /// Bytes so far: acknowledged where this end sends, read where it receives.
+    /// Bytes so far: acknowledged if this end sends, read if it receives.
     pub bytes: Bytes,
-    /// The newest interval of which the sender's kernel was asked, at whichever end that is;
-    /// nothing where no end tells.
+    /// Latest interval with figures of the sender's kernel, from either end; nothing if no end
+    /// reports them.
     pub sender: Option<Interval>,
 }
 
-/// The tests that run.
+/// Running tests.
 #[derive(Debug, Default)]
 pub(crate) struct Gauges(Mutex<BTreeMap<u64, Arc<Gauge>>>);
 
-/// What is known of a test that runs.
+/// State of a running test.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     test: u64,
@@ -61,7 +61,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Gauges {
-    /// A test begins.
+    /// Adds a test that begins.
     pub(super) fn begins(
         &self,
         (test, client): (u64, SocketAddr),
@@ -73,35 +73,35 @@ impl Gauges {
         lock(&self.0).insert(test, Arc::new(gauge));
     }
 
-    /// A test has ended.
+    /// Removes a test that has ended.
     pub(super) fn ends(&self, test: u64) {
         lock(&self.0).remove(&test);
     }
 
-    /// What a client wanted came to nothing: it may have begun, and there was no thread or no
-    /// socket for it.
+    /// Removes the tests of a client whose request failed: a test may have begun before a thread or
+    /// a socket could not be had.
     pub(super) fn refused(&self, client: SocketAddr) {
         lock(&self.0).retain(|_, one| one.client != client);
     }
 
-    /// That of a test that runs.
+    /// Returns the gauge of a running test.
     pub(super) fn of(&self, test: u64) -> Option<Arc<Gauge>> {
         lock(&self.0).get(&test).cloned()
     }
 
-    /// All tests that run, by their numbers.
+    /// Returns the state of all running tests, by their numbers.
     pub(super) fn now(&self) -> Vec<TestNow> {
         lock(&self.0).values().map(|gauge| gauge.now()).collect()
     }
 }
 
 impl Gauge {
-    /// This much has moved one way.
+    /// Records the bytes of a direction so far.
     pub(super) fn moved(&self, role: Role, bytes: Bytes) {
         self.way(role, |way| way.bytes = bytes);
     }
 
-    /// An end tells of an interval.
+    /// Records an interval that an end reports.
     pub(super) fn tells(&self, interval: &Interval) {
         if interval.sender.is_none() {
             return;
@@ -132,25 +132,25 @@ impl Gauge {
     }
 }
 
-/// An end of a test that is known while it runs.
-pub(crate) struct Gauged {
-    side: Box<dyn Driven>,
+/// An end of a test that records its progress in a gauge.
+pub(crate) struct GaugedSide {
+    side: Box<dyn TestSide>,
     gauge: Option<Arc<Gauge>>,
 }
 
-impl Gauged {
-    /// Lets an end be known.
-    pub(crate) fn new(side: Box<dyn Driven>, gauge: Option<Arc<Gauge>>) -> Self {
+impl GaugedSide {
+    /// Adds a gauge to an end.
+    pub(crate) fn new(side: Box<dyn TestSide>, gauge: Option<Arc<Gauge>>) -> Self {
         Self { side, gauge }
     }
 
-    /// Tells how far it is.
+    /// Records the progress of the end.
     fn tell(&self, intervals: &[Interval]) {
         let Some(gauge) = &self.gauge else { return };
         intervals.iter().for_each(|interval| gauge.tells(interval));
         for role in [Role::Sender, Role::Receiver] {
             let own = self.side.each().filter(|(_, of, _)| *of == role).map(|(.., bytes)| bytes);
-            // Where two ends are of one test, each knows one way.
+            // If both ends of a test are here, each records one direction.
             if let Some(bytes) = own.reduce(|one, other| one + other) {
                 gauge.moved(role, bytes);
             }
@@ -158,7 +158,7 @@ impl Gauged {
     }
 }
 
-impl Driven for Gauged {
+impl TestSide for GaugedSide {
     fn tick(&mut self) -> Vec<Interval> {
         let intervals = self.side.tick();
         self.tell(&intervals);
@@ -248,7 +248,7 @@ mod tests {
             sender,
             datagrams: None,
         };
-        // The client sends: its kernel tells of the way on which this end receives.
+        // The client sends: its kernel reports on the direction in which this end receives.
         gauge.tells(&interval(End::Client, Role::Sender, Some(SenderInterval::default())));
         gauge.tells(&interval(End::Server, Role::Receiver, None));
         let now = gauges.now();
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(gauges.now()[0].ways[1].role, Role::Sender);
         gauges.ends(7);
         assert!(gauges.now().is_empty() && gauges.of(7).is_none());
-        // One that began, and came to nothing.
+        // A test that began, and failed.
         gauges.begins((8, client), protocol, transfer);
         gauges.refused(client);
         assert!(gauges.now().is_empty());

@@ -1,4 +1,4 @@
-//! What a new connection is for.
+//! First bytes of a new connection, and its purpose.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -7,21 +7,22 @@ use std::time::Instant;
 use windlass_wire::iperf3::Cookie;
 
 use super::registry::random;
-use super::{Event, Own, echo, echo_datagrams, test};
-use crate::by::{self, Filled};
+use super::{Event, ServerState, echo, echo_datagrams, test};
+use crate::by::{self, FillOutcome};
 use crate::control::{
-    Ask, Control, MAGIC, Nonce, PATIENCE, PREAMBLE, Preamble, Reply, Request, TestId, Word,
+    Control, MAGIC, Nonce, PATIENCE, PREAMBLE, Preamble, Reply, Request, RequestedService, TestId,
+    Word,
 };
 use crate::error::Error;
 use crate::iperf3::server as iperf3;
 use crate::transfer::Buffers;
 
-/// What is said of a connection that begins as no known one does.
-const STRANGE: &str = "it begins neither as windlass does nor as iperf3";
+/// Error of a connection whose first bytes are of no known protocol.
+const STRANGE: &str = "the client speaks neither windlass's protocol nor iperf3's";
 
 /// Serves a connection from its first byte to its last.
 pub(super) fn serve(
-    own: &Arc<Own>,
+    own: &Arc<ServerState>,
     stream: TcpStream,
     client: SocketAddr,
     arrival: u64,
@@ -30,7 +31,7 @@ pub(super) fn serve(
     let (begin, rest) = first.split_at_mut(MAGIC.len());
     let until = Instant::now() + PATIENCE;
     if !read(&stream, begin, until)? {
-        // It only looked whether somebody listens.
+        // The client only checked for a server.
         return Ok(());
     }
     if begin != MAGIC.as_slice() {
@@ -63,10 +64,10 @@ pub(super) fn serve(
     }
 }
 
-/// Serves a connection of a client of iperf3: the first of a test is its control
-/// connection, and the others are its streams.
+/// Serves a connection of an iperf3 client: the first of a test is its control connection, and the
+/// others are its streams.
 fn by_cookie(
-    own: &Arc<Own>,
+    own: &Arc<ServerState>,
     stream: TcpStream,
     client: SocketAddr,
     arrival: u64,
@@ -81,21 +82,21 @@ fn by_cookie(
     }
 }
 
-/// Fills `bytes` by `until`; says no where the connection ends before the first.
+/// Fills `bytes` by `until`; returns false if the connection ends before the first byte.
 fn read(stream: &TcpStream, bytes: &mut [u8], until: Instant) -> Result<bool, Error> {
     const DURING: &str = "it said what it is for";
     match by::fill(stream, bytes, until, &|| false)
         .map_err(Error::io("cannot read what it is for"))?
     {
-        Filled::Whole => Ok(true),
-        Filled::Closed(0) => Ok(false),
-        Filled::Closed(_) => Err(Error::Gone { during: DURING }),
-        Filled::Late => Err(Error::Silent { during: DURING, after: PATIENCE }),
+        FillOutcome::Whole => Ok(true),
+        FillOutcome::Closed(0) => Ok(false),
+        FillOutcome::Closed(_) => Err(Error::Gone { during: DURING }),
+        FillOutcome::Late => Err(Error::Silent { during: DURING, after: PATIENCE }),
     }
 }
 
-/// Greets a client, hears what it wants, and does it.
-fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), Error> {
+/// Greets a client, reads its request, and serves it.
+fn control(own: &Arc<ServerState>, stream: TcpStream, client: SocketAddr) -> Result<(), Error> {
     let mut control = Control::new(stream)?;
     let nonce = match &own.settings.token {
         Some(_) => Some(Nonce::new(random()?)),
@@ -106,7 +107,7 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
     let request = control.hear::<Request>(Instant::now() + PATIENCE, "it said what it wants");
     let request = match request {
         Ok(Some(request)) => request,
-        // It only looked what listens here.
+        // The client only checked which server listens here.
         Err(Error::Gone { .. }) => return Ok(()),
         Ok(None) => {
             return Err(Error::Silent { during: "it said what it wants", after: PATIENCE });
@@ -116,16 +117,16 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
     if let (Some(token), Some(nonce)) = (&own.settings.token, &nonce) {
         let proof = request.proof.as_deref().unwrap_or_default();
         if !token.accepts(nonce, proof) {
-            let why = "its token is not this server's";
+            let why = "the client's token differs from the server's";
             return Err(control.refuse(Error::Asked(why.to_owned())));
         }
     }
     match request.ask {
-        Ask::Transfer(transfer) => match transfer.check() {
+        RequestedService::Transfer(transfer) => match transfer.check() {
             Ok(()) => test::serve(own, &mut control, client, &transfer),
             Err(error) => Err(control.refuse(error)),
         },
-        Ask::EchoDatagrams { request, response } => {
+        RequestedService::EchoDatagrams { request, response } => {
             if let Err(error) = echo_datagrams::check(request, response) {
                 return Err(control.refuse(error));
             }
@@ -135,14 +136,16 @@ fn control(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), 
             own.say(Event::Echoes { client });
             echo_datagrams::serve(&flow, &control.stream, (request, response), &|| own.stops())
         }
-        Ask::Echo { request, response, asleep } => match echo::check(request, response) {
-            Ok(()) => {
-                let test = TestId::default();
-                control.say(&Reply::Accepted { test, port: None, asleep: Some(asleep) })?;
-                own.say(Event::Echoes { client });
-                echo::serve(&control.stream, (request, response), asleep, &|| own.stops())
+        RequestedService::Echo { request, response, asleep } => {
+            match echo::check(request, response) {
+                Ok(()) => {
+                    let test = TestId::default();
+                    control.say(&Reply::Accepted { test, port: None, asleep: Some(asleep) })?;
+                    own.say(Event::Echoes { client });
+                    echo::serve(&control.stream, (request, response), asleep, &|| own.stops())
+                }
+                Err(error) => Err(control.refuse(error)),
             }
-            Err(error) => Err(control.refuse(error)),
-        },
+        }
     }
 }

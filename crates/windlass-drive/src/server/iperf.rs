@@ -1,5 +1,5 @@
-//! A flow of iperf 2 over UDP: its datagrams are counted, its last one is answered with a report,
-//! and what it wants back is sent, as its own server does.
+//! A UDP flow of iperf 2. Like iperf's own server, it counts the datagrams, answers the last one
+//! with a report, and sends the data that the client requests.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
@@ -12,56 +12,57 @@ use windlass_sys::socket::is_pause;
 use windlass_sys::wait::ready;
 use windlass_wire::iperf2::datagrams::{Report, first};
 use windlass_wire::iperf2::{Terms, Wish};
-use windlass_wire::numbered::Format;
+use windlass_wire::numbered::DatagramFormat;
 
 use super::back::{TestOutcome, joined, terms, transfer};
 use super::data::attended_for;
-use super::{Event, Own, Place};
+use super::{Event, ServerState, Slot};
 use crate::error::Error;
 use crate::ip::Ip;
 use crate::protocol::Protocol;
 use crate::report::SideReport;
-use crate::transfer::{Buffers, Direction, End, Role, Transfer, Until};
-use crate::udp::{self, Early, Ending, UdpSide, usual_pace};
+use crate::transfer::{Buffers, Direction, End, EndCondition, Role, Transfer};
+use crate::udp::{self, EarlyDatagram, EndSignal, UdpSide, usual_pace};
 
-/// The time for which nothing comes before a flow is over whose last datagrams were lost.
+/// Silence after which a flow is over whose last datagrams were lost.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The time for which a client is silent that has heard the answer.
+/// Silence after which the client must have received the answer.
 const HEARD: Duration = Duration::from_secs(1);
 
-/// How often it is answered at the most: a client says ten times that it is done.
+/// Maximum number of answers: a client repeats its last datagram ten times.
 const ANSWERS: usize = 10;
 
-/// How often it is looked whether the server is to end.
+/// Longest time between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A flow that has begun.
 #[derive(Debug)]
-pub(super) struct Flow {
-    /// Connected to its client.
+pub(super) struct IperfFlow {
+    /// Socket, connected to its client.
     pub(super) socket: UdpSocket,
     pub(super) client: SocketAddr,
     pub(super) wanted: TestRequest,
-    /// What came before that, and the first of it at its begin.
-    pub(super) early: Vec<Early>,
+    /// Datagrams that came before the socket was connected, with the first of the flow at the
+    /// beginning.
+    pub(super) early: Vec<EarlyDatagram>,
 }
 
-/// What its client wants.
+/// Request of the client.
 #[derive(Debug)]
 pub(super) struct TestRequest {
-    format: Format,
+    format: DatagramFormat,
     wish: Option<Wish>,
     transfer: Transfer,
-    /// Where the client listens, for `-d` and `-r`.
+    /// Address on which the client listens, for `-d` and `-r`.
     back: SocketAddr,
 }
 
 impl TestRequest {
-    /// What is wanted by who sends a datagram as this.
+    /// Reads the request from the client's first datagram.
     ///
     /// # Errors
-    /// Fails where that cannot be done.
+    /// Fails if the request cannot be served.
     pub(super) fn of(client: SocketAddr, begin: &[u8]) -> Result<Self, Error> {
         let length = u32::try_from(begin.len()).unwrap_or(u32::MAX);
         let no = || Error::Protocol("it is no datagram of iperf's".to_owned());
@@ -69,7 +70,7 @@ impl TestRequest {
         let rate = terms(first.header).ok().and_then(|terms| terms.bits_per_second);
         let plain = Transfer {
             udp: true,
-            until: Until::SourceEnds,
+            until: EndCondition::SourceEnds,
             length,
             pace: rate.map(|bits| Rate::from_bits_per_second(bits as f64)),
             ..Transfer::default()
@@ -80,7 +81,7 @@ impl TestRequest {
                 let Terms { port, write, .. } = terms(first.header)?;
                 let asked = transfer(wish, first.header)?;
                 let pace = asked.pace.or_else(|| Some(usual_pace()));
-                // Where it says none, it is that of its first.
+                // If the client names no length, it is the length of its first datagram.
                 let length = if write == 0 { length } else { write };
                 (Transfer { udp: true, length, pace, ..asked }, port)
             }
@@ -92,20 +93,20 @@ impl TestRequest {
     }
 }
 
-impl Flow {
-    /// Serves it to its end.
-    pub(super) fn serve(self, own: &Own) {
+impl IperfFlow {
+    /// Serves the flow to its end.
+    pub(super) fn serve(self, own: &ServerState) {
         let client = self.client;
         if let Err(error) = self.served(own) {
             own.say(Event::Refused { client, why: error.to_string() });
         }
     }
 
-    fn served(self, own: &Own) -> Result<(), Error> {
+    fn served(self, own: &ServerState) -> Result<(), Error> {
         let most = own.settings.most_tests;
         let full = || Error::Asked("as many tests run as may".to_owned());
-        let _flowing = Place::take(&own.flowing, most.div_ceil(2)).ok_or_else(full)?;
-        let _place = Place::take(&own.tests, most).ok_or_else(full)?;
+        let _flowing = Slot::take(&own.flowing, most.div_ceil(2)).ok_or_else(full)?;
+        let _place = Slot::take(&own.tests, most).ok_or_else(full)?;
         let (client, protocol) = (self.client, Protocol::Iperf);
         let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
         let transfer = self.wanted.transfer.clone();
@@ -116,17 +117,17 @@ impl Flow {
         Ok(())
     }
 
-    fn both(self, own: &Own, test: u64) -> TestOutcome {
+    fn both(self, own: &ServerState, test: u64) -> TestOutcome {
         let Self { socket, wanted, early, .. } = self;
         let wanted = &wanted;
         let share = || socket.try_clone().map_err(Error::io("cannot share a socket"));
         match wanted.wish {
             None => receive((own, test), wanted, &socket, &early, true),
-            Some(Wish::Reverse) => send((own, test), wanted, share()?, Ending::Said),
+            Some(Wish::Reverse) => send((own, test), wanted, share()?, EndSignal::Said),
             Some(Wish::FullDuplex) => {
                 let back = share()?;
                 let receive = || receive((own, test), wanted, &socket, &early, false);
-                at_once(receive, || send((own, test), wanted, back, Ending::Said))
+                at_once(receive, || send((own, test), wanted, back, EndSignal::Said))
             }
             Some(Wish::DualTest) => {
                 let receive = || receive((own, test), wanted, &socket, &early, true);
@@ -140,7 +141,7 @@ impl Flow {
     }
 }
 
-/// Receives, and sends meanwhile.
+/// Receives, and sends at the same time.
 fn at_once(
     receive: impl FnOnce() -> TestOutcome,
     send: impl FnOnce() -> TestOutcome + Send,
@@ -156,24 +157,24 @@ fn at_once(
     })
 }
 
-/// Receives to the end, and answers it.
+/// Receives to the end, and answers with a report.
 fn receive(
-    (own, test): (&Own, u64),
+    (own, test): (&ServerState, u64),
     wanted: &TestRequest,
     socket: &UdpSocket,
-    early: &[Early],
+    early: &[EarlyDatagram],
     is_answered: bool,
 ) -> TestOutcome {
     let receiving = socket.try_clone().map_err(Error::io("cannot share a socket"))?;
     let came = Transfer {
         direction: Direction::Forward,
-        until: Until::SourceEnds,
-        // Whatever the first one was.
+        until: EndCondition::SourceEnds,
+        // Whatever the length of the first datagram.
         length: udp::LONGEST,
         ..wanted.transfer.clone()
     };
     let (flows, format) = (vec![(0, receiving)], wanted.format);
-    let side = UdpSide::start_with(End::Server, &came, flows, format, Ending::Silent, early)?;
+    let side = UdpSide::start_with(End::Server, &came, flows, format, EndSignal::Silent, early)?;
     let (near, failure) = attended_for(own, test, side, IDLE);
     if is_answered && failure.is_none() {
         answer(own, socket, format, &near)?;
@@ -187,12 +188,12 @@ fn receive(
     Ok((near, failure))
 }
 
-/// Sends what a client wants back.
+/// Sends the data that a client requests.
 fn send(
-    (own, test): (&Own, u64),
+    (own, test): (&ServerState, u64),
     wanted: &TestRequest,
     socket: UdpSocket,
-    ending: Ending,
+    ending: EndSignal,
 ) -> TestOutcome {
     let transfer = Transfer { direction: Direction::Reverse, ..wanted.transfer.clone() };
     let (flows, format) = (vec![(0, socket)], wanted.format);
@@ -200,16 +201,21 @@ fn send(
     Ok(attended_for(own, test, side, IDLE.max(transfer.time_until_next())))
 }
 
-/// The same to the port on which the client listens.
-fn back(of: (&Own, u64), wanted: &TestRequest) -> TestOutcome {
-    let socket = udp::open(wanted.back, Buffers::default(), &Ip::default())?;
-    send(of, wanted, socket, Ending::Answered { opens_late: true })
+/// Sends the requested data to the port on which the client listens.
+fn back(of: (&ServerState, u64), wanted: &TestRequest) -> TestOutcome {
+    let socket = udp::open(wanted.back, Buffers::default(), &Ip::default(), 0)?;
+    send(of, wanted, socket, EndSignal::Answered { opens_late: true })
 }
 
-/// Says what came, until the client has heard it.
-fn answer(own: &Own, socket: &UdpSocket, format: Format, near: &SideReport) -> Result<(), Error> {
+/// Answers with the report until the client has received it.
+fn answer(
+    own: &ServerState,
+    socket: &UdpSocket,
+    format: DatagramFormat,
+    near: &SideReport,
+) -> Result<(), Error> {
     let failed = Error::io("cannot answer");
-    let report = report(near).bytes(format == Format::Iperf { wide: true });
+    let report = report(near).bytes(format == DatagramFormat::Iperf { wide: true });
     let (mut answers, mut asked) = (0, true);
     let mut heard = Instant::now();
     let mut buffer = vec![0; 1 << 16];
@@ -217,7 +223,7 @@ fn answer(own: &Own, socket: &UdpSocket, format: Format, near: &SideReport) -> R
         if std::mem::take(&mut asked) && answers < ANSWERS {
             answers += 1;
             match socket.send(&report) {
-                // It has heard it, and gone.
+                // The client has received the answer, and has gone.
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => break,
                 Err(error) if is_pause(&error) => {}
                 sent => drop(sent.map_err(&failed)?),
@@ -239,7 +245,7 @@ fn answer(own: &Own, socket: &UdpSocket, format: Format, near: &SideReport) -> R
     Ok(())
 }
 
-/// What an iperf server says of it.
+/// Returns the report of an iperf server.
 fn report(near: &SideReport) -> Report {
     let received = near.directions.iter().find(|one| one.role == Role::Receiver);
     let datagrams = received.and_then(|one| one.datagrams.as_ref());

@@ -1,9 +1,8 @@
-//! The end that is asked for tests.
+//! The end that serves tests.
 //!
-//! One thread accepts. Each connection has a thread of its own, which first
-//! finds out what it is for; a data connection is handed to the test that waits
-//! for it. What a client may take is bounded: connections, streams, the size of
-//! its messages and the time until it says what it wants.
+//! One thread accepts connections. Each connection has its own thread, which first determines its
+//! purpose; a data connection goes to the test that waits for it. A client's use of resources is
+//! bounded: connections, streams, the size of its messages and the time until its request.
 
 mod back;
 mod data;
@@ -34,28 +33,28 @@ use crate::error::Error;
 use crate::socket::listen;
 use crate::udp::plain;
 use flows::Port;
-pub(crate) use gauge::Gauged;
+pub(crate) use gauge::GaugedSide;
 use gauge::Gauges;
 pub use gauge::{TestNow, WayNow};
-pub use own::{Event, Settings, Tell};
-pub(crate) use own::{Own, Place};
+pub use own::{Event, EventHandler, Settings};
+pub(crate) use own::{ServerState, Slot};
 use registry::Registry;
-pub(crate) use registry::{Waiting, random};
+pub(crate) use registry::{StreamRegistration, random};
 
-/// The time for which an accept waits before it looks whether the server is to end.
+/// Longest wait for a connection between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The time for which to wait where the system has no more descriptors.
+/// Wait if the system has no more file descriptors.
 const RECOVER: Duration = Duration::from_millis(100);
 
-/// A server that listens.
+/// A listening server.
 pub struct Server {
     listener: TcpListener,
-    /// For clients that send data and nothing else.
+    /// Listener for clients that send only data.
     plain: Option<TcpListener>,
-    /// For those that do so by UDP.
+    /// Socket for clients that send only datagrams.
     datagrams: Option<UdpSocket>,
-    own: Arc<Own>,
+    own: Arc<ServerState>,
 }
 
 impl std::fmt::Debug for Server {
@@ -68,10 +67,14 @@ impl Server {
     /// Listens on an address.
     ///
     /// # Errors
-    /// Fails where the port is taken or not allowed.
-    pub fn bind(on: SocketAddr, settings: Settings, tell: Box<Tell>) -> Result<Self, Error> {
+    /// Fails if the port is taken or not allowed.
+    pub fn bind(
+        on: SocketAddr,
+        settings: Settings,
+        tell: Box<EventHandler>,
+    ) -> Result<Self, Error> {
         let listener = listen(on, &settings.listening())?;
-        let own = Own {
+        let own = ServerState {
             settings,
             tell,
             registry: Registry::default(),
@@ -88,11 +91,11 @@ impl Server {
         Ok(Self { listener, plain: None, datagrams: None, own: Arc::new(own) })
     }
 
-    /// Listens on another address, too, for clients that send data and nothing
-    /// else: ttcp and iperf 2. They know no token.
+    /// Listens on another address, too, for clients that send only data: ttcp and iperf 2. They do
+    /// not support a token.
     ///
     /// # Errors
-    /// Fails where the port is taken or not allowed.
+    /// Fails if the port is taken or not allowed.
     pub fn also_plain(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
         let listener = listen(on, &self.own.settings.listening())?;
         let address = listener.local_addr().map_err(Error::io("cannot listen"))?;
@@ -100,10 +103,10 @@ impl Server {
         Ok(address)
     }
 
-    /// Takes datagrams on another address, too: those of ttcp and of iperf 2.
+    /// Receives datagrams on another address, too: those of ttcp and of iperf 2.
     ///
     /// # Errors
-    /// Fails where the port is taken or not allowed.
+    /// Fails if the port is taken or not allowed.
     pub fn also_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
         let socket = datagrams::bind(on)?;
         self.own.settings.listening().ip.bind.to_device(&socket2::SockRef::from(&socket))?;
@@ -112,36 +115,36 @@ impl Server {
         Ok(address)
     }
 
-    /// Takes the flows of tests over UDP on this address, too: those of windlass, which has
-    /// asked for a test on the port of the same number.
+    /// Receives the flows of UDP tests on this address, too. Their windlass clients have requested
+    /// a test on the TCP port of the same number.
     ///
     /// # Errors
-    /// Fails where the port is taken or not allowed.
+    /// Fails if the port is taken or not allowed.
     pub fn also_flows(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
         let port = Port::open(on)?;
         Ok(self.own.flows.get_or_init(|| port).address())
     }
 
-    /// Where it listens.
+    /// Returns the address on which it listens.
     ///
     /// # Errors
-    /// Fails where the system does not tell.
+    /// Fails if the system does not report the address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until `stop`. Tests that run then are stopped, and tell what they
-    /// measured.
+    /// Serves until `stop` returns true. It then stops the running tests, which still report their
+    /// measurements.
     ///
     /// # Errors
-    /// Fails where nothing can be accepted any more.
+    /// Fails if no connection can be accepted any more.
     pub fn run(&self, stop: &dyn Fn() -> bool) -> Result<(), Error> {
         let served = thread::scope(|scope| {
             let failed = |error| Error::io("cannot start a thread")(error);
             if let Some(plain) = &self.plain {
                 let work = || {
-                    // Where it fails, the other port is served still.
-                    let _ = accept(&self.own, plain, Speaks::Plain, &|| self.own.stops());
+                    // If this port fails, the other one is still served.
+                    let _ = accept(&self.own, plain, ConnectionKind::Plain, &|| self.own.stops());
                 };
                 thread::Builder::new()
                     .name("plain".to_owned())
@@ -166,12 +169,12 @@ impl Server {
                     .spawn_scoped(scope, work)
                     .map_err(failed)?;
             }
-            let served = accept(&self.own, &self.listener, Speaks::First, stop);
+            let served = accept(&self.own, &self.listener, ConnectionKind::First, stop);
             self.own.stop.store(true, Ordering::Relaxed);
             served
         });
         self.own.stop.store(true, Ordering::Relaxed);
-        // What runs has to say its last words.
+        // Running tests have to send their last messages.
         for _ in 0..100 {
             let own = &self.own;
             let of_flows = own.flowing.load(Ordering::Relaxed);
@@ -183,31 +186,31 @@ impl Server {
         served
     }
 
-    /// The tests that run at this moment, by their numbers.
+    /// Returns the running tests, by their numbers.
     pub fn now(&self) -> Vec<TestNow> {
         self.own.gauges.now()
     }
 
-    /// The number of its tests served.
+    /// Returns the number of tests served.
     pub fn served(&self) -> u64 {
         self.own.number.load(Ordering::Relaxed)
     }
 }
 
-/// What comes on a port.
+/// Kind of the connections to a port.
 #[derive(Clone, Copy, Debug)]
-enum Speaks {
-    /// What a connection is for is in its first bytes.
+enum ConnectionKind {
+    /// The first bytes of a connection say its purpose.
     First,
-    /// Data.
+    /// The connection carries only data.
     Plain,
 }
 
 /// Accepts connections until `stop`.
 fn accept(
-    own: &Arc<Own>,
+    own: &Arc<ServerState>,
     listener: &TcpListener,
-    speaks: Speaks,
+    speaks: ConnectionKind,
     stop: &dyn Fn() -> bool,
 ) -> Result<(), Error> {
     let failed = Error::io("cannot accept connections");
@@ -219,11 +222,11 @@ fn accept(
         match listener.accept() {
             Ok((stream, client)) => begin(own, stream, speaks, plain(client)),
             Err(error) => match error.raw_os_error() {
-                // They pass when connections end.
+                // These errors pass when connections end.
                 Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => {
                     thread::sleep(RECOVER);
                 }
-                // The others are of the connection that would have come.
+                // The other errors belong to a connection that failed.
                 _ if error.kind() == io::ErrorKind::InvalidInput => return Err(failed(error)),
                 _ => {}
             },
@@ -233,12 +236,12 @@ fn accept(
 }
 
 /// Gives a connection its thread.
-fn begin(own: &Arc<Own>, stream: TcpStream, speaks: Speaks, client: SocketAddr) {
+fn begin(own: &Arc<ServerState>, stream: TcpStream, speaks: ConnectionKind, client: SocketAddr) {
     let arrival = own.arrived.fetch_add(1, Ordering::Relaxed);
     let most = own.settings.most_connections;
     let thread_own = Arc::clone(own);
-    let full = move |own: &Own| {
-        let why = format!("{most} connections are open, and no more are taken");
+    let full = move |own: &ServerState| {
+        let why = format!("{most} connections are open, which is the maximum");
         own.say(Event::Refused { client, why });
     };
     if own.connections.load(Ordering::Relaxed) >= most {
@@ -246,14 +249,14 @@ fn begin(own: &Arc<Own>, stream: TcpStream, speaks: Speaks, client: SocketAddr) 
     }
     let work = move || {
         let own = thread_own;
-        // Others may have come since.
-        let Some(_place) = Place::take(&own.connections, most) else { return full(&own) };
+        // Other connections may have come since.
+        let Some(_place) = Slot::take(&own.connections, most) else { return full(&own) };
         if stream.set_nonblocking(false).is_err() {
             return;
         }
         let served = match speaks {
-            Speaks::First => greeting::serve(&own, stream, client, arrival),
-            Speaks::Plain => sink::serve(&own, stream, client),
+            ConnectionKind::First => greeting::serve(&own, stream, client, arrival),
+            ConnectionKind::Plain => sink::serve(&own, stream, client),
         };
         if let Err(error) = served {
             own.say(Event::Refused { client, why: error.to_string() });

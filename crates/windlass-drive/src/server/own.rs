@@ -1,4 +1,4 @@
-//! What the threads of a server share, and what they tell.
+//! State shared by the threads of a server, and the server's events.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -8,42 +8,42 @@ use serde::Serialize;
 use windlass_wire::iperf3::Cookie;
 
 use super::flows::Port;
-use super::gauge::{Gauge, Gauged, Gauges};
+use super::gauge::{Gauge, GaugedSide, Gauges};
 use super::registry::Registry;
 use crate::control::{TestId, Token};
-use crate::driven::Driven;
+use crate::driven::TestSide;
 use crate::ip::{Bind, Ip};
 use crate::protocol::Protocol;
 use crate::report::SideReport;
-use crate::side::Ends;
+use crate::side::ThreadSettings;
 use crate::socket::Options;
 use crate::stream::Sink;
 use crate::transfer::Transfer;
 
-/// How a server behaves.
+/// Settings of a server.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The token that it asks for.
+    /// Required token.
     pub token: Option<Token>,
-    /// The most connections at a time.
+    /// Maximum number of connections at a time.
     pub most_connections: usize,
-    /// The most tests at a time.
+    /// Maximum number of tests at a time.
     pub most_tests: usize,
-    /// What it says that it is.
+    /// Name and version that the server reports.
     pub software: String,
-    /// Where the data of those goes who send data and nothing else; nowhere,
-    /// without. There should be one test at a time then.
+    /// Destination of the data of clients that send only data; without it, the data is discarded.
+    /// There should then be one test at a time.
     pub output: Option<Sink>,
-    /// True if each byte that is received is looked at, as a program does that uses it.
+    /// True if each received byte is read, as a program that uses the data would do.
     pub touch: bool,
-    /// The interface that it listens on; without it, all.
+    /// Interface to listen on; all if none is set.
     pub device: Option<String>,
 }
 
 impl Settings {
-    /// How it listens.
+    /// Returns the socket options of the listener.
     pub(super) fn listening(&self) -> Options {
-        let bind = Bind { address: None, device: self.device.clone() };
+        let bind = Bind { device: self.device.clone(), ..Bind::default() };
         Options { ip: Ip { bind, ..Ip::default() }, ..Options::default() }
     }
 }
@@ -63,86 +63,86 @@ impl Default for Settings {
     }
 }
 
-/// What a server tells of.
+/// An event of a server.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// A port is listened on.
+    /// The server listens on a port.
     Listens {
-        /// For whom.
+        /// Protocols served on the port.
         protocols: &'static [Protocol],
-        /// True if for datagrams of UDP.
+        /// True for UDP.
         udp: bool,
-        /// The address.
+        /// Address of the port.
         address: SocketAddr,
     },
-    /// A port cannot be listened on, and the others are.
+    /// The server cannot listen on a port, but listens on the others.
     DoesNotListen {
-        /// For whom.
+        /// Protocols of the port.
         protocols: &'static [Protocol],
-        /// True if for datagrams of UDP.
+        /// True for UDP.
         udp: bool,
-        /// Why.
+        /// Reason for the failure.
         why: String,
     },
     /// A test begins.
     Begins {
-        /// Its number, from 1.
+        /// Number of the test, from 1.
         test: u64,
-        /// Who asked for it.
+        /// Address of the client.
         client: SocketAddr,
-        /// Its protocol.
+        /// Protocol of the test.
         protocol: Protocol,
-        /// What for.
+        /// The transfer.
         transfer: Transfer,
     },
-    /// A test is over.
+    /// A test has ended.
     Ends {
-        /// Its number.
+        /// Number of the test.
         test: u64,
-        /// Who asked for it.
+        /// Address of the client.
         client: SocketAddr,
-        /// How it spoke.
+        /// Protocol of the test.
         protocol: Protocol,
-        /// This end's measurements.
+        /// The server's measurements.
         #[serde(rename = "server")]
         near: SideReport,
-        /// What the client measured; nothing where it could not say.
+        /// The client's measurements; nothing if the client could not report any.
         #[serde(rename = "client_report")]
         far: Option<SideReport>,
-        /// The reason why it did not end as it should; nothing where it did.
+        /// Reason why the test did not end normally; nothing if it did.
         failure: Option<String>,
     },
-    /// A client asks for round trips.
+    /// A client requests round trips.
     Echoes {
-        /// Who asks.
+        /// Address of the client.
         client: SocketAddr,
     },
-    /// A connection came to nothing.
+    /// A connection failed or was refused.
     Refused {
-        /// Who it was.
+        /// Address of the client.
         client: SocketAddr,
-        /// Why, in words.
+        /// Reason, in words.
         why: String,
     },
 }
 
-/// Who is told. It is called from several threads.
-pub type Tell = dyn Fn(Event) + Send + Sync;
+/// Handler of events, called from several threads.
+pub type EventHandler = dyn Fn(Event) + Send + Sync;
 
-/// What the threads of a server share.
-pub(crate) struct Own {
+/// State shared by the threads of a server.
+pub(crate) struct ServerState {
     pub(crate) settings: Settings,
-    pub(super) tell: Box<Tell>,
+    pub(super) tell: Box<EventHandler>,
     pub(super) registry: Registry<TestId>,
-    /// Where flows of datagrams come, where they may.
+    /// Port for flows of datagrams, if the server accepts them.
     pub(crate) flows: OnceLock<Port>,
-    /// The tests of iperf3's clients.
+    /// Tests of iperf3's clients.
     pub(crate) cookies: Registry<Cookie>,
-    /// How many flows of iperf 2 are served.
+    /// Number of flows of iperf 2 being served.
     pub(super) flowing: AtomicUsize,
     pub(super) connections: AtomicUsize,
-    /// How many connections were accepted.
+    /// Number of accepted connections.
     pub(super) arrived: AtomicU64,
     pub(crate) tests: AtomicUsize,
     pub(crate) number: AtomicU64,
@@ -150,40 +150,40 @@ pub(crate) struct Own {
     pub(super) gauges: Gauges,
 }
 
-/// One of a bounded number; it is given back when it goes.
-pub(crate) struct Place<'a>(&'a AtomicUsize);
+/// A slot of a bounded number; dropping it frees the slot.
+pub(crate) struct Slot<'a>(&'a AtomicUsize);
 
-impl<'a> Place<'a> {
+impl<'a> Slot<'a> {
     pub(crate) fn take(count: &'a AtomicUsize, most: usize) -> Option<Self> {
         let more = |count| (count < most).then_some(count + 1);
         count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Self(count))
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Own {
+impl ServerState {
     pub(crate) fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// What the threads of a test work with.
-    pub(crate) fn ends(&self) -> Ends {
-        Ends { touch: self.settings.touch, ..Ends::default() }
+    /// Returns the settings for the threads of a test.
+    pub(crate) fn ends(&self) -> ThreadSettings {
+        ThreadSettings { touch: self.settings.touch, ..ThreadSettings::default() }
     }
 
-    /// What is known of a test while it runs.
+    /// Returns the gauge of a running test.
     pub(crate) fn gauge(&self, test: u64) -> Option<Arc<Gauge>> {
         self.gauges.of(test)
     }
 
-    /// Lets an end of a test be known while it runs.
-    pub(crate) fn gauged(&self, test: u64, side: impl Driven + 'static) -> Gauged {
-        Gauged::new(Box::new(side), self.gauge(test))
+    /// Adds the gauge of a running test to one of its ends.
+    pub(crate) fn gauged(&self, test: u64, side: impl TestSide + 'static) -> GaugedSide {
+        GaugedSide::new(Box::new(side), self.gauge(test))
     }
 
     pub(crate) fn say(&self, event: Event) {

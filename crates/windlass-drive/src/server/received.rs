@@ -1,24 +1,24 @@
-//! What came of one of ttcp's tests over UDP.
+//! State of a received ttcp test over UDP.
 
 use std::time::{Duration, Instant};
 
 use crate::datagrams::MARK;
 
-/// A test as its receiver sees it.
+/// State of a test at its receiver.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Received {
-    /// Data may come; a short datagram said so, or did not.
+pub(super) enum ReceiverState {
+    /// Data may come, with or without a begin mark before.
     Awaited { since: Instant, was_marked: bool },
-    /// Data comes.
+    /// Data is coming.
     Data(FlowTotals),
-    /// A short one said that this was all. It may come several times.
+    /// An end mark has come. Further marks may follow.
     Ended { at: Instant },
 }
 
-/// Data that came.
+/// Totals of the received data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowTotals {
-    /// True if a mark came before it.
+    /// True if a begin mark came before the data.
     pub(super) was_marked: bool,
     pub(super) first: Instant,
     pub(super) last: Instant,
@@ -26,26 +26,26 @@ pub(super) struct FlowTotals {
     pub(super) datagrams: u64,
 }
 
-/// What a datagram is to a test.
+/// Meaning of a datagram for a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// A mark that changes nothing.
     Nothing,
     /// The first data.
     Begins,
-    /// More of it.
+    /// Further data.
     GoesOn,
-    /// The mark behind the data.
+    /// The end mark.
     Ends(FlowTotals),
 }
 
-impl Received {
-    /// Of a sender of whom nothing came before this moment.
+impl ReceiverState {
+    /// Returns the state of a sender from which nothing came before `now`.
     pub(super) const fn new(now: Instant) -> Self {
         Self::Awaited { since: now, was_marked: false }
     }
 
-    /// Takes a datagram.
+    /// Handles a datagram.
     pub(super) fn take(&mut self, now: Instant, length: usize) -> Step {
         let is_mark = length <= MARK;
         let bytes = length as u64;
@@ -75,7 +75,7 @@ impl Received {
         }
     }
 
-    /// For how long nothing came.
+    /// Returns the time since the last datagram.
     pub(super) fn silent_for(&self, now: Instant) -> Duration {
         let last = match self {
             Self::Awaited { since: at, .. } | Self::Ended { at } => *at,
@@ -93,14 +93,14 @@ mod tests {
     fn marks_end_what_came_between_them() {
         let at = |millis| Instant::now() + Duration::from_millis(millis);
         let (first, second) = (at(10), at(20));
-        let mut test = Received::new(at(0));
+        let mut test = ReceiverState::new(at(0));
         assert_eq!(test.take(at(0), 4), Step::Nothing);
         assert_eq!(test.take(first, 8_192), Step::Begins);
         assert_eq!(test.take(second, 8_192), Step::GoesOn);
         let counted =
             FlowTotals { was_marked: true, first, last: second, bytes: 16_384, datagrams: 2 };
         assert_eq!(test.take(at(30), 4), Step::Ends(counted));
-        // The others of the four.
+        // The other three of the four marks.
         assert_eq!(test.take(at(40), 4), Step::Nothing);
         assert_eq!(test.take(at(50), 100), Step::Begins);
     }
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn data_whose_first_mark_was_lost_counts() {
         let now = Instant::now();
-        let mut test = Received::new(now);
+        let mut test = ReceiverState::new(now);
         assert_eq!(test.take(now, 100), Step::Begins);
-        let Received::Data(counted) = test else { panic!("{test:?}") };
+        let ReceiverState::Data(counted) = test else { panic!("{test:?}") };
         assert_eq!((counted.was_marked, counted.bytes), (false, 100));
         assert_eq!(test.silent_for(now + Duration::from_secs(3)), Duration::from_secs(3));
     }

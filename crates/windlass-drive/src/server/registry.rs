@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::error::Error;
 
-/// A stream that has come: its number, and its connection.
+/// An arrived stream: its number and its connection.
 pub(crate) type Arrival = (u64, TcpStream);
 
-/// The tests that wait, by what their streams begin with.
+/// Waiting tests, by the first bytes of their streams.
 #[derive(Debug)]
 pub(crate) struct Registry<K>(Mutex<HashMap<K, SyncSender<Arrival>>>);
 
@@ -22,32 +22,32 @@ impl<K> Default for Registry<K> {
     }
 }
 
-/// A test that waits. It is known until this goes.
+/// Registration of a waiting test, which lasts until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Waiting<'a, K: Eq + Hash> {
+pub(crate) struct StreamRegistration<'a, K: Eq + Hash> {
     registry: &'a Registry<K>,
     pub(crate) id: K,
     pub(crate) arrivals: Receiver<Arrival>,
 }
 
 impl<K: Copy + Eq + Hash> Registry<K> {
-    /// Lets a test of so many streams wait, under a name that no other has;
-    /// nothing where one waits under it.
-    pub(crate) fn wait(&self, id: K, streams: u16) -> Option<Waiting<'_, K>> {
+    /// Registers a test of `streams` streams under `id`; returns nothing if another test waits
+    /// under it.
+    pub(crate) fn wait(&self, id: K, streams: u16) -> Option<StreamRegistration<'_, K>> {
         let (sender, arrivals) = sync_channel(usize::from(streams));
         match self.tests().entry(id) {
             Entry::Occupied(_) => return None,
             Entry::Vacant(place) => place.insert(sender),
         };
-        Some(Waiting { registry: self, id, arrivals })
+        Some(StreamRegistration { registry: self, id, arrivals })
     }
 
-    /// Returns whether a test waits under this name.
+    /// Returns whether a test waits under `id`.
     pub(crate) fn knows(&self, id: K) -> bool {
         self.tests().contains_key(&id)
     }
 
-    /// Gives a stream to its test. It comes back where no test waits for it.
+    /// Gives a stream to its test. Returns the stream if no test waits for it.
     pub(crate) fn deliver(&self, id: K, arrival: Arrival) -> Option<Arrival> {
         let sender = self.tests().get(&id).cloned();
         let Some(sender) = sender else { return Some(arrival) };
@@ -62,13 +62,13 @@ impl<K: Copy + Eq + Hash> Registry<K> {
     }
 }
 
-impl<K: Eq + Hash> Drop for Waiting<'_, K> {
+impl<K: Eq + Hash> Drop for StreamRegistration<'_, K> {
     fn drop(&mut self) {
         self.registry.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
     }
 }
 
-/// Bytes that nobody can guess.
+/// Returns unpredictable bytes.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes)

@@ -1,4 +1,4 @@
-//! Clients that send data and nothing else: ttcp, and iperf 2 in its plain test.
+//! Clients that send only data: ttcp, and iperf 2 in its plain test.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,23 +10,27 @@ use windlass_sys::socket::is_pause;
 use windlass_wire::iperf2::{self, wish};
 
 use super::data::{IDLE, receive};
-use super::{Event, Own, Place, back, echo};
+use super::{Event, ServerState, Slot, back, echo};
 use crate::error::Error;
 use crate::protocol::Protocol;
-use crate::stream::Closing;
-use crate::transfer::{Transfer, Until};
+use crate::stream::CloseSignal;
+use crate::transfer::{EndCondition, Transfer};
 
-/// The longest time that the rest of what tells iperf 2 may take after the first bytes.
+/// Longest time for the rest of an iperf 2 header after its first bytes.
 const HEADER: Duration = Duration::from_millis(50);
 
-/// How often it is looked whether the server is to end.
+/// Longest time between two checks for a request to stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Takes all that a client sends, and sends what it asks for.
-pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Result<(), Error> {
+/// Receives all data of a client, and sends the data that it requests.
+pub(super) fn serve(
+    own: &Arc<ServerState>,
+    stream: TcpStream,
+    client: SocketAddr,
+) -> Result<(), Error> {
     let Some((protocol, first)) = await_data(own, &stream)? else { return Ok(()) };
     let most = own.settings.most_tests;
-    let Some(_place) = Place::take(&own.tests, most) else {
+    let Some(_place) = Slot::take(&own.tests, most) else {
         return Err(Error::Asked(format!("{most} tests run, and no more are taken")));
     };
     if let Some(size) = iperf2::bounce_size(&first) {
@@ -34,7 +38,7 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
         return echo::bounce(&stream, size, moment, &|| own.stops());
     }
     let wish = wish(&first).filter(|_| protocol == Protocol::Iperf);
-    let plain = Transfer { until: Until::SourceEnds, ..Transfer::default() };
+    let plain = Transfer { until: EndCondition::SourceEnds, ..Transfer::default() };
     let transfer = match wish {
         None => plain,
         Some(wish) => back::transfer(wish, &first)?,
@@ -42,7 +46,7 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
     let (near, failure) = match wish {
-        None => receive(own, test, stream, Closing::Sender)?,
+        None => receive(own, test, stream, CloseSignal::Sender)?,
         Some(wish) => back::serve(own, (test, client), stream, wish, &first, &transfer)?,
     };
     let failure = failure.map(|error| error.to_string());
@@ -50,9 +54,9 @@ pub(super) fn serve(own: &Arc<Own>, stream: TcpStream, client: SocketAddr) -> Re
     Ok(())
 }
 
-/// Waits for the first data, and looks whose it is; nothing where none comes. A client that
-/// asks who serves it is told.
-fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<(Protocol, Vec<u8>)>, Error> {
+/// Waits for the first data, and determines the protocol; returns nothing if no data comes.
+/// Acknowledges a client that asks for the server's version.
+fn await_data(own: &ServerState, stream: &TcpStream) -> Result<Option<(Protocol, Vec<u8>)>, Error> {
     let failed = Error::io("cannot read what it sends");
     stream.set_read_timeout(Some(POLL_INTERVAL)).map_err(&failed)?;
     let (began, mut seen) = (Instant::now(), None::<Instant>);
@@ -71,14 +75,14 @@ fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<(Protocol, Vec<u8>
             }
             continue;
         }
-        // Data may be shorter than what would tell: then it is nobody's header.
+        // Data may be shorter than a header: then it has none.
         let since = *seen.get_or_insert_with(Instant::now);
         if filled < iperf2::wanted(&first[..filled]) && since.elapsed() < HEADER {
             std::thread::sleep(Duration::from_millis(1));
             continue;
         }
         let first = &first[..filled];
-        // The clients of before 2.0.10 have a header only where they want something.
+        // Clients before 2.0.10 have a header only if they request something.
         let is_iperf = iperf2::is_header(first) || wish(first).is_some();
         let came = moment();
         if let Some(told) = iperf2::acknowledgement(first, came, moment()) {
@@ -91,7 +95,7 @@ fn await_data(own: &Own, stream: &TcpStream) -> Result<Option<(Protocol, Vec<u8>
     Ok(None)
 }
 
-/// This moment, as iperf 2 says it.
+/// Returns the current time in iperf 2's format.
 fn moment() -> iperf2::Moment {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     [now.as_secs() as u32, now.subsec_micros()]

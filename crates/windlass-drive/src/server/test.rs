@@ -1,4 +1,4 @@
-//! A test, as the server sees it.
+//! A test, on the server's side.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_wire::numbered::Format;
+use windlass_wire::numbered::DatagramFormat;
 
-use super::flows::{Flow, FlowKey};
-use super::registry::{Waiting, random};
-use super::{Event, Own, Place, Speaks, accept};
+use super::flows::{FlowKey, OpenedFlow};
+use super::registry::{StreamRegistration, random};
+use super::{ConnectionKind, Event, ServerState, Slot, accept};
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
-use crate::driven::Driven;
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::report::{Interval, Outcome};
@@ -24,29 +24,30 @@ use crate::transfer::{Buffers, End, Transfer};
 use crate::udp::{self, UdpSide};
 use socket2::SockRef;
 
-/// How often the wait for streams looks whether the client is there still.
+/// Interval between two checks for a departed client while streams are awaited.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// This many round trips may go by until the next stream comes, where that is more than
-/// [`PATIENCE`]: clients of other versions open one after the other, and each of them takes two.
+/// Number of round trips that may pass until the next stream comes, if this is longer than
+/// [`PATIENCE`]. Clients of other versions open one stream after the other, each in two round
+/// trips.
 const ROUND_TRIPS: u32 = 16;
 
-/// The longest time that all streams may take. A client that sends one now and then keeps its place
-/// no longer.
+/// Longest time until all streams are open. A client that opens one now and then keeps its slot no
+/// longer.
 const OPENING: Duration = Duration::from_secs(120);
 
-/// The time for which a look takes.
+/// Duration of a check for a message.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// Serves a test that a client asked for.
+/// Serves a test that a client requested.
 pub(super) fn serve(
-    own: &Arc<Own>,
+    own: &Arc<ServerState>,
     control: &mut Control,
     client: SocketAddr,
     transfer: &Transfer,
 ) -> Result<(), Error> {
     let most = own.settings.most_tests;
-    let Some(_place) = Place::take(&own.tests, most) else {
+    let Some(_place) = Slot::take(&own.tests, most) else {
         let why = format!("{most} tests run, and no more are taken; try again later");
         return Err(control.refuse(Error::Asked(why)));
     };
@@ -60,7 +61,7 @@ pub(super) fn serve(
         return Err(control.refuse(Error::Asked(why)));
     };
     let door = match transfer.needs_own_port() {
-        true => match Door::open(own, &control.stream, &options) {
+        true => match StreamPort::open(own, &control.stream, &options) {
             Ok(door) => Some(door),
             Err(error) => return Err(control.refuse(error)),
         },
@@ -87,9 +88,9 @@ pub(super) fn serve(
     Ok(())
 }
 
-/// The same of one over UDP.
+/// Serves a test over UDP.
 fn over_udp(
-    own: &Arc<Own>,
+    own: &Arc<ServerState>,
     control: &mut Control,
     client: SocketAddr,
     transfer: &Transfer,
@@ -104,7 +105,7 @@ fn over_udp(
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
     own.say(Event::Begins { test, client, protocol, transfer: transfer.clone() });
-    let format = Format::Windlass { tag: id.tag() };
+    let format = DatagramFormat::Windlass { tag: id.tag() };
     // It receives before the client is told to begin.
     let side = UdpSide::start(End::Server, transfer, flows, format)?;
     control.say(&Word::Begin)?;
@@ -114,8 +115,13 @@ fn over_udp(
     Ok(())
 }
 
-/// Looks after a test to its end. The client's intervals have what its kernel says.
-fn attended(own: &Own, control: &mut Control, test: u64, side: impl Driven + 'static) -> Outcome {
+/// Runs a test to its end. The gauge gets the client's intervals, which have its kernel's figures.
+fn attended(
+    own: &ServerState,
+    control: &mut Control,
+    test: u64,
+    side: impl TestSide + 'static,
+) -> Outcome {
     let gauge = own.gauge(test);
     let mut tell = |interval: &Interval| {
         if let Some(gauge) = &gauge {
@@ -125,16 +131,16 @@ fn attended(own: &Own, control: &mut Control, test: u64, side: impl Driven + 'st
     attend(control, Box::new(own.gauged(test, side)), &|| own.stops(), &mut tell)
 }
 
-/// Accepts what a client asked for, and waits until so many flows of it have come. It does not
-/// know yet that they have.
+/// Accepts a client's request, and waits until `wanted` flows have come. The client does not know
+/// yet that they have.
 pub(super) fn open_flows(
-    own: &Own,
+    own: &ServerState,
     control: &mut Control,
     wanted: u16,
     buffers: Buffers,
-) -> Result<(TestId, Vec<Flow>), Error> {
+) -> Result<(TestId, Vec<OpenedFlow>), Error> {
     let Some(port) = own.flows.get() else {
-        let why = "this server does not take UDP on its port; another program may";
+        let why = "this server has no UDP port; another program may use it";
         return Err(control.refuse(Error::Asked(why.to_owned())));
     };
     let id = TestId(random()?);
@@ -161,9 +167,9 @@ pub(super) fn open_flows(
     }
 }
 
-/// Waits until all streams have come.
+/// Waits until all streams are open.
 fn gather(
-    waiting: &Waiting<'_, TestId>,
+    waiting: &StreamRegistration<'_, TestId>,
     control: &mut Control,
     transfer: &Transfer,
     options: &Options,
@@ -187,15 +193,15 @@ fn gather(
                 last = Instant::now();
             }
             Err(RecvTimeoutError::Timeout) => {
-                // A client that has gone is seen here. Without a time to wait nothing
-                // would be read, and it would keep its place for all that time.
+                // This detects a client that has gone. With no time to wait, nothing would be read,
+                // and the client would keep its slot for the whole time.
                 let glance = Instant::now() + GLANCE;
                 let word = control.hear::<Word>(glance, "the streams were waited for")?;
                 if let Some(word) = word {
                     return Err(Error::Protocol(format!("it says {word:?} before the test")));
                 }
                 if last.elapsed() > patience || began.elapsed() > OPENING {
-                    let why = format!("{} of {wanted} streams came", streams.len());
+                    let why = format!("{} of {wanted} streams arrived", streams.len());
                     return Err(Error::Protocol(why));
                 }
             }
@@ -207,15 +213,14 @@ fn gather(
     Ok(streams)
 }
 
-/// A port for the streams of one test, whose options hold from the first packet
-/// on.
-struct Door {
+/// A port for the streams of one test, whose options apply from the first packet on.
+struct StreamPort {
     port: u16,
     shut: Arc<AtomicBool>,
 }
 
-impl Door {
-    fn open(own: &Arc<Own>, control: &TcpStream, options: &Options) -> Result<Self, Error> {
+impl StreamPort {
+    fn open(own: &Arc<ServerState>, control: &TcpStream, options: &Options) -> Result<Self, Error> {
         let failed = Error::io("cannot open a port for the test");
         let at = SocketAddr::new(control.local_addr().map_err(&failed)?.ip(), 0);
         let listener = listen(at, options)?;
@@ -224,15 +229,15 @@ impl Door {
         let is_shut = Arc::clone(&shut);
         let serve = move || {
             let shut = || is_shut.load(Ordering::Relaxed) || own.stops();
-            // Where it fails, the test misses its streams and says so.
-            let _ = accept(&own, &listener, Speaks::First, &shut);
+            // If the port fails, the test misses its streams and reports it.
+            let _ = accept(&own, &listener, ConnectionKind::First, &shut);
         };
         thread::Builder::new().name(format!("port {port}")).spawn(serve).map_err(failed)?;
         Ok(Self { port, shut })
     }
 }
 
-impl Drop for Door {
+impl Drop for StreamPort {
     fn drop(&mut self) {
         self.shut.store(true, Ordering::Relaxed);
     }

@@ -20,37 +20,34 @@ pub(crate) use sender::Sender;
 pub(crate) use source::Data;
 pub use source::Source;
 
-/// The time for which a read or write waits before the thread looks whether the test is
-/// over.
+/// Longest time of a read or write before the thread checks for the end of the test.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// The time for which a sender waits, after its last byte, for the receiver to have all
-/// of it, where the test is one of a time.
+/// Longest time for the receiver to acknowledge the last bytes of a timed test.
 const DRAINING: Duration = Duration::from_secs(5);
 
-/// What says that a stream carries no more data.
+/// Signal that ends a stream's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Closing {
-    /// The sender closes its direction, and the receiver the other once it has
-    /// read all.
+pub(crate) enum CloseSignal {
+    /// The sender closes its direction, and the receiver the other after it has read everything.
     Sender,
-    /// Each end its own direction: the other one of the same connection goes on.
+    /// Each end closes its own direction; the other direction of the connection continues.
     Own,
-    /// Something beside the streams: the sender leaves them open, until it is
-    /// told that the data is over.
+    /// A signal outside the streams: the sender leaves them open until it is told that the data is
+    /// over.
     Elsewhere,
 }
 
-/// What the threads of a test share.
+/// Flags shared by the threads of a test.
 #[derive(Debug, Default)]
-pub(crate) struct Shared {
-    /// Nobody is to send any more.
+pub(crate) struct TestFlags {
+    /// True if no thread may send any more.
     over: AtomicBool,
-    /// Nobody is to do anything any more.
+    /// True if all threads must end at once.
     cut: AtomicBool,
 }
 
-impl Shared {
+impl TestFlags {
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
@@ -69,7 +66,7 @@ impl Shared {
     }
 }
 
-/// Bytes that are left to send, over all streams.
+/// Number of bytes left to send, over all streams.
 #[derive(Debug)]
 pub(crate) struct Budget(Option<AtomicU64>);
 
@@ -78,19 +75,19 @@ impl Budget {
         Self(bytes.map(AtomicU64::new))
     }
 
-    /// One that is no limit before [`Self::begin`].
+    /// Returns a budget without a limit before [`Self::begin`].
     pub(crate) fn later(bytes: Option<u64>) -> Self {
         Self::new(bytes.map(|_| u64::MAX))
     }
 
-    /// From now on these are left.
+    /// Sets the number of bytes left from now on.
     pub(crate) fn begin(&self, bytes: u64) {
         if let Some(left) = &self.0 {
             left.store(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Takes up to `wanted` of it.
+    /// Takes up to `wanted` bytes of the budget.
     fn take(&self, wanted: usize) -> usize {
         let Some(left) = &self.0 else { return wanted };
         let wanted = wanted as u64;
@@ -101,7 +98,7 @@ impl Budget {
         usize::try_from(taken).unwrap_or(usize::MAX)
     }
 
-    /// Gives back what was taken and not sent.
+    /// Returns bytes that were taken but not sent.
     fn give_back(&self, bytes: usize) {
         if let Some(left) = &self.0 {
             let _ = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -111,35 +108,34 @@ impl Budget {
     }
 }
 
-/// How a stream's thread ended.
+/// Result of a stream's thread.
 #[derive(Debug)]
 pub(crate) struct StreamEnd {
-    /// The time when its last byte was through: acknowledged and taken by the other end,
-    /// or read here.
+    /// Time when its last byte was acknowledged and taken by the other end, or read here.
     pub(crate) at: Instant,
-    /// The time for which the thread ran.
+    /// Duration of the thread.
     pub(crate) ran: Duration,
-    /// The processor time that it took.
+    /// Processor time of the thread.
     pub(crate) cpu: CpuTime,
-    /// The time for which it was ready and waited for a processor; nothing where that is not known.
+    /// Time in which it was ready and waited for a processor; nothing if unknown.
     pub(crate) waited: Option<Duration>,
-    /// The time for which it read what it sends, or wrote what came, elsewhere: from a file, to a
+    /// Time spent on reading the data to send, or writing the received data: from a file, to a
     /// pipe.
     pub(crate) at_program: Duration,
-    /// What went wrong.
+    /// Error of the stream.
     pub(crate) error: Option<io::Error>,
 }
 
 impl StreamEnd {
-    /// The time of its thread.
+    /// Returns the times of the thread.
     pub(crate) const fn time(&self) -> ThreadTime {
         ThreadTime { cpu: self.cpu, ran: self.ran, waited: self.waited }
     }
 }
 
-/// Ends a connection at once, with what is in its buffers.
+/// Ends a connection at once, and discards its buffers.
 fn abort(stream: &TcpStream) {
-    // Where the connection has ended by itself, all is well.
+    // A connection that has ended by itself needs no reset.
     let _ = socket2::SockRef::from(stream).set_linger(Some(Duration::ZERO));
     let _ = stream.shutdown(Shutdown::Both);
 }

@@ -1,4 +1,4 @@
-//! The thread that receives.
+//! Thread that receives.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -9,21 +9,21 @@ use std::time::{Duration, Instant};
 use windlass_base::Bytes;
 use windlass_sys::cpu;
 
-use super::{Closing, Shared, StreamEnd, WAIT, abort, is_pause};
+use super::{CloseSignal, StreamEnd, TestFlags, WAIT, abort, is_pause};
 use crate::socket::keep_window;
 use crate::transfer::usual_length;
 
-/// Where received data goes: one place for all who have it.
+/// Destination of received data, shared by its users.
 #[derive(Clone)]
 pub struct Sink(Arc<Mutex<Box<dyn Write + Send>>>);
 
 impl Sink {
-    /// Data goes there.
+    /// Makes a sink that writes to `to`.
     pub fn new(to: impl Write + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Box::new(to))))
     }
 
-    /// It, for as long as nobody else has it.
+    /// Locks the writer for exclusive use.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Box<dyn Write + Send>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -35,26 +35,26 @@ impl std::fmt::Debug for Sink {
     }
 }
 
-/// Looks at each byte, as a program does that uses what it reads.
+/// Reads each byte, as a program does that uses the data.
 pub(crate) fn touch(bytes: &[u8]) {
     std::hint::black_box(bytes.iter().fold(0_u8, |all, byte| all ^ byte));
 }
 
-/// What a receiving thread has.
+/// Settings and state of a receiving thread.
 pub(crate) struct Receiver {
     pub(crate) stream: Arc<TcpStream>,
     pub(crate) length: usize,
-    /// True if each byte is looked at.
+    /// True if each byte is read.
     pub(crate) touch: bool,
-    /// The window to keep to.
+    /// Window to keep to.
     pub(crate) window: Option<Bytes>,
-    /// Where the data goes; nowhere, without.
+    /// Destination of the data; without it, the data is discarded.
     pub(crate) sink: Option<Sink>,
-    /// From when on a reset is the end and no failure.
+    /// Time from which a reset is a normal end.
     pub(crate) deadline: Option<Instant>,
-    pub(crate) closing: Closing,
-    pub(crate) shared: Arc<Shared>,
-    /// Bytes that were read so far.
+    pub(crate) closing: CloseSignal,
+    pub(crate) shared: Arc<TestFlags>,
+    /// Bytes read so far.
     pub(crate) read: Arc<AtomicU64>,
 }
 
@@ -64,8 +64,8 @@ impl Receiver {
         let ready = cpu::waited_of_this_thread();
         let (mut last, mut at_program) = (began, Duration::ZERO);
         let error = self.receive(&mut last, &mut at_program).err();
-        if self.closing != Closing::Own {
-            // The sender waits for this to know that all has come.
+        if self.closing != CloseSignal::Own {
+            // The sender waits for this to know that everything has arrived.
             let _ = self.stream.shutdown(Shutdown::Both);
         }
         let cpu = cpu::of_this_thread().since(before);
@@ -74,7 +74,7 @@ impl Receiver {
         StreamEnd { at: last, ran: began.elapsed(), cpu, waited, at_program, error }
     }
 
-    /// Returns whether an error is the way in which a test of a time may end.
+    /// Returns whether a timed test may end with this error.
     fn is_end(&self, error: &io::Error) -> bool {
         let over = self.shared.is_over()
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
@@ -91,8 +91,8 @@ impl Receiver {
             }
             match stream.read(&mut buffer) {
                 Ok(0) => {
-                    // Elsewhere the end may come long after the last byte.
-                    if self.closing != Closing::Elsewhere {
+                    // With [`CloseSignal::Elsewhere`] the end may come long after the last byte.
+                    if self.closing != CloseSignal::Elsewhere {
                         *last = Instant::now();
                     }
                     return self.sink.as_ref().map_or(Ok(()), |sink| sink.lock().flush());
@@ -102,7 +102,7 @@ impl Receiver {
                         touch(&buffer[..bytes]);
                     }
                     self.read.fetch_add(bytes as u64, Ordering::Relaxed);
-                    if self.closing == Closing::Elsewhere {
+                    if self.closing == CloseSignal::Elsewhere {
                         *last = Instant::now();
                     }
                     if let Some(sink) = &self.sink {

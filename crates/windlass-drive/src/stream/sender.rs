@@ -1,4 +1,4 @@
-//! The thread that sends.
+//! Thread that sends.
 
 use std::io::{self, Read};
 use std::net::{Shutdown, TcpStream};
@@ -10,22 +10,22 @@ use std::time::{Duration, Instant};
 use windlass_sys::cpu;
 use windlass_sys::tcp_info::tcp_info;
 
-use super::{Budget, Closing, DRAINING, Data, Shared, StreamEnd, WAIT, abort, is_pause};
+use super::{Budget, CloseSignal, DRAINING, Data, StreamEnd, TestFlags, WAIT, abort, is_pause};
 
-/// How often it is looked whether all is acknowledged.
+/// Interval between two checks for the last acknowledgment.
 const SETTLING: Duration = Duration::from_micros(500);
 
-/// What a sending thread has.
+/// Settings and state of a sending thread.
 pub(crate) struct Sender {
     pub(crate) stream: Arc<TcpStream>,
     pub(crate) data: Arc<Data>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) length: usize,
-    /// The time to stop; nothing where the bytes decide.
+    /// Time to stop; nothing if bytes end the test.
     pub(crate) deadline: Option<Instant>,
-    pub(crate) closing: Closing,
-    pub(crate) shared: Arc<Shared>,
-    /// Bytes that were written so far.
+    pub(crate) closing: CloseSignal,
+    pub(crate) shared: Arc<TestFlags>,
+    /// Bytes written so far.
     pub(crate) written: Arc<AtomicU64>,
 }
 
@@ -43,8 +43,8 @@ impl Sender {
     }
 
     fn set_up(&self) -> io::Result<()> {
-        // Where a write is held up it comes back with what it could do, so a
-        // slow path cannot keep the thread from seeing that the test is over.
+        // A blocked write returns with its partial result, so that on a slow path the thread still
+        // notices the end of the test.
         self.stream.set_write_timeout(Some(WAIT))?;
         self.stream.set_read_timeout(Some(WAIT))
     }
@@ -86,20 +86,21 @@ impl Sender {
 
     fn end(&self) -> io::Result<()> {
         match self.closing {
-            Closing::Sender => self.drain(),
-            Closing::Own => {
+            CloseSignal::Sender => self.drain(),
+            CloseSignal::Own => {
                 // The other end may have closed its direction before.
                 let _ = self.settle();
                 self.stream.shutdown(Shutdown::Write)
             }
-            // The other end has said that it wants no more, and looks for the
-            // end of the stream.
-            Closing::Elsewhere if self.shared.is_over() => self.stream.shutdown(Shutdown::Write),
-            Closing::Elsewhere => self.settle(),
+            // The other end has said that it wants no more, and waits for the end of the stream.
+            CloseSignal::Elsewhere if self.shared.is_over() => {
+                self.stream.shutdown(Shutdown::Write)
+            }
+            CloseSignal::Elsewhere => self.settle(),
         }
     }
 
-    /// Waits until the other end has acknowledged all. The stream stays open.
+    /// Waits until the other end has acknowledged everything. The stream stays open.
     fn settle(&self) -> io::Result<()> {
         let (mut left, mut since) = (u32::MAX, Instant::now());
         loop {
@@ -118,7 +119,7 @@ impl Sender {
         }
     }
 
-    /// Says that this was all, and waits until the other end has it and closes.
+    /// Closes this direction, and waits until the other end has everything and closes.
     fn drain(&self) -> io::Result<()> {
         self.stream.shutdown(Shutdown::Write)?;
         let (mut stream, mut ignored) = (&*self.stream, [0; 4_096]);
@@ -126,7 +127,7 @@ impl Sender {
         loop {
             match stream.read(&mut ignored) {
                 Ok(0) => return Ok(()),
-                // An old peer may say something; nobody asked.
+                // An old peer may send something that nobody requested.
                 Ok(_) => {}
                 Err(error) if is_pause(&error) => {}
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),

@@ -1,4 +1,4 @@
-//! The rate that is sent.
+//! Source of the data that a test sends.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -8,20 +8,20 @@ use std::sync::{Mutex, PoisonError};
 
 use windlass_sys::splice::{Pages, Splicer};
 
-use crate::transfer::Align;
+use crate::transfer::MemoryAlignment;
 
-/// Writes of so much go without a copy. A packet takes 17 pieces of pages at the
-/// most (`MAX_SKB_FRAGS`): shorter writes would make short packets.
+/// Shortest write that is sent without a copy. A packet holds at most 17 pieces of pages
+/// (`MAX_SKB_FRAGS`), so shorter writes would make short packets.
 const WORTH_PAGES: usize = 64 << 10;
 
-/// Where the data of a test comes from.
+/// Source of a test's data.
 pub enum Source {
     /// Bytes without a pattern that a link could compress.
     Random,
-    /// The same behind a beginning, in each write that it fits in.
+    /// Such bytes after a header, in each write that can hold the header.
     Headed(Vec<u8>),
-    /// A file or a pipe, from where it stands to its end, over all streams. Its
-    /// pieces come in order where there is one stream.
+    /// A file or a pipe, from its current position to its end, over all streams. With one stream,
+    /// its data stays in order.
     Reader(Mutex<Box<dyn Read + Send>>),
 }
 
@@ -36,14 +36,19 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// A file or a pipe.
+    /// Returns a source that reads a file or a pipe.
     pub fn reader(reader: impl Read + Send + 'static) -> Self {
         Self::Reader(Mutex::new(Box::new(reader)))
     }
 
-    /// Prepares it for writes of up to so many bytes. Where they need not be
-    /// copied, those that are long enough are not, unless they have to begin somewhere.
-    pub(crate) fn prepared(self, length: usize, copy: bool, align: Option<Align>) -> Data {
+    /// Prepares the data for writes of up to `length` bytes. Unless `copy` or `align` is set, long
+    /// enough writes are sent without a copy.
+    pub(crate) fn prepared(
+        self,
+        length: usize,
+        copy: bool,
+        align: Option<MemoryAlignment>,
+    ) -> Data {
         let bytes = match self {
             Self::Random => random(length),
             Self::Headed(head) => {
@@ -56,30 +61,29 @@ impl Source {
             Self::Reader(reader) => return Data::Read(reader),
         };
         if let Some(align) = align {
-            return Data::Same(Aligned::of(&bytes, align));
+            return Data::Same(AlignedBytes::of(&bytes, align));
         }
         if copy || length < WORTH_PAGES {
             return Data::Same(bytes.into());
         }
-        // Without pages of their own they are copied.
+        // Without pages of their own, the bytes are copied.
         Pages::holding(&bytes).map_or_else(|_| Data::Same(bytes.into()), Data::Pages)
     }
 }
 
-/// What the threads of an end write. What can be made beforehand is made once
-/// for all streams: a thousand of them need the memory of one, and it takes none
-/// of the time that is measured.
+/// Data that the threads of an end write. Prepared data is made once for all streams: a thousand
+/// streams need the memory of one, and making it takes no measured time.
 pub(crate) enum Data {
-    /// The same with each write.
-    Same(Aligned),
-    /// The same, and no write copies it.
+    /// Identical bytes in each write.
+    Same(AlignedBytes),
+    /// Identical bytes in each write, sent without a copy.
     Pages(Pages),
-    /// What there is to read.
+    /// Bytes from a reader.
     Read(Mutex<Box<dyn Read + Send>>),
 }
 
 impl Data {
-    /// How pages go without a copy. Who cannot have a pipe copies.
+    /// Returns the pipe for sending pages without a copy. If no pipe can be had, writes copy.
     pub(super) fn way(&self, length: usize) -> Option<Splicer> {
         match self {
             Self::Pages(_) => Splicer::new(length).ok(),
@@ -87,8 +91,8 @@ impl Data {
         }
     }
 
-    /// The next bytes to write, `wanted` at the most; none at the end. `own` is
-    /// the thread's, for what has to be read.
+    /// Returns the next bytes to write, at most `wanted`; none at the end. `own` is the thread's
+    /// buffer for bytes from a reader.
     pub(super) fn next<'a>(&'a self, own: &'a mut Vec<u8>, wanted: usize) -> io::Result<Piece<'a>> {
         let reader = match self {
             Self::Same(bytes) => {
@@ -109,18 +113,18 @@ impl Data {
     }
 }
 
-/// Bytes that begin where they are to.
-pub(crate) struct Aligned {
+/// Bytes with a given alignment.
+pub(crate) struct AlignedBytes {
     memory: Vec<u8>,
-    /// Where in it they are.
+    /// Position of the bytes in the memory.
     place: Range<usize>,
 }
 
-impl Aligned {
-    fn of(bytes: &[u8], Align { to, offset }: Align) -> Self {
+impl AlignedBytes {
+    fn of(bytes: &[u8], MemoryAlignment { to, offset }: MemoryAlignment) -> Self {
         let (to, offset) = (to as usize, offset as usize);
         let mut memory = vec![0; bytes.len() + to + offset];
-        // What is in front of the next multiple.
+        // Distance beyond the last multiple.
         let beyond = memory.as_ptr().addr() % to;
         let begin = if beyond == 0 { 0 } else { to - beyond } + offset;
         let place = begin..begin + bytes.len();
@@ -133,17 +137,17 @@ impl Aligned {
     }
 }
 
-impl From<Vec<u8>> for Aligned {
-    /// Wherever they are.
+impl From<Vec<u8>> for AlignedBytes {
+    /// Takes bytes with any alignment.
     fn from(memory: Vec<u8>) -> Self {
         Self { place: 0..memory.len(), memory }
     }
 }
 
-/// What to write next.
+/// Bytes of the next write.
 pub(super) enum Piece<'a> {
     Bytes(&'a [u8]),
-    /// This many bytes of the beginning.
+    /// This many bytes from the beginning of the pages.
     Pages(&'a Pages, usize),
 }
 
@@ -155,7 +159,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Writes it from a place on, and says how much went. Pages need a way.
+    /// Writes the piece from an offset on; returns the number of bytes written. Pages need a pipe.
     pub(super) fn write(
         &self,
         mut stream: &TcpStream,
@@ -170,7 +174,7 @@ impl Piece<'_> {
     }
 }
 
-/// Bytes by a xorshift generator (Marsaglia 2003). The first word is zero: iperf
+/// Returns bytes of a xorshift generator (Marsaglia 2003). The first word is zero, because iperf
 /// takes it for its flags.
 fn random(length: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -244,7 +248,7 @@ mod tests {
     #[test]
     fn data_begins_where_it_is_to() {
         for (to, offset) in [(1, 0), (64, 3), (4_096, 0), (16_384, 16_383)] {
-            let align = Some(Align { to, offset });
+            let align = Some(MemoryAlignment { to, offset });
             let data = Source::Random.prepared(WORTH_PAGES, false, align);
             let mut own = Vec::new();
             let bytes = bytes(&data, &mut own, WORTH_PAGES);

@@ -1,73 +1,73 @@
-//! What came of numbered datagrams: how many, in which order, and how evenly. Pure.
+//! Counts, order and spacing of numbered datagrams that arrived. Pure.
 
 use std::time::Duration;
 
 use windlass_base::{Histogram, Quantiles, Span};
 use windlass_wire::numbered::Stamp;
 
-/// Of so many numbers behind the newest it is known which have come: a late one is told from
-/// one that comes again. It is a second at a million datagrams per second.
+/// Number of recent datagrams whose arrival is remembered, to distinguish late datagrams from
+/// duplicates. This is one second at a million datagrams per second.
 const REMEMBERED: u64 = 1 << 20;
 
-/// How many delays are kept. Of more, each second, fourth and so on is.
+/// Maximum number of stored delays. Beyond it, only every second, fourth and so on is stored.
 const KEPT: usize = 1 << 16;
 
-/// How far ahead of all others a number may be. What is beyond is of no sender that counts
-/// one by one, but of somebody who would have the rest counted as lost.
+/// Largest jump of a number. A larger one does not come from a sender that counts one by one, but
+/// from someone who wants the rest counted as lost.
 const LEAP: u64 = 1 << 31;
 
-/// The datagrams of one sender as they come.
+/// Datagrams of one sender as they arrive.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// A bit for each remembered number, by its remainder.
+    /// One bit for each remembered number, by its remainder.
     seen: Vec<u64>,
-    /// Where numbers begin anew, where they do.
+    /// Number at which numbers begin anew, if they do.
     wraps_at: Option<u64>,
     counts: Counts,
-    /// Arrival less sending of the last one, by two clocks, in nanoseconds.
+    /// Arrival time minus sending time of the last datagram, by two clocks, in nanoseconds.
     transit: Option<i64>,
-    /// The smoothed difference between neighbours (RFC 3550 section 6.4.1), in nanoseconds.
+    /// Smoothed difference between neighbours (RFC 3550 section 6.4.1), in nanoseconds.
     jitter: f64,
-    /// The sum of the differences, and how many there were.
+    /// Sum and number of the differences.
     differences: (u128, u64),
     delays: Delays,
-    /// The time when the first and the last came, since 1970.
+    /// Times of the first and the last arrival, since 1970.
     when: Option<(Duration, Duration)>,
-    /// The number of the one that says that none comes behind it.
+    /// Number of the datagram that marks the end of the flow.
     last: Option<u64>,
-    /// From when on they count, since 1970, until they do.
+    /// Time from which arrivals count, since 1970, until it has passed.
     counts_from: Option<Duration>,
-    /// What came before that.
+    /// Counts of the arrivals before that time.
     omitted: Counts,
 }
 
-/// What is counted of arrivals.
+/// Counts of arrivals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// The largest number: so many were sent at least.
+    /// Largest number: at least so many were sent.
     pub highest: u64,
-    /// How many numbers came.
+    /// Number of distinct datagrams that arrived.
     pub distinct: u64,
-    /// The bytes of those.
+    /// Bytes of the distinct datagrams.
     pub bytes: u64,
-    /// How many came when a larger number had come: late, and not for the second time.
+    /// Number of datagrams that came after a larger number, duplicates excluded.
     pub out_of_order: u64,
-    /// The number that came again.
+    /// Number of datagrams that came again.
     pub duplicates: u64,
 }
 
 impl Counts {
-    /// How many of those up to the largest number did not come.
+    /// Returns the number of missing datagrams up to the largest number.
     pub const fn missing(&self) -> u64 {
         self.highest.saturating_sub(self.distinct)
     }
 }
 
-/// Delays, of which not all are kept.
+/// Delays, of which only a part is stored.
 #[derive(Clone, Debug)]
 struct Delays {
     kept: Vec<i64>,
-    /// Each so many-th is.
+    /// Step between stored delays.
     every: u64,
     came: u64,
     least: i64,
@@ -75,7 +75,7 @@ struct Delays {
 }
 
 impl Arrivals {
-    /// None yet; `wraps_at` is where numbers begin anew.
+    /// Returns empty counts; `wraps_at` is the number at which numbers begin anew.
     pub fn new(wraps_at: Option<u64>) -> Self {
         Self {
             seen: vec![0; (REMEMBERED / 64) as usize],
@@ -92,15 +92,15 @@ impl Arrivals {
         }
     }
 
-    /// The same, where those that come before this time since 1970 do not count.
+    /// Sets the time since 1970 before which arrivals do not count.
     #[must_use]
     pub const fn counting_from(mut self, time: Option<Duration>) -> Self {
         self.counts_from = time;
         self
     }
 
-    /// Begins to count, where it is time and nothing has come since: what is measured of them is
-    /// measured anew, and which have come is still known.
+    /// Begins to count if it is time, even if nothing has arrived since. Measurements restart, but
+    /// known arrivals are still remembered.
     pub fn begin_by(&mut self, now: Duration) {
         if self.counts_from.take_if(|from| now >= *from).is_some() {
             self.omitted = self.counts;
@@ -109,17 +109,16 @@ impl Arrivals {
         }
     }
 
-    /// Takes a datagram of so many bytes that came at this time since 1970.
+    /// Records a datagram of `bytes` bytes that arrived at `came` since 1970.
     pub fn take(&mut self, stamp: &Stamp, came: Duration, bytes: usize) {
         self.begin_by(came);
         let number = self.unwrapped(stamp.number);
         let highest = self.counts.highest;
-        // Senders count from 1, so one before the first round of numbers is nobody's.
+        // Senders count from 1, so a number before the first round belongs to no datagram.
         if number == 0 {
             return;
         }
-        // The last one is said again until it is answered, by iperf 2.1 with a number of its own
-        // each time.
+        // The last datagram is repeated until it is answered; iperf 2.1 numbers each repetition.
         if stamp.is_last && self.last.is_some() {
             return;
         }
@@ -130,8 +129,8 @@ impl Arrivals {
             self.forget(number);
             self.counts.highest = number;
         } else {
-            // Of one so late that nobody remembers whether it has come, it is known only
-            // where none is missing.
+            // A datagram older than the remembered ones counts as a duplicate only if none is
+            // missing.
             let is_known = highest - number < REMEMBERED;
             let is_again = if is_known { self.is_seen(number) } else { self.counts.missing() == 0 };
             if is_again {
@@ -149,7 +148,8 @@ impl Arrivals {
         self.time(stamp.sent, came);
     }
 
-    /// The number, where numbers of 32 bits have begun anew: the one next to the newest.
+    /// Returns the full number of a datagram after 32-bit numbers have begun anew: the candidate
+    /// nearest to the newest.
     fn unwrapped(&self, number: u64) -> u64 {
         let Some(round) = self.wraps_at else { return number };
         let base = self.counts.highest / round * round + number;
@@ -180,7 +180,7 @@ impl Arrivals {
         }
     }
 
-    /// Has not seen any up to this number that was not there yet.
+    /// Clears the remembered bits up to a new largest number.
     fn forget(&mut self, number: u64) {
         let newest = self.counts.highest;
         if number - newest >= REMEMBERED {
@@ -214,17 +214,18 @@ impl Arrivals {
         self.delays.add(transit);
     }
 
-    /// What came, with what does not count.
+    /// Returns the counts of all arrivals.
     pub const fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What came before they counted.
+    /// Returns the counts of the omitted arrivals.
     pub const fn omitted(&self) -> Counts {
         self.omitted
     }
 
-    /// What came since: one of before that came late is counted for what was missing by then.
+    /// Returns the counts of the counted arrivals. A late datagram from before counts for one that
+    /// was missing by then.
     pub const fn counted(&self) -> Counts {
         let Self { counts, omitted, .. } = self;
         Counts {
@@ -236,36 +237,35 @@ impl Arrivals {
         }
     }
 
-    /// The smoothed difference of the delays of neighbours in the order of their arrival
-    /// (RFC 3550 section 6.4.1 and A.8); nothing of fewer than two.
+    /// Returns the smoothed delay difference of neighbours in the order of arrival (RFC 3550
+    /// section 6.4.1 and A.8); nothing for fewer than two.
     pub fn jitter(&self) -> Option<Span> {
         (self.differences.1 > 0).then(|| Span::from_seconds(self.jitter / 1e9))
     }
 
-    /// The mean of those differences over all: what the smoothed one swings about.
+    /// Returns the mean of all delay differences, around which the smoothed one varies.
     pub fn mean_jitter(&self) -> Option<Span> {
         let (sum, count) = self.differences;
         (count > 0).then(|| Span::from_seconds(sum as f64 / count as f64 / 1e9))
     }
 
-    /// Extra time beyond the quickest (RFC 5481 section 4.2). The clocks of the
-    /// ends need not agree; where one runs faster, that is in it.
+    /// Returns the delays beyond the smallest (RFC 5481 section 4.2). The clocks of the ends need
+    /// not agree, but clock drift is included.
     pub fn delay_variation(&self) -> Option<Quantiles> {
         self.delays.quantiles()
     }
 
-    /// The number behind which there is none, where a datagram has said so.
+    /// Returns the number of the last datagram, if a datagram has marked it.
     pub const fn last(&self) -> Option<u64> {
         self.last
     }
 
-    /// The time when the first and the last came.
+    /// Returns the times of the first and the last arrival.
     pub const fn when(&self) -> Option<(Duration, Duration)> {
         self.when
     }
 
-    /// For how long they came: from the first to the last, and as much as each of them took
-    /// in the mean.
+    /// Returns the duration of the arrivals: from the first to the last, plus one mean gap.
     pub fn lasted(&self) -> Span {
         let Some((first, last)) = self.when else { return Span::ZERO };
         let between = Span::from_duration(last.saturating_sub(first));

@@ -14,87 +14,87 @@ use windlass_sys::datagrams::{Batch, Burst, join_arrivals};
 use windlass_sys::socket::{is_pause, overflowed};
 use windlass_sys::wait::{Wait, ready, wake_on_time};
 use windlass_wire::iperf2::datagrams as iperf;
-use windlass_wire::numbered::{Format, Stamp};
+use windlass_wire::numbered::{DatagramFormat, Stamp};
 
 use super::arrivals::Arrivals;
 
-/// The time for which before a datagram is due its sender is awake.
+/// Time before a datagram is due at which its sender wakes.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// The longest that nobody looks whether the flow is to end.
+/// Longest time between two checks for the end of the flow.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How far a sender may fall behind and still make up for it. What was missed before that
-/// would be a burst, whose loss is none of the path's.
+/// Largest delay that a sender makes up for. Making up for more would be a burst, whose loss would
+/// not be the path's fault.
 const BEHIND: Duration = Duration::from_millis(20);
 
-/// The time for which to wait where a queue on the way out of this host is full (`ENOBUFS`).
+/// Wait after a full queue of this host's interface (`ENOBUFS`).
 const FULL_QUEUE: Duration = Duration::from_micros(500);
 
-/// How many datagrams are read at a call, and how many as the kernel joins them.
+/// Number of datagrams read at a call, and the number if the kernel joins them.
 const AT_ONCE: usize = 32;
 const JOINED_AT_ONCE: usize = 8;
 
-/// The most that go at a call.
+/// Maximum number of datagrams sent at a call.
 const BURST: usize = 64;
 
-/// What the kernel joins is as long as an IP packet at the most.
+/// Longest joined datagram: at most an IP packet, in bytes.
 const LONGEST_JOINED: usize = 1 << 16;
 
-/// A shorter gap than this is kept by those that are due going together: no thread wakes as often.
-/// The kernel may join what comes so fast, whose times then differ by less than that.
+/// Shortest gap that a thread keeps by waking for each datagram. With shorter gaps, datagrams that
+/// are due go together. The kernel may join them, and their times then differ by less than the gap.
 const SHORT_GAP: Duration = Duration::from_micros(10);
 
-/// How often iperf 2 says that a flow has ended, and how far apart.
+/// Number and interval of the last datagrams of an iperf 2 flow.
 const LAST_ONES: u32 = 10;
 const LAST_GAP: Duration = Duration::from_millis(250);
 
-/// The time for which its answer is awaited.
+/// Longest wait for their answer.
 pub(crate) const ANSWERING: Duration = LAST_GAP.saturating_mul(LAST_ONES);
 
-/// The same where nobody answers: all of them are not lost.
+/// Number and interval of the last datagrams without an answer: enough that one arrives.
 const UNANSWERED: u32 = 3;
 const UNANSWERED_GAP: Duration = Duration::from_millis(10);
 
-/// The longest time that a program that is to receive may take until it does.
+/// Longest time until a receiving program opens its port.
 const LISTENING: Duration = Duration::from_secs(2);
 
-/// The time for which it takes at the most until its host says that it does not yet. Who is refused
-/// later has been heard.
+/// Longest time for a host to report a closed port. A later refusal comes from a port that was open
+/// before.
 const REFUSING: Duration = Duration::from_millis(500);
 
-/// How a sender says that its flow has ended.
+/// Way in which a sender signals the end of its flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// Elsewhere.
+pub(crate) enum EndSignal {
+    /// By another channel.
     #[default]
     Silent,
-    /// As iperf 2's server does: by its last datagram, which nobody answers.
+    /// By its last datagrams without an answer, as iperf 2's server does.
     Said,
-    /// As its client does: the last one is answered with a report.
+    /// By its last datagrams, which are answered with a report, as iperf 2's client does.
     Answered {
         /// True if the other end may open its port a moment late.
         opens_late: bool,
     },
 }
 
-/// What a flow's thread and its test share.
+/// State shared by a flow's thread and its test.
 #[derive(Debug)]
-pub(super) struct Shared {
-    /// Nobody sends or receives any more.
+pub(super) struct FlowState {
+    /// True if nothing may be sent or received any more.
     pub(super) stop: AtomicBool,
-    /// Datagrams and bytes that were sent.
+    /// Number of datagrams and bytes sent.
     pub(super) sent: AtomicU64,
     pub(super) sent_bytes: AtomicU64,
-    /// How many were sent before they counted.
+    /// Number of datagrams sent before they counted.
     pub(super) omitted: AtomicU64,
-    /// Those that came.
+    /// Datagrams that arrived.
     arrivals: Mutex<Arrivals>,
 }
 
-impl Shared {
-    /// Of datagrams that count after so long.
-    pub(super) fn new(format: Format, omit: Duration) -> Self {
+impl FlowState {
+    /// Returns the state of a flow whose datagrams count after `omit`.
+    pub(super) fn new(format: DatagramFormat, omit: Duration) -> Self {
         let counts_from = (!omit.is_zero()).then(|| since_1970() + omit);
         let arrivals = Arrivals::new(format.wraps_at()).counting_from(counts_from);
         Self {
@@ -115,42 +115,42 @@ impl Shared {
     }
 }
 
-/// How a flow ended.
+/// Result of a flow's thread.
 #[derive(Debug, Default)]
 pub(super) struct FlowEnd {
     pub(super) cpu: CpuTime,
     pub(super) ran: Duration,
-    /// What its socket had no room for.
+    /// Number of datagrams that the full socket dropped.
     pub(super) overflowed: Option<u64>,
-    /// True if it was that at the least.
+    /// True if that number is a lower bound.
     pub(super) overflowed_is_least: bool,
-    /// What the other end answered to its last datagram.
+    /// Other end's answer to the last datagram.
     pub(super) answer: Option<iperf::Report>,
-    /// What went wrong.
+    /// Error of the flow.
     pub(super) error: Option<io::Error>,
 }
 
-/// What a sender does.
+/// Settings and state of a sending thread.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) socket: UdpSocket,
-    pub(super) format: Format,
+    pub(super) format: DatagramFormat,
     pub(super) length: usize,
-    /// How fast it sends; as fast as the socket takes it, without.
+    /// Pace; without one, as fast as the socket accepts datagrams.
     pub(super) pace: Option<Rate>,
-    /// How much later than the flows before it the first one goes: they take turns.
+    /// Offset of the first datagram against the other flows: they take turns.
     pub(super) turn: Duration,
-    /// From when on what it sends counts.
+    /// Time from which datagrams count.
     pub(super) counts_from: Instant,
     pub(super) until: Option<Instant>,
-    /// How many datagrams that count it sends at the most.
+    /// Maximum number of counted datagrams.
     pub(super) most: Option<u64>,
-    pub(super) ending: Ending,
-    pub(super) shared: Arc<Shared>,
+    pub(super) ending: EndSignal,
+    pub(super) shared: Arc<FlowState>,
 }
 
 impl Sender {
-    /// Sends until it is over.
+    /// Sends until the flow is over.
     pub(super) fn run(self) -> FlowEnd {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         wake_on_time();
@@ -165,12 +165,12 @@ impl Sender {
         FlowEnd { cpu, ran, answer, error, ..FlowEnd::default() }
     }
 
-    /// Says that this was all, and hears the answer.
+    /// Signals the end of the flow, and waits for the answer.
     fn end(&self) -> io::Result<Option<iperf::Report>> {
         let (times, gap) = match self.ending {
-            Ending::Silent => return Ok(None),
-            Ending::Said => (UNANSWERED, UNANSWERED_GAP),
-            Ending::Answered { .. } => (LAST_ONES, LAST_GAP),
+            EndSignal::Silent => return Ok(None),
+            EndSignal::Said => (UNANSWERED, UNANSWERED_GAP),
+            EndSignal::Answered { .. } => (LAST_ONES, LAST_GAP),
         };
         let mut datagram = self.blank()?;
         let number = self.shared.sent.load(Ordering::Relaxed) + 1;
@@ -178,12 +178,12 @@ impl Sender {
             let stamp = Stamp { number, sent: since_1970(), is_last: true };
             self.format.write(&mut datagram, &stamp);
             match self.socket.send(&datagram) {
-                // It has heard one of them.
+                // The other end has received one of the last datagrams.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => break,
                 Err(error) if !is_pause(&error) && !is_full(&error) => return Err(error),
                 _ => {}
             }
-            if self.ending == Ending::Said {
+            if self.ending == EndSignal::Said {
                 std::thread::sleep(gap);
             } else if let Some(report) = self.hear(Instant::now() + gap)? {
                 return Ok(Some(report));
@@ -192,7 +192,7 @@ impl Sender {
         Ok(None)
     }
 
-    /// Hears the answer, where it comes by then.
+    /// Returns the answer, if it comes by `until`.
     fn hear(&self, until: Instant) -> io::Result<Option<iperf::Report>> {
         let mut answer = [0; iperf::LONGEST_ANSWER];
         loop {
@@ -214,12 +214,12 @@ impl Sender {
         }
     }
 
-    /// A datagram without its number and time.
+    /// Returns a datagram without its number and time.
     fn blank(&self) -> io::Result<Vec<u8>> {
         let mut datagram = vec![0; self.length];
-        // What can be compressed on the way would go faster than it should.
+        // Compressible data could go faster over the path than it should.
         getrandom::fill(&mut datagram).map_err(io::Error::other)?;
-        if matches!(self.format, Format::Iperf { .. }) {
+        if matches!(self.format, DatagramFormat::Iperf { .. }) {
             iperf::write_header(&mut datagram);
         }
         Ok(datagram)
@@ -269,7 +269,7 @@ impl Sender {
                 self.format.write(burst.datagram(place), &stamp);
             }
             let Some(sent) = self.hand_over(&mut burst, count, (began, tried))? else {
-                // Nobody has heard any of it.
+                // The other end has received none of it.
                 number = 0;
                 self.shared.sent.store(0, Ordering::Relaxed);
                 self.shared.sent_bytes.store(0, Ordering::Relaxed);
@@ -285,8 +285,8 @@ impl Sender {
         }
     }
 
-    /// Gives the socket the first so many datagrams; says how many it took before it was over.
-    /// Nothing where the other end was not there yet for those before.
+    /// Sends the first `count` datagrams; returns how many the socket accepted before the flow was
+    /// over. Returns nothing if the other end's port was not open yet.
     fn hand_over(
         &self,
         burst: &mut Burst,
@@ -302,11 +302,11 @@ impl Sender {
                 }
                 Err(error) if is_pause(&error) => {}
                 Err(error) if is_full(&error) => std::thread::sleep(FULL_QUEUE),
-                // A client of iperf 2 opens the port about when it is sent to. The error is of a
-                // datagram before.
+                // A client of iperf 2 opens the port at about the time of the first datagram. The
+                // error is about an earlier datagram.
                 Err(error)
                     if error.kind() == io::ErrorKind::ConnectionRefused
-                        && self.ending == (Ending::Answered { opens_late: true })
+                        && self.ending == (EndSignal::Answered { opens_late: true })
                         && tried.elapsed() < REFUSING
                         && began.elapsed() < LISTENING =>
                 {
@@ -324,8 +324,8 @@ impl Sender {
     }
 }
 
-/// How many datagrams are due, the first of them since so long: one, where a thread can wake for
-/// each.
+/// Returns the number of datagrams that are due, with the first due for `since`: one, if a thread
+/// can wake for each.
 fn due_by_now(since: Duration, gap: Duration) -> usize {
     if gap >= SHORT_GAP {
         return 1;
@@ -334,35 +334,36 @@ fn due_by_now(since: Duration, gap: Duration) -> usize {
     usize::try_from(more).unwrap_or(usize::MAX).saturating_add(1)
 }
 
-/// What a receiver does.
+/// Settings and state of a receiving thread.
 #[derive(Debug)]
 pub(super) struct Receiver {
     pub(super) socket: UdpSocket,
-    pub(super) format: Format,
+    pub(super) format: DatagramFormat,
     pub(super) length: usize,
-    /// From when on what comes counts, where not from the begin of its socket.
+    /// Time from which datagrams count, unless they count from the socket's beginning.
     pub(super) counts_from: Option<Instant>,
-    /// True if they come faster than a thread wakes.
+    /// True if datagrams come faster than a thread can wake.
     pub(super) is_fast: bool,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<FlowState>,
 }
 
 impl Receiver {
-    /// Takes what comes until it is told to end.
+    /// Receives until it is told to end.
     pub(super) fn run(self) -> FlowEnd {
         let (began, before) = (Instant::now(), cpu::of_this_thread());
         let joins = self.is_fast && join_arrivals(&self.socket).is_ok();
         let mut omitted = 0;
         let error = self.receive(joins, &mut omitted).err();
         let cpu = cpu::of_this_thread().since(before);
-        // The socket is this flow's from its beginning.
+        // The socket has belonged to this flow from its beginning.
         let overflowed =
             overflowed(&self.socket).ok().map(|all| u64::from(all.wrapping_sub(omitted)));
         let overflowed_is_least = joins && overflowed.is_some_and(|count| count > 0);
         FlowEnd { cpu, ran: began.elapsed(), overflowed, overflowed_is_least, answer: None, error }
     }
 
-    /// Takes what comes; `omitted` becomes what the socket had no room for before that counted.
+    /// Receives datagrams; sets `omitted` to the number that the full socket dropped before the
+    /// counted time.
     fn receive(&self, joins: bool, omitted: &mut u32) -> io::Result<()> {
         let peer = self.socket.peer_addr()?;
         let mut counts_from = self.counts_from;
@@ -371,7 +372,7 @@ impl Receiver {
             false => Batch::new(AT_ONCE, self.length.max(self.format.shortest())),
         };
         loop {
-            // What has come by the time that it is told to end still counts.
+            // Datagrams that arrived before the request to end still count.
             let stops = self.shared.stops();
             if counts_from.take_if(|from| Instant::now() >= *from).is_some() {
                 *omitted = overflowed(&self.socket).unwrap_or(0);
@@ -396,7 +397,7 @@ impl Receiver {
                         return Ok(());
                     }
                 }
-                // A host that has closed its socket says so (ICMP). What comes, comes.
+                // A host that has closed its socket says so (ICMP). Datagrams may still come.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
                 Err(error) => return Err(error),
             }
@@ -404,22 +405,22 @@ impl Receiver {
     }
 }
 
-/// Returns whether a queue on the way out is full.
+/// Returns whether the queue of this host's interface is full.
 fn is_full(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Returns whether two addresses are one, whatever the scope and the flow label are.
+/// Returns whether two addresses are equal, apart from scope and flow label.
 fn is_same(one: std::net::SocketAddr, other: std::net::SocketAddr) -> bool {
     one.ip() == other.ip() && one.port() == other.port()
 }
 
-/// Returns whether datagrams at this distance come faster than a thread wakes; they do without one.
+/// Returns whether datagrams with this gap, or without one, come faster than a thread can wake.
 pub(super) fn is_fast(gap: Option<Span>) -> bool {
     gap.is_none_or(|gap| gap.to_duration() < SHORT_GAP)
 }
 
-/// The gap between the datagrams of a flow at a pace.
+/// Returns the gap between the datagrams of a flow at a pace.
 pub(super) fn gap(length: u32, pace: Rate) -> Span {
     pace.time_for(windlass_base::Bytes::new(length.into()))
 }

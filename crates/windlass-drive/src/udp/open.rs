@@ -1,4 +1,4 @@
-//! The sockets of flows.
+//! Sockets of flows.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -12,33 +12,38 @@ use crate::error::Error;
 use crate::ip::Ip;
 use crate::transfer::Buffers;
 
-/// What is asked for as receive buffer; the system grants what it allows.
+/// Requested receive buffer; the system grants what it allows.
 const BUFFER: usize = 4 << 20;
 
-/// The time for which a datagram may wait for room before it is looked whether the test is over.
+/// Longest wait for room in the socket before the sender checks for the end of the test.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// What came to a socket before it knew whom it is for: who sent it, and what.
+/// Sender and bytes of a datagram that a socket received before it was connected.
 pub(crate) type Stray = (SocketAddr, Vec<u8>);
 
-/// How many of those are kept.
+/// Maximum number of such datagrams kept.
 const MOST_STRAYS: usize = 64;
 
-/// A socket that talks to this address, from a port of the system's choice.
-pub(crate) fn open(to: SocketAddr, buffers: Buffers, ip: &Ip) -> Result<UdpSocket, Error> {
+/// Opens a socket connected to this address, from a port of the system's choice.
+pub(crate) fn open(
+    to: SocketAddr,
+    buffers: Buffers,
+    ip: &Ip,
+    stream: u16,
+) -> Result<UdpSocket, Error> {
     let failed = |source| Error::Connect { to: to.to_string(), source };
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP));
     let socket = socket.map_err(failed)?;
     ip.set(&socket)?;
-    ip.bind.apply(&socket, to, None)?;
+    ip.bind.of_stream(stream).apply(&socket, to, None)?;
     let socket = UdpSocket::from(socket);
     set_up(&socket, buffers)?;
     socket.connect(to).map_err(failed)?;
     Ok(socket)
 }
 
-/// A socket on an address on which another one listens, for what comes from this one alone.
-/// What came to it before it knew whom it is for, of others and of this one, is given back.
+/// Opens a socket for one sender on the address of a listening one. Datagrams that it received
+/// before it was connected, of any sender, are returned, too.
 pub(crate) fn accepted(
     on: SocketAddr,
     from: SocketAddr,
@@ -58,8 +63,8 @@ pub(crate) fn accepted(
     Ok((socket, strays))
 }
 
-/// A socket on this address, on which others of this user may be, too. An address of IPv6 that
-/// is not one of a host takes IPv4, too.
+/// Binds a socket to an address that other sockets of this user may share. The unspecified IPv6
+/// address receives IPv4, too.
 pub(crate) fn bind(on: SocketAddr) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(on), Type::DGRAM, Some(Protocol::UDP))?;
     if on.is_ipv6() {
@@ -74,7 +79,7 @@ fn set_up(socket: &UdpSocket, buffers: Buffers) -> Result<(), Error> {
     let failed = Error::io("cannot set up a socket");
     let reference = SockRef::from(socket);
     let size = |bytes: Bytes| usize::try_from(bytes.get()).unwrap_or(usize::MAX);
-    // What the system does not grant it cuts.
+    // The system limits the size to what it allows.
     reference.set_recv_buffer_size(buffers.window.map_or(BUFFER, size)).map_err(&failed)?;
     if let Some(send) = buffers.send {
         reference.set_send_buffer_size(size(send)).map_err(|source| Error::Option {
@@ -83,7 +88,7 @@ fn set_up(socket: &UdpSocket, buffers: Buffers) -> Result<(), Error> {
             source,
         })?;
     }
-    // What comes before it is read has its time, too.
+    // Datagrams that arrive before they are read have their time, too.
     note_arrivals(socket).map_err(&failed)?;
     socket.set_write_timeout(Some(WAIT)).map_err(&failed)
 }
@@ -96,7 +101,7 @@ mod tests {
     fn the_sockets_of_flows_have_what_is_asked_of_ip() {
         let ip = Ip { tos: Some(0xb8), ttl: Some(7), ..Ip::default() };
         let there = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let socket = open(there.local_addr().unwrap(), Buffers::default(), &ip).unwrap();
+        let socket = open(there.local_addr().unwrap(), Buffers::default(), &ip, 0).unwrap();
         let socket = SockRef::from(&socket);
         assert_eq!((socket.tos_v4().unwrap(), socket.ttl_v4().unwrap()), (0xb8, 7));
     }

@@ -1,131 +1,132 @@
-//! At which rate a path begins to lose datagrams. Pure: whoever measures is told a rate, and says
-//! what came of it.
+//! Search for the rate at which a path begins to lose datagrams. Pure: the caller tests each rate
+//! that the search names, and returns the result.
 //!
-//! The rate doubles until the path does not carry it, and then the gap is halved until it is small,
-//! as RFC 2544 section 26.1 searches a throughput. A path that loses some of everything loses at
-//! no rate in particular: what counts is loss beyond that. A rate beyond the path's fills its queue
-//! before it loses, which may take longer than a test: so datagrams that take longer to come than
-//! to go are not carried either.
+//! The rate doubles until the path does not carry it. Then the gap is halved until it is small, as
+//! RFC 2544 section 26.1 searches a throughput. A path that always loses some datagrams has no such
+//! rate, so only loss beyond the usual counts. A rate beyond the path's fills its queue before it
+//! loses, which may take longer than a test. Datagrams that arrive more slowly than they were sent
+//! are therefore not carried either.
 
 use serde::Serialize;
 use windlass_base::{Rate, Span};
 
 use crate::report::share;
 
-/// The gap between the rate that is carried and the one that is not, where the search ends.
+/// Ratio of the lowest refused rate to the highest carried one at which the search ends.
 const GAP: f64 = 1.02;
 
-/// This much more may be lost than at the rates that are carried, as a share, and it is none of the
-/// rate's.
+/// Loss beyond the usual, as a share, that does not count against a rate.
 const LEAST: f64 = 0.001;
 
-/// More than this no path loses of everything and is still one.
+/// Largest usual loss of a path, as a share.
 const MOST_USUAL: f64 = 0.3;
 
-/// Where more is lost at the first rate, one of so much less tells whether the path always does.
+/// Factor by which the second rate is slower if the first loses datagrams. It shows whether the
+/// path always loses them.
 const SLOWER: f64 = 4.0;
 
-/// The least rate that is tried, in bits per second.
+/// Slowest tested rate, in bits per second.
 const SLOWEST: f64 = 1e4;
 
-/// This many standard errors are more than chance.
+/// Number of standard errors beyond which a difference is not chance.
 const ERRORS: f64 = 3.0;
 
-/// This much longer may datagrams take to come than to go: as a share, and what a first or a last
-/// one that is late makes of it.
+/// Tolerance of the arrival time over the sending time: as a share, and a constant for a late first
+/// or last datagram.
 const LONGER: f64 = 0.01;
 const LATE: Span = Span::from_millis(5);
 
-/// A sender that reaches less of its rate than this is the limit.
+/// Share of its rate below which a sender is the limit.
 const KEPT: f64 = 0.98;
 
-/// The most tests: a path that changes its mind is not asked for ever.
+/// Maximum number of tests: a path that changes is not tested forever.
 const MOST_TRIALS: usize = 64;
 
-/// What came of a rate.
+/// Result of a test at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// The rate that was asked for.
+    /// Requested rate.
     pub asked: Rate,
-    /// The sender's.
+    /// Sender's rate.
     pub sent: Rate,
-    /// How many datagrams went.
+    /// Number of datagrams sent.
     pub datagrams: u64,
-    /// How many of them did not come, as far as they are the path's.
+    /// Number of datagrams that the path lost.
     pub lost: u64,
-    /// How many came for which the receiver's socket had no room.
+    /// Number of datagrams that the receiver's full socket dropped.
     pub overflowed: u64,
-    /// The time for which they went.
+    /// Duration of the sending.
     pub sending: Span,
-    /// The time for which they came.
+    /// Duration of the arrivals.
     pub receiving: Span,
 }
 
-/// Why a rate is not a rate of the path.
+/// Reason why the path does not carry a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// More was lost than at slower ones.
+    /// More datagrams were lost than at slower rates.
     Loss,
-    /// They came more slowly than they went: a queue grew, which loses once it is full.
+    /// Datagrams arrived more slowly than they were sent: a queue grew, which loses once it is
+    /// full.
     Queue,
-    /// The sender could not keep it.
+    /// The sender could not keep the rate.
     Sender,
-    /// The receiver's socket had no room for all.
+    /// The receiver's full socket dropped datagrams.
     Receiver,
 }
 
-/// A trial, as it is told of.
+/// A test at one rate with its verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Judged {
-    /// The rate that was asked for.
+pub struct JudgedTrial {
+    /// Requested rate.
     #[serde(rename = "bytes_per_second")]
     pub asked: Rate,
-    /// The sender's.
+    /// Sender's rate.
     #[serde(rename = "sent_bytes_per_second")]
     pub sent: Rate,
-    /// How many datagrams went.
+    /// Number of datagrams sent.
     pub datagrams: u64,
-    /// How many of them the path lost.
+    /// Number of datagrams that the path lost.
     pub lost: u64,
-    /// What kept it from being carried; nothing where it was.
+    /// Reason why the rate was not carried; nothing if it was.
     pub limit: Option<Limit>,
 }
 
-/// A search.
+/// Search for the highest rate that a path carries.
 #[derive(Clone, Debug)]
 pub struct Search {
     next: Option<Rate>,
-    /// The best rate that was carried, and the least that was not.
+    /// Highest rate that was carried, and the lowest that was not.
     carried: Option<Rate>,
     refused: Option<(Rate, Limit)>,
-    /// The rate that was not carried once.
+    /// Rate that was not carried once, and is tested again.
     doubted: Option<Rate>,
-    /// Datagrams that went at up to half of the rate that was refused, and those of them that were
-    /// lost: what is near to it would move the measure.
+    /// Datagrams sent and lost at up to half of the refused rate. Rates nearer to it would distort
+    /// the usual loss.
     usual: (u64, u64),
-    /// The first rate, where some was lost at it: it may be what the path always loses.
-    unclear: Option<(Judged, u64)>,
-    judged: Vec<Judged>,
+    /// First rate and its losses, if any: the path may always lose as many.
+    unclear: Option<(JudgedTrial, u64)>,
+    judged: Vec<JudgedTrial>,
 }
 
-/// What was found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SearchResult {
-    /// Each test.
-    pub trials: Vec<Judged>,
-    /// The most that was carried: as much as was sent; nothing where the first rate was not.
+    /// All tests.
+    pub trials: Vec<JudgedTrial>,
+    /// Highest rate that was carried, as sent; nothing if the first rate was not.
     #[serde(rename = "carried_bytes_per_second")]
     pub carried: Option<Rate>,
-    /// The least that was not.
+    /// Lowest rate that was not carried.
     #[serde(rename = "refused_bytes_per_second")]
     pub refused: Option<Rate>,
-    /// The reason why not; of the sender and the receiver it is that the path was not filled.
+    /// Reason for that. If it is the sender or the receiver, the path was not filled.
     pub limit: Option<Limit>,
 }
 
 impl Search {
-    /// One that begins at a rate which the path is thought to carry.
+    /// Returns a search that begins at a rate which the path probably carries.
     pub const fn new(first: Rate) -> Self {
         Self {
             next: Some(first),
@@ -138,16 +139,16 @@ impl Search {
         }
     }
 
-    /// The rate to try next; nothing where enough is known.
+    /// Returns the next rate to test; nothing if the search is over.
     pub const fn next(&self) -> Option<Rate> {
         self.next
     }
 
-    /// Takes what came of it.
-    pub fn take(&mut self, trial: &Trial) -> Judged {
+    /// Records the result of a test, and decides on the next rate.
+    pub fn take(&mut self, trial: &Trial) -> JudgedTrial {
         let limit = self.limit(trial);
         let Trial { asked, sent, datagrams, lost, .. } = *trial;
-        let judged = Judged { asked, sent, datagrams, lost, limit };
+        let judged = JudgedTrial { asked, sent, datagrams, lost, limit };
         self.judged.push(judged);
         self.next = self.decide(&judged, lost);
         if self.judged.len() >= MOST_TRIALS {
@@ -173,7 +174,7 @@ impl Search {
         (!kept).then_some(Limit::Sender)
     }
 
-    fn decide(&mut self, judged: &Judged, lost: u64) -> Option<Rate> {
+    fn decide(&mut self, judged: &JudgedTrial, lost: u64) -> Option<Rate> {
         let rate = judged.asked;
         let slower = || {
             let slower = rate.bits_per_second() / SLOWER;
@@ -186,7 +187,7 @@ impl Search {
                 if is_more((before.datagrams, lost), now) {
                     self.refused = Some((before.asked, Limit::Loss));
                 } else {
-                    // As much is lost of both: the path always loses that.
+                    // Both lost the same share: the path always loses it.
                     self.usual = (before.datagrams, lost);
                     self.carried = Some(before.sent);
                     self.unclear = None;
@@ -212,13 +213,13 @@ impl Search {
                 let sent = judged.sent;
                 self.carried = Some(self.carried.map_or(sent, |best| larger(best, sent)));
             }
-            // What stands beside the path may come at any moment: it is looked at twice.
+            // Cross traffic may come at any moment, so each refused rate is tested twice.
             Some(_) if self.doubted != Some(rate) => {
                 self.doubted = Some(rate);
                 return Some(rate);
             }
             Some(limit @ (Limit::Sender | Limit::Receiver)) => {
-                // It goes no faster, and the path carried what went.
+                // The sender is no faster, and the path carried what was sent.
                 if limit == Limit::Sender {
                     let sent = judged.sent;
                     self.carried = Some(self.carried.map_or(sent, |best| larger(best, sent)));
@@ -236,12 +237,12 @@ impl Search {
             (Some(carried), None) => {
                 Some(Rate::from_bytes_per_second(carried.bytes_per_second() * 2.0))
             }
-            // Not even the first: the path is slower than it was thought to be.
+            // Not even the first rate was carried: the path is slower than assumed.
             (None, _) => slower(),
         }
     }
 
-    /// What was found so far.
+    /// Returns the result so far.
     pub fn found(&self) -> SearchResult {
         SearchResult {
             trials: self.judged.clone(),
@@ -252,8 +253,8 @@ impl Search {
     }
 }
 
-/// Returns whether more is lost of one than of the other, and it is not chance: of each how many
-/// went, and how many were lost.
+/// Returns whether one loss is larger than the other by more than chance; each is a pair of
+/// datagrams sent and lost.
 fn is_more((one, one_lost): (u64, u64), (other, other_lost): (u64, u64)) -> bool {
     let all = share(one_lost + other_lost, one + other);
     let parts = 1.0 / one.max(1) as f64 + 1.0 / other.max(1) as f64;
@@ -271,8 +272,8 @@ mod tests {
 
     use super::*;
 
-    /// A path of so many bytes a second with a queue of so many, which loses a share of all, and
-    /// a sender that goes no faster than it can.
+    /// A path with a rate in bytes per second, a queue, and a share of loss, and a sender with a
+    /// maximum rate.
     #[derive(Clone, Copy)]
     struct Path {
         carries: f64,
@@ -285,7 +286,7 @@ mod tests {
     const PATH: Path = Path { carries: 1e6, queue: 5e4, loses: 0.0, sender: 1e12, receiver: 1e12 };
 
     impl Path {
-        /// What comes of a second at a rate, in datagrams of 1,000 bytes.
+        /// Returns the result of one second at a rate, in datagrams of 1,000 bytes.
         fn trial(self, asked: Rate, chance: &mut u64) -> Trial {
             let sent = asked.bytes_per_second().min(self.sender);
             let datagrams = whole_part((sent / 1_000.0).round());
@@ -293,7 +294,7 @@ mod tests {
             let mut lost = whole_part((over - self.queue).max(0.0) / 1_000.0);
             for _ in 0..datagrams {
                 *chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                // Of its upper 31 bits.
+                // Uses the upper 31 bits.
                 let drawn = (*chance >> 33) as f64 / (1_u64 << 31) as f64;
                 lost += u64::from(drawn < self.loses);
             }
@@ -340,7 +341,7 @@ mod tests {
         for seed in 0..20 {
             let found = Path { loses: 0.05, ..PATH }.found(1.25e5, seed);
             let carried = rate(found.carried) / 1e6;
-            // Of a thousand datagrams chance loses two of a hundred more or less.
+            // For a thousand datagrams, chance makes two of a hundred more or less lost.
             assert!((0.9..1.1).contains(&carried), "{seed}: {carried} {found:?}");
             assert!(matches!(found.limit, Some(Limit::Loss | Limit::Queue)));
         }
@@ -363,7 +364,7 @@ mod tests {
         while let Some(rate) = search.next() {
             trials += 1;
             let trial = PATH.trial(rate, &mut chance);
-            // The machine was away for a while.
+            // The machine paused for a while.
             let lost = if trials % 4 == 2 { trial.datagrams / 3 } else { trial.lost };
             search.take(&Trial { lost, ..trial });
         }

@@ -1,4 +1,4 @@
-//! One end of a test over UDP: its flows, and what is measured of them.
+//! One end of a test over UDP: its flows and their measurements.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_sys::clock::since_1970;
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_wire::iperf2::datagrams::Report;
-use windlass_wire::numbered::Format;
+use windlass_wire::numbered::DatagramFormat;
 
 use super::arrivals::{Arrivals, Counts};
-use super::flow::{Ending, FlowEnd, Receiver, Sender, Shared, gap, is_fast};
-use crate::driven::Driven;
+use super::flow::{EndSignal, FlowEnd, FlowState, Receiver, Sender, gap, is_fast};
+use crate::driven::TestSide;
 use crate::error::Error;
 use crate::meter::{ThreadTime, interval, processor_time};
 use crate::report::{
@@ -22,42 +22,42 @@ use crate::report::{
 };
 use crate::transfer::{End, Role, Transfer};
 
-/// The time for which nothing comes before no more is waited for, once the other end has sent all.
+/// Pause after which no more datagrams are awaited, once the other end has sent everything.
 const QUIET: Duration = Duration::from_millis(500);
 
-/// The longest time that the last datagrams may take altogether.
+/// Longest time for the last datagrams.
 const LAST: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether the last ones have come.
+/// Interval between two checks for the last datagrams.
 const SOON: Duration = Duration::from_millis(10);
 
-/// The longest time that a thread may take to end once it was told to.
+/// Longest time for a thread to end after it was told to.
 const ENDING: Duration = Duration::from_secs(1);
 
-/// One end of a test over UDP that runs.
+/// One end of a running test over UDP.
 #[derive(Debug)]
 pub(crate) struct UdpSide {
     end: End,
     began: Instant,
-    /// From when on datagrams count.
+    /// Time from which datagrams count.
     counts_from: Instant,
-    /// True if they do.
+    /// True once datagrams count.
     has_begun: bool,
     deadline: Option<Instant>,
     interval: Duration,
     flows: Vec<Flow>,
     from: Instant,
     process: CpuTime,
-    /// The time when the other end had sent all, as it says.
+    /// Time when the other end had sent everything, as it says.
     far_done: Option<Instant>,
-    /// The time when something last came.
+    /// Number of arrivals, and the time when it last grew.
     moved: (u64, Instant),
     is_told: bool,
-    /// True if it was told what was sent.
+    /// True if the numbers of sent datagrams were reported.
     has_said_sent: bool,
-    /// How much later than its last datagram a flow would send the next.
+    /// Gap between two datagrams of a flow.
     gap: Option<Span>,
-    /// The bytes of a datagram.
+    /// Length of a datagram in bytes.
     length: u64,
 }
 
@@ -67,12 +67,12 @@ struct Flow {
     role: Role,
     local: String,
     remote: String,
-    shared: Arc<Shared>,
+    shared: Arc<FlowState>,
     thread: Option<JoinHandle<FlowEnd>>,
     ended: Option<FlowEnd>,
-    /// What had been counted at the end of the last interval.
+    /// Counts at the end of the last interval.
     before: Snapshot,
-    /// How many datagrams the other end says that it sent.
+    /// Number of datagrams that the other end says to have sent.
     expected: Option<u64>,
 }
 
@@ -83,30 +83,30 @@ struct Snapshot {
     counts: Counts,
 }
 
-/// A datagram that came before its flow had a socket: when, and what.
-pub(crate) type Early = (Duration, Vec<u8>);
+/// Time and bytes of a datagram that came before its flow had a socket.
+pub(crate) type EarlyDatagram = (Duration, Vec<u8>);
 
 impl UdpSide {
-    /// Starts the threads: the test begins now. Sockets are connected, and have the numbers of
-    /// their flows, from which their roles follow.
+    /// Starts the threads: the test begins now. Sockets are connected. The number of a flow gives
+    /// its role.
     pub(crate) fn start(
         end: End,
         transfer: &Transfer,
         sockets: Vec<(u16, UdpSocket)>,
-        format: Format,
+        format: DatagramFormat,
     ) -> Result<Self, Error> {
-        Self::start_with(end, transfer, sockets, format, Ending::Silent, &[])
+        Self::start_with(end, transfer, sockets, format, EndSignal::Silent, &[])
     }
 
-    /// The same, whose senders end their flows in a way of their own. What came before is of the
-    /// first flow that is received.
+    /// Starts the threads like [`Self::start`]; `ending` says how senders signal the end of their
+    /// flows. The datagrams in `early` belong to the first received flow.
     pub(crate) fn start_with(
         end: End,
         transfer: &Transfer,
         mut sockets: Vec<(u16, UdpSocket)>,
-        format: Format,
-        ending: Ending,
-        early: &[Early],
+        format: DatagramFormat,
+        ending: EndSignal,
+        early: &[EarlyDatagram],
     ) -> Result<Self, Error> {
         let began = Instant::now();
         let omit = transfer.omit.to_duration();
@@ -117,7 +117,7 @@ impl UdpSide {
             .pace
             .map(|all| Rate::from_bytes_per_second(all.bytes_per_second() / streams as f64));
         let gap = each.map(|pace| gap(transfer.length, pace));
-        // Each sends as many; the first ones the rest.
+        // Each flow sends the same number; the first ones send the rest.
         let datagrams = bytes.map(|bytes| bytes.div_ceil(u64::from(transfer.length.max(1))));
         let length = usize::try_from(transfer.length).unwrap_or(usize::MAX);
         sockets.sort_by_key(|(number, _)| *number);
@@ -148,7 +148,7 @@ impl UdpSide {
                 )
             };
             let (local, remote) = (address(socket.local_addr()), address(socket.peer_addr()));
-            let shared = Arc::new(Shared::new(format, omit));
+            let shared = Arc::new(FlowState::new(format, omit));
             let name = thread::Builder::new().name(format!("flow {number}"));
             let own = u64::from(number) % streams;
             let thread = match role {
@@ -211,7 +211,7 @@ impl UdpSide {
         self.of(role).for_each(|flow| flow.shared.stop.store(true, Ordering::Relaxed));
     }
 
-    /// Takes over what the threads that have ended say.
+    /// Takes the results of the threads that have ended.
     fn collect(&mut self) {
         for flow in &mut self.flows {
             let ended = flow.thread.as_ref().is_some_and(JoinHandle::is_finished);
@@ -225,7 +225,7 @@ impl UdpSide {
         }
     }
 
-    /// Ends the receivers once all has come that will.
+    /// Ends the receivers once everything that will arrive has arrived.
     fn look_whether_all_came(&mut self) {
         let came: u64 =
             self.of(Role::Receiver).map(|flow| flow.shared.arrivals().counts().distinct).sum();
@@ -251,8 +251,8 @@ impl UdpSide {
         }
     }
 
-    /// What the other end answered to the last datagrams of all flows that are sent, by their
-    /// numbers; nothing where it did not to one of them.
+    /// Returns the other end's answers to the last datagrams of all sent flows, by their numbers;
+    /// nothing if one is missing.
     pub(crate) fn answers(&self) -> Option<Vec<(u16, Report)>> {
         let answer = |flow: &Flow| Some((flow.number, flow.ended.as_ref()?.answer?));
         self.of(Role::Sender).map(answer).collect()
@@ -284,7 +284,7 @@ impl UdpSide {
                         let (now, before) = (now.counts, before.counts);
                         bytes += now.bytes - before.bytes;
                         seen.count += now.distinct - before.distinct;
-                        // Late ones were counted as lost in an interval before.
+                        // Late datagrams were counted as lost in an earlier interval.
                         let lost = now.missing().saturating_sub(before.missing());
                         *seen.lost.get_or_insert(0) += lost;
                         *seen.out_of_order.get_or_insert(0) +=
@@ -318,12 +318,12 @@ impl UdpSide {
         let reports: Vec<FlowReport> = flows.iter().map(|flow| flow.report(self.length)).collect();
         let bytes: Bytes = reports.iter().map(|flow| flow.bytes).sum();
         let seconds = match role {
-            // A flow takes as long as until its next datagram would go.
+            // A flow lasts until its next datagram would be sent.
             Role::Sender => {
                 let ended = flows.iter().filter_map(|flow| flow.ended.as_ref());
                 let ran = ended.map(|ended| ended.ran).max();
                 let ran = ran.unwrap_or_else(|| self.began.elapsed());
-                // All counts of a test that was broken off before any did.
+                // If the test was interrupted before the counted time, everything counts.
                 let omit = self.counts_from - self.began;
                 let ran = Span::from_duration(ran.checked_sub(omit).unwrap_or(ran));
                 let paced = self.gap.map(|gap| {
@@ -381,7 +381,7 @@ impl Flow {
         })
     }
 
-    /// What counts of it.
+    /// Returns the report of the counted time.
     fn report(&self, length: u64) -> FlowReport {
         let Snapshot { sent, sent_bytes, .. } = self.snapshot();
         let (bytes, datagrams, omitted, omitted_lost) = match self.role {
@@ -415,11 +415,11 @@ impl Flow {
     }
 }
 
-/// What came, where so many were sent as far as that is known.
+/// Returns the counted arrivals, with the number of sent datagrams as far as it is known.
 fn counted(arrivals: &Arrivals, expected: Option<u64>) -> Datagrams {
     let counts = arrivals.counted();
     let expected = expected.unwrap_or(0).saturating_sub(arrivals.omitted().highest);
-    // Late ones of before may have come, too.
+    // Late datagrams from before may have arrived, too.
     let sent = expected.max(counts.highest).max(counts.distinct);
     Datagrams {
         count: counts.distinct,
@@ -434,7 +434,7 @@ fn counted(arrivals: &Arrivals, expected: Option<u64>) -> Datagrams {
     }
 }
 
-impl Driven for UdpSide {
+impl TestSide for UdpSide {
     fn next_time(&self) -> Instant {
         let next = self.next_interval();
         let soon = Instant::now() + SOON;
@@ -546,7 +546,7 @@ impl Driven for UdpSide {
 }
 
 impl Drop for UdpSide {
-    /// Lets no thread go on without its test.
+    /// Ends all threads with the test.
     fn drop(&mut self) {
         self.cut();
     }

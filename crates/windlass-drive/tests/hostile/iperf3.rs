@@ -14,37 +14,37 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_drive::iperf3::{Code, Failure, client};
 use windlass_drive::report::{Interval, Outcome};
 use windlass_drive::server::{Event, Server, Settings};
-use windlass_drive::side::Ends;
-use windlass_drive::transfer::{Buffers, Direction, Role, Transfer, Until};
+use windlass_drive::side::ThreadSettings;
+use windlass_drive::transfer::{Buffers, Direction, EndCondition, Role, Transfer};
 use windlass_drive::{Error, Protocol};
 use windlass_wire::iperf3::{Cookie, Phase};
 
-/// What all of it is bounded by: the patience of several steps.
+/// Longest time of a whole test: the patience of several steps.
 const BOUND: Duration = Duration::from_secs(45);
 
-/// What a server said at the end of a test.
+/// Report of a server at the end of a test.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Ended {
-    /// Its directions: what it did, and all bytes.
+struct ServerReport {
+    /// Roles of its directions, and their bytes.
     moved: Vec<(Role, Bytes)>,
-    /// What the client says.
+    /// Directions in the client's report.
     client: Vec<(Role, Bytes)>,
     failure: Option<String>,
 }
 
 /// A server in a thread.
-struct Serving {
+struct TestServer {
     at: SocketAddr,
     stop: Arc<AtomicBool>,
-    ended: Arc<Mutex<Vec<Ended>>>,
+    ended: Arc<Mutex<Vec<ServerReport>>>,
     refused: Arc<Mutex<Vec<String>>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Serving {
+impl TestServer {
     fn start(settings: Settings) -> Self {
         let (ended, refused) =
-            (Arc::<Mutex<Vec<Ended>>>::default(), Arc::<Mutex<Vec<String>>>::default());
+            (Arc::<Mutex<Vec<ServerReport>>>::default(), Arc::<Mutex<Vec<String>>>::default());
         let (ends, refuses) = (Arc::clone(&ended), Arc::clone(&refused));
         let tell = Box::new(move |event: Event| match event {
             Event::Ends { near, far, failure, protocol, .. } => {
@@ -53,7 +53,7 @@ impl Serving {
                     let all = side.directions.iter();
                     all.map(|direction| (direction.role, direction.total_bytes)).collect()
                 };
-                ends.lock().unwrap().push(Ended {
+                ends.lock().unwrap().push(ServerReport {
                     moved: of(&near),
                     client: far.as_ref().map(of).unwrap_or_default(),
                     failure,
@@ -71,8 +71,8 @@ impl Serving {
         Self { at, stop, ended, refused, thread: Some(thread) }
     }
 
-    /// What it said at the end of a test, waited for.
-    fn ended(&self, number: usize) -> Ended {
+    /// Waits for the report at the end of the test.
+    fn ended(&self, number: usize) -> ServerReport {
         let since = Instant::now();
         loop {
             if let Some(ended) = self.ended.lock().unwrap().get(number) {
@@ -94,7 +94,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for TestServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
@@ -111,7 +111,7 @@ fn ask_with(
 ) -> Result<Outcome, Error> {
     let control = TcpStream::connect(to).unwrap();
     let began = Instant::now();
-    let outcome = client::run((control, to), transfer, Ends::default(), stop, tell);
+    let outcome = client::run((control, to), transfer, ThreadSettings::default(), stop, tell);
     assert!(began.elapsed() < BOUND, "{outcome:?}");
     outcome
 }
@@ -120,19 +120,19 @@ fn ask(to: SocketAddr, transfer: &Transfer) -> Result<Outcome, Error> {
     ask_with(to, transfer, &|| false, &mut |_| ())
 }
 
-fn run(serving: &Serving, transfer: &Transfer) -> Outcome {
+fn run(serving: &TestServer, transfer: &Transfer) -> Outcome {
     let outcome = ask(serving.at, transfer).unwrap();
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     outcome
 }
 
 fn bytes(bytes: u64) -> Transfer {
-    Transfer { until: Until::Bytes(Bytes::new(bytes)), ..Transfer::default() }
+    Transfer { until: EndCondition::Bytes(Bytes::new(bytes)), ..Transfer::default() }
 }
 
 fn millis(millis: i64) -> Transfer {
     Transfer {
-        until: Until::Time(Span::from_millis(millis)),
+        until: EndCondition::Time(Span::from_millis(millis)),
         interval: Span::from_millis(100),
         ..Transfer::default()
     }
@@ -140,7 +140,7 @@ fn millis(millis: i64) -> Transfer {
 
 #[test]
 fn each_byte_is_counted_on_both_ends() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     let cases = [
         (Direction::Forward, 1),
         (Direction::Forward, 7),
@@ -177,7 +177,7 @@ fn each_byte_is_counted_on_both_ends() {
 
 #[test]
 fn what_a_time_sends_arrives_whole() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     let outcome = run(&serving, &Transfer { streams: 2, ..millis(300) });
     let (near, far) = (&outcome.near.directions[0], &outcome.far.unwrap().directions[0]);
     assert!(near.total_bytes > Bytes::ZERO && near.bytes <= near.total_bytes, "{near:#?}");
@@ -186,7 +186,7 @@ fn what_a_time_sends_arrives_whole() {
     let outcome = run(&serving, &Transfer { direction: Direction::Reverse, ..millis(300) });
     let (near, far) = (&outcome.near.directions[0], &outcome.far.unwrap().directions[0]);
     assert_eq!(near.total_bytes, far.bytes, "all that the server wrote came");
-    // What does not count is left out on both ends.
+    // Omitted data is excluded at both ends.
     let omit = Span::from_millis(1_000);
     let began = Instant::now();
     let outcome = run(&serving, &Transfer { omit, ..millis(300) });
@@ -199,7 +199,7 @@ fn what_a_time_sends_arrives_whole() {
 
 #[test]
 fn options_come_through() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     let size = Some(Bytes::new(32_768));
     let buffers = Buffers { window: size, send: size };
     let transfer = Transfer {
@@ -225,7 +225,7 @@ fn options_come_through() {
 
 #[test]
 fn several_clients_are_served_at_once() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     thread::scope(|scope| {
         for number in 0..6 {
             let serving = &serving;
@@ -247,11 +247,11 @@ fn several_clients_are_served_at_once() {
 
 #[test]
 fn a_server_has_its_bounds_and_says_so() {
-    let full = Serving::start(Settings { most_tests: 0, ..Settings::default() });
+    let full = TestServer::start(Settings { most_tests: 0, ..Settings::default() });
     let error = ask(full.at, &bytes(1_000)).unwrap_err();
     assert!(matches!(error, Error::Iperf3(Failure::Busy)), "{error}");
     let token = windlass_drive::control::Token::new("sesame");
-    let closed = Serving::start(Settings { token, ..Settings::default() });
+    let closed = TestServer::start(Settings { token, ..Settings::default() });
     let error = ask(closed.at, &bytes(1_000)).unwrap_err();
     assert!(matches!(error, Error::Iperf3(Failure::Server { code: Code::LOGIN, .. })), "{error}");
     closed.awaits_refusal("iperf3 knows none");
@@ -259,7 +259,7 @@ fn a_server_has_its_bounds_and_says_so() {
 
 #[test]
 fn a_test_that_is_stopped_tells_what_it_measured() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
         // Ten minutes, of which none comes to its end.
         let transfer = Transfer { direction, ..millis(600_000) };
@@ -280,7 +280,7 @@ fn a_test_that_is_stopped_tells_what_it_measured() {
 
 #[test]
 fn a_server_that_ends_says_so() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     let mut tell = |interval: &Interval| {
         let moved = interval.bytes > Bytes::ZERO;
         serving.stop.fetch_or(moved, Ordering::Relaxed);
@@ -443,7 +443,7 @@ fn say_parameters(stream: &mut TcpStream, parameters: &serde_json::Value) {
     stream.write_all(text.as_bytes()).unwrap();
 }
 
-/// What comes until the server closes.
+/// Reads all bytes until the server closes.
 fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let (mut all, mut some) = (Vec::new(), [0; 4_096]);
     loop {
@@ -458,13 +458,13 @@ fn rest(stream: &mut TcpStream) -> Vec<u8> {
 
 #[test]
 fn clients_that_keep_to_nothing_are_told_and_others_are_served() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     let cookie = |number: u8| Cookie::from_random([number; 36]);
     // Neither a cookie nor a preamble.
     let mut stream = TcpStream::connect(serving.at).unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\nHost: windlass.example.invalid\r\n\r\n").unwrap();
     assert_eq!(rest(&mut stream), b"");
-    serving.awaits_refusal("neither as windlass does nor as iperf3");
+    serving.awaits_refusal("neither windlass's protocol nor iperf3's");
     // Garbage behind the cookie, a huge length, parameters that do not read.
     let told = |number, bytes: &[u8]| {
         let mut stream = greeted(serving.at, cookie(number));
@@ -507,7 +507,7 @@ fn clients_that_keep_to_nothing_are_told_and_others_are_served() {
 
 #[test]
 fn clients_that_wait_or_drip_are_given_up() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     let serving = &serving;
     let drip = |mut stream: TcpStream, byte: &[u8]| {
         let began = Instant::now();
@@ -554,12 +554,12 @@ fn clients_that_wait_or_drip_are_given_up() {
         });
         scope.spawn(|| run(serving, &millis(100)));
     });
-    serving.awaits_refusal("nothing was heard");
+    serving.awaits_refusal("sent nothing");
 }
 
 #[test]
 fn results_that_promise_more_than_came_are_waited_for_only_so_long() {
-    let serving = Serving::start(Settings::default());
+    let serving = TestServer::start(Settings::default());
     let cookie = Cookie::from_random([13; 36]);
     let mut stream = greeted(serving.at, cookie);
     say_parameters(&mut stream, &json!({ "tcp": true, "time": 1, "parallel": 1, "len": 1000 }));

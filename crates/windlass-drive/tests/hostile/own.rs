@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use windlass_base::{Bytes, Span};
 use windlass_drive::Error;
 use windlass_drive::client::{self, Test};
-use windlass_drive::control::{Ask, Control, PATIENCE, PREAMBLE, frame};
+use windlass_drive::control::{Control, PATIENCE, PREAMBLE, RequestedService, frame};
 use windlass_drive::report::Outcome;
 use windlass_drive::server::{Server, Settings};
-use windlass_drive::side::Ends;
+use windlass_drive::side::ThreadSettings;
 use windlass_drive::socket::Options;
-use windlass_drive::transfer::{Transfer, Until};
+use windlass_drive::transfer::{EndCondition, Transfer};
 
-/// What all of it is bounded by: the patience of several steps.
+/// Longest time of a whole test: the patience of several steps.
 const BOUND: Duration = Duration::from_secs(45);
 
 /// A server that does `what` with its first connection.
@@ -34,10 +34,11 @@ fn server(what: impl FnOnce(TcpStream) + Send + 'static) -> SocketAddr {
 }
 
 fn ask(to: SocketAddr) -> Result<Outcome, Error> {
-    let transfer = Transfer { until: Until::Time(Span::from_millis(1_500)), ..Transfer::default() };
+    let transfer =
+        Transfer { until: EndCondition::Time(Span::from_millis(1_500)), ..Transfer::default() };
     let test = Test { to, token: None, transfer: &transfer, latency: false };
     let began = Instant::now();
-    let outcome = client::run(&test, Ends::default(), &|| false, &mut |_| ());
+    let outcome = client::run(&test, ThreadSettings::default(), &|| false, &mut |_| ());
     assert!(began.elapsed() < BOUND, "{outcome:?}");
     outcome
 }
@@ -198,9 +199,9 @@ fn clients_that_drip_or_promise_streams_are_given_up_and_others_are_served() {
             clients.spawn(|| bounded(&control[..9], true));
             clients.spawn(|| bounded(&promising, false));
             let transfer =
-                Transfer { until: Until::Bytes(Bytes::new(1_000)), ..Transfer::default() };
+                Transfer { until: EndCondition::Bytes(Bytes::new(1_000)), ..Transfer::default() };
             let test = Test { to: at, token: None, transfer: &transfer, latency: true };
-            client::run(&test, Ends::default(), &|| false, &mut |_| ()).unwrap();
+            client::run(&test, ThreadSettings::default(), &|| false, &mut |_| ()).unwrap();
         });
         over.store(true, std::sync::atomic::Ordering::Relaxed);
     });
@@ -218,12 +219,14 @@ fn a_client_that_goes_before_its_streams_came_gives_its_place_back() {
             server.run(&|| over.load(std::sync::atomic::Ordering::Relaxed)).unwrap();
         });
         let mut gone = Control::open(at, &Options::default()).unwrap();
-        gone.ask(None, Ask::Transfer(Box::default())).unwrap();
+        gone.ask(None, RequestedService::Transfer(Box::default())).unwrap();
         drop(gone);
         let began = Instant::now();
-        let transfer = Transfer { until: Until::Bytes(Bytes::new(1_000)), ..Transfer::default() };
+        let transfer =
+            Transfer { until: EndCondition::Bytes(Bytes::new(1_000)), ..Transfer::default() };
         let test = Test { to: at, token: None, transfer: &transfer, latency: false };
-        while let Err(error) = client::run(&test, Ends::default(), &|| false, &mut |_| ()) {
+        while let Err(error) = client::run(&test, ThreadSettings::default(), &|| false, &mut |_| ())
+        {
             assert!(matches!(error, Error::Refused(_)), "{error}");
             assert!(began.elapsed() < PATIENCE / 2, "it waits for who has gone");
             thread::sleep(Duration::from_millis(20));

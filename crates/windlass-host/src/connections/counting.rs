@@ -1,4 +1,4 @@
-//! Looks at all connections now and then, and hears of those that end, for sums by service and
+//! Periodic looks at all connections, and reports on those that end, for sums by service and
 //! subnet.
 
 use std::io;
@@ -8,44 +8,44 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_sys::sock_diag::{LastWords, Socket, Sockets};
+use windlass_sys::sock_diag::{ClosedSockets, Socket, Sockets};
 use windlass_sys::wait::ready;
 
 use super::Error;
 use super::groups::{Groups, Rules};
 
-/// Without anybody who asks it looks so often: a connection that is reset is known to have ended
-/// when it was missed twice.
+/// Maximum time between two looks. A connection that was reset counts as ended once two looks have
+/// missed it.
 const MOST_AGE: Duration = Duration::from_secs(30);
 
-/// Last words are read so often at the most: a wake for each would cost more than it reads.
+/// Minimum time between two reads of reports: a wake-up for each would cost more than reading it.
 const NAP: Duration = Duration::from_millis(5);
 
-/// Time from one look for an end to the next.
+/// Time between two checks for the end.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Sums all TCP connections of this network namespace.
 #[derive(Debug)]
-pub struct Counting {
+pub struct ConnectionCounter {
     groups: Groups,
     sockets: Sockets,
-    words: Option<LastWords>,
-    /// The reason why ends are not heard, where they are not.
+    words: Option<ClosedSockets>,
+    /// The reason why ends are not reported, if they are not.
     pub deaf: Option<String>,
     looked: Instant,
-    /// Room for what a look finds, which is many megabytes.
+    /// Buffer for the sockets of a look, many megabytes.
     room: Vec<Socket>,
 }
 
-impl Counting {
+impl ConnectionCounter {
     /// Takes the first look.
     ///
     /// # Errors
-    /// Fails where the kernel does not tell of its sockets. Where it does not tell of those that
-    /// end, [`Self::deaf`] says why.
+    /// Fails if the kernel does not list its sockets. If it does not report closed ones,
+    /// [`Self::deaf`] says why.
     pub fn open(rules: Rules) -> Result<Self, Error> {
         let sockets = Sockets::open().map_err(Error::Sockets)?;
-        let (words, deaf) = match LastWords::open() {
+        let (words, deaf) = match ClosedSockets::open() {
             Ok(words) => (Some(words), None),
             Err(error) => (None, Some(error.to_string())),
         };
@@ -56,10 +56,10 @@ impl Counting {
         Ok(counting)
     }
 
-    /// Takes a look, unless the last is not so old.
+    /// Takes a look, unless the last one is recent enough.
     ///
     /// # Errors
-    /// Fails where the kernel tells no more.
+    /// Fails if the kernel stops answering.
     fn look_after(&mut self, age: Duration) -> Result<(), Error> {
         if self.looked.elapsed() < age {
             return self.hear();
@@ -74,14 +74,14 @@ impl Counting {
         self.groups.look(&sockets);
         self.room = sockets;
         self.looked = Instant::now();
-        // One that ended meanwhile was seen before it is heard of.
+        // A connection that ended meanwhile was seen before its report.
         self.hear()
     }
 
-    /// Hears of those that ended, without waiting.
+    /// Reads the reports on ended connections, without waiting.
     ///
     /// # Errors
-    /// Fails where the kernel tells no more.
+    /// Fails if the kernel stops answering.
     fn hear(&mut self) -> Result<(), Error> {
         let Some(words) = &mut self.words else { return Ok(()) };
         let groups = &mut self.groups;
@@ -90,15 +90,19 @@ impl Counting {
         Ok(())
     }
 
-    /// Does something while a thread hears of connections that end, and looks where nobody asks
-    /// for long. Where that fails, `stop` is set, and so is it by who wants an end.
+    /// Runs `work` while a thread reads reports, and takes a look if nobody asked for long. A
+    /// failure sets `stop`, and so may the caller to end both.
     ///
     /// # Errors
-    /// Fails where the kernel tells no more.
-    pub fn beside<T>(self, stop: &AtomicBool, work: impl FnOnce(&Shared) -> T) -> Result<T, Error> {
+    /// Fails if the kernel stops answering.
+    pub fn beside<T>(
+        self,
+        stop: &AtomicBool,
+        work: impl FnOnce(&SharedCounter) -> T,
+    ) -> Result<T, Error> {
         let words = self.words.as_ref().map(|words| words.as_fd().try_clone_to_owned());
         let words = words.transpose().map_err(Error::LastWords)?;
-        let shared = Shared(Mutex::new(self));
+        let shared = SharedCounter(Mutex::new(self));
         thread::scope(|scope| {
             let listening = scope.spawn(|| {
                 let done = shared.listen(words.as_ref(), stop);
@@ -117,19 +121,19 @@ impl Counting {
     }
 }
 
-/// Sums that several threads ask for.
+/// Sums that several threads share.
 #[derive(Debug)]
-pub struct Shared(Mutex<Counting>);
+pub struct SharedCounter(Mutex<ConnectionCounter>);
 
-impl Shared {
-    fn locked(&self) -> MutexGuard<'_, Counting> {
+impl SharedCounter {
+    fn locked(&self) -> MutexGuard<'_, ConnectionCounter> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes something of the sums, which are no older than this.
+    /// Calls `of` with sums that are at most this old.
     ///
     /// # Errors
-    /// Fails where the kernel tells no more.
+    /// Fails if the kernel stops answering.
     pub fn groups<T>(&self, age: Duration, of: impl FnOnce(&Groups) -> T) -> Result<T, Error> {
         let mut counting = self.locked();
         counting.look_after(age)?;
@@ -148,15 +152,15 @@ impl Shared {
     }
 }
 
-/// Waits until a connection has ended, or for a while; whether one has. Where ends are not heard,
-/// it waits for nothing.
+/// Waits a while for the end of a connection. Returns whether there was one. Without reports it
+/// only sleeps.
 fn wait(words: Option<&OwnedFd>) -> Result<bool, Error> {
     let Some(words) = words else {
         thread::sleep(POLL);
         return Ok(false);
     };
     match ready(&[words.as_fd()], Some(POLL)) {
-        // A signal: whoever waits looks whether it is to end.
+        // A signal came: the caller checks whether it is to end.
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         heard => heard.map_err(Error::LastWords),
     }

@@ -1,5 +1,5 @@
-//! Processors at the ends of connections: how busy this host's are, with which programs, and
-//! whether a program's thread waits for one.
+//! Processors at the ends of connections: the load of this host's, its programs, and threads that
+//! wait for a processor.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -10,11 +10,11 @@ use windlass_base::live::{Machine, Thread};
 /// The processors of this host over an interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct HostProcessors {
-    /// The number of them.
+    /// Number of processors.
     pub processors: usize,
-    /// The share of all processors' time in which they worked.
+    /// Share of all processors' time in which they worked.
     pub busy_share: f64,
-    /// Programs with most of it, each with its children, where the processors were all busy.
+    /// Programs with the largest shares, each with its children, if all processors were busy.
     pub others: Vec<HostProgram>,
 }
 
@@ -41,10 +41,10 @@ pub struct ProcessorFigures {
 /// The ends of a connection on this host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ends {
-    /// The thread of the program that has the socket, where it has only one: of several nobody
-    /// knows which of them reads and writes.
+    /// The thread of the program with the socket, if it has only one: of several, the one that
+    /// reads and writes is unknown.
     pub own: Option<Thread>,
-    /// The thread at the other end, where that is on this host, too.
+    /// The thread at the other end, if that is on this host, too.
     pub other: Option<Thread>,
     /// This host.
     pub machine: Option<Machine>,
@@ -53,8 +53,8 @@ pub struct Ends {
 }
 
 impl ProcessorFigures {
-    /// Returns this host as live facts have it. Which connection's packets a busy processor handles,
-    /// an interval does not tell, so interrupts are left out; programs are told of the host alone.
+    /// Returns this host as live facts. An interval does not tell whose packets a busy processor
+    /// handles, so interrupts are left out. Programs are those of the whole host.
     pub fn machine(&self) -> Option<Machine> {
         let host = self.host.as_ref()?;
         Some(Machine {
@@ -65,5 +65,5 @@ impl ProcessorFigures {
     }
 }
 
-/// Sockets of this host by their addresses: the own one, and the other end's.
+/// Sockets of this host by their addresses: their own, and the other end's.
 pub(super) type ByAddresses = HashMap<(SocketAddr, SocketAddr), u64>;

@@ -1,9 +1,9 @@
 //! Sums of all connections since the beginning, by service and subnet.
 //!
-//! [`Groups`] is a machine without a clock and without sockets, as [`super::table`] is: it takes
-//! looks at the kernel's connections and its last words on those that ended, and adds up what the
-//! kernel's own counters and clocks went on by. It keeps some hundred bytes of each open connection
-//! and tells of none, so what it tells has the same size for ten connections and a million.
+//! [`Groups`] is a machine without a clock and without sockets, as [`super::table`] is. It takes
+//! looks at the kernel's connections and reports on ended ones, and adds up the increments of the
+//! kernel's counters and clocks. It keeps some hundred bytes of each open connection and reports
+//! none, so its result has the same size for ten connections and a million.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,23 +14,23 @@ use windlass_base::{Bytes, Limit, Span};
 use windlass_sys::sock_diag::Socket;
 use windlass_sys::tcp_info::TcpInfo;
 
-/// The most connections that are known at a time. What is beyond is counted as unheard.
+/// Maximum number of known connections. Any beyond count as unheard.
 const MAX_KNOWN: usize = 4_000_000;
 
-/// The most connections that have ended and whose sockets a program still holds. A look does not
-/// have these; their last word comes when the program closes them, and is no new connection.
+/// Maximum number of ended connections whose sockets a program still holds. Looks do not have
+/// these; their report comes when the program closes them, and is no new connection.
 const MAX_HELD: usize = 100_000;
 
-/// Connections of no named service, or of no named subnet.
+/// Name for connections of no named service, or of no named subnet.
 pub const OTHER: &str = "other";
 
-/// The upper bounds of the classes of round trips, in microseconds: a third of a decade each.
+/// Upper bounds of the classes of RTT, in microseconds: a third of a decade each.
 const RTT_BOUNDS: [u64; 14] = [
     100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 2_500_000,
 ];
 
-/// Connections that have one of these ports at one end, the own or the other.
+/// Connections with one of these ports at either end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Service {
     /// Its name.
@@ -51,9 +51,9 @@ pub struct Subnet {
 /// Groups of connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Services; one port belongs to the first that has it.
+    /// Services; a port belongs to the first service that has it.
     pub services: Vec<Service>,
-    /// Subnets; an address belongs to the smallest that has it.
+    /// Subnets; an address belongs to the smallest subnet that has it.
     pub subnets: Vec<Subnet>,
 }
 
@@ -71,17 +71,17 @@ impl Rules {
         smallest.map_or(self.subnets.len(), |(place, _)| place)
     }
 
-    /// The place of a connection's group.
+    /// Returns the index of a connection's group.
     fn group(&self, socket: &Socket) -> usize {
         self.service(socket) * (self.subnets.len() + 1) + self.subnet(socket.peer.ip())
     }
 
-    /// Returns the most groups that there can be.
+    /// Returns the maximum number of groups.
     pub fn count(&self) -> usize {
         (self.services.len() + 1) * (self.subnets.len() + 1)
     }
 
-    /// The names of a group's service and subnet.
+    /// Returns the names of a group's service and subnet.
     fn names(&self, group: usize) -> (&str, &str) {
         let subnets = self.subnets.len() + 1;
         (
@@ -91,12 +91,12 @@ impl Rules {
     }
 }
 
-/// Smoothed round trips of connections that moved, one of each at each look and at its end.
+/// Smoothed RTTs of connections with traffic, one of each at each look and at its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
-    /// The count of each class; the last has no bound.
+    /// Count of each class; the last has no upper bound.
     classes: [u64; RTT_BOUNDS.len() + 1],
-    /// All of them together.
+    /// Sum of all RTTs.
     pub sum: Span,
 }
 
@@ -107,8 +107,8 @@ impl RoundTrips {
         self.sum += rtt;
     }
 
-    /// The upper bound of each class, and how many are up to there; nothing is the bound of the
-    /// last, which has all.
+    /// Returns the upper bound of each class, and the count up to there. The last class has no
+    /// bound and the whole count.
     pub fn up_to(&self) -> impl Iterator<Item = (Option<Span>, u64)> + '_ {
         let bounds = RTT_BOUNDS.iter().map(|bound| Some(*bound)).chain([None]);
         bounds.zip(&self.classes).scan(0, |all, (bound, count)| {
@@ -122,34 +122,34 @@ impl RoundTrips {
 /// Sums of the connections of a group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Those that are open now.
+    /// Connections that are open now.
     pub open: u64,
-    /// Those that began.
+    /// Connections that began.
     pub opened: u64,
-    /// Those that ended.
+    /// Connections that ended.
     pub closed: u64,
-    /// Data that the other ends acknowledged.
+    /// Data acknowledged by the other ends.
     pub sent: Bytes,
-    /// Data that came, in order.
+    /// Data received, in order.
     pub received: Bytes,
-    /// Segments with data that were sent, with those that were sent again.
+    /// Data segments sent, retransmissions included.
     pub segments: u64,
-    /// Segments that were sent again.
+    /// Segments retransmitted.
     pub retransmissions: u64,
-    /// The time in which there was something to send or to be acknowledged.
+    /// Time with data to send or to be acknowledged.
     pub busy: Span,
-    /// The part in which the other end's window held it, or was closed.
+    /// Part in which the other end's window was full or closed.
     pub receiver_window: Span,
-    /// The part in which the send buffer held it.
+    /// Part in which the send buffer was full.
     pub send_buffer: Span,
-    /// The part in which what a timer found lost was waited for.
+    /// Part in recovery from retransmission timeouts.
     pub timeouts: Span,
-    /// Their round trips.
+    /// Their RTTs.
     pub round_trips: RoundTrips,
 }
 
 impl Sums {
-    /// The busy time by what held it, as far as a kernel has clocks of it; what no clock has is
+    /// Returns the busy time by its limit, as far as a kernel has clocks for it. The rest is
     /// unknown: the congestion window, the path, or losses that were repaired without a timer.
     pub fn limits(&self) -> [(Limit, Span); 4] {
         let known = self.receiver_window + self.send_buffer + self.timeouts;
@@ -181,7 +181,7 @@ impl Sums {
         self.busy += busy;
         self.receiver_window += window;
         self.send_buffer += buffer;
-        // The other clocks go on while a timer runs.
+        // The other clocks continue while a timer runs.
         self.timeouts += time(|all| all.timeouts).min(busy - window - buffer);
         if let Some(rtt) = now.rtt.filter(|_| sent + received > Bytes::ZERO) {
             self.round_trips.add(rtt);
@@ -220,11 +220,11 @@ impl Counters {
     }
 }
 
-/// A connection whose socket is there.
+/// A connection with an open socket.
 #[derive(Clone, Copy, Debug)]
 struct GroupMember {
     group: u32,
-    /// The number of the look that had it last.
+    /// Number of the last look that had it.
     seen: u32,
     /// True if it has ended, and its program has not closed the socket.
     is_over: bool,
@@ -238,26 +238,26 @@ pub struct Groups {
     sums: Vec<Sums>,
     known: HashMap<u64, GroupMember>,
     looks: u32,
-    /// Connections of whose end, or of which at all, nothing is known.
+    /// Connections without a report on their end, or without any report.
     unheard: u64,
 }
 
 impl Groups {
-    /// None yet.
+    /// Creates empty sums.
     pub fn new(rules: Rules) -> Self {
         let sums = vec![Sums::default(); rules.count()];
         Self { rules, sums, known: HashMap::new(), looks: 0, unheard: 0 }
     }
 
-    /// Takes a look at all connections. What those did that the first one has is not known from
-    /// when, so it counts from there.
+    /// Adds a look at all connections. The first look does not tell when its connections did what,
+    /// so their counters start there.
     pub fn look(&mut self, sockets: &[Socket]) {
         self.looks = self.looks.wrapping_add(1);
         for socket in sockets {
             self.see(socket);
         }
-        // One that moves in the kernel's table may be missed once; one that is missed twice was
-        // reset, or its last word was lost.
+        // A connection that moves in the kernel's table may be missed once. One that is missed
+        // twice was reset, or its report was lost.
         let mut held = 0;
         for known in self.known.values_mut() {
             if !known.is_over && self.looks.wrapping_sub(known.seen) > 1 {
@@ -308,7 +308,7 @@ impl Groups {
         }
     }
 
-    /// Takes the last word on a connection; a socket that never was one is passed over.
+    /// Adds the report on an ended connection; a socket that never was a connection is passed over.
     pub fn end(&mut self, socket: &Socket) {
         let now = socket.info.as_ref().map(Counters::of);
         match self.known.remove(&socket.cookie) {
@@ -322,7 +322,7 @@ impl Groups {
                     sums.add(&known.counters, now);
                 }
             }
-            // Before the first look nobody knows whether it is of this time.
+            // Before the first look, the time of an end is unknown.
             None if self.looks == 0 || socket.peer.port() == 0 => {}
             None => {
                 let Some(now) = &now else { return };
@@ -334,17 +334,17 @@ impl Groups {
         }
     }
 
-    /// Counts ends of which the kernel had no room to tell.
+    /// Counts reports that the kernel had no room for.
     pub fn miss(&mut self, count: u64) {
         self.unheard += count;
     }
 
-    /// Connections of whose end, or of which at all, nothing is known.
+    /// Returns the number of connections without a report on their end, or without any report.
     pub const fn unheard(&self) -> u64 {
         self.unheard
     }
 
-    /// The service, the subnet and the sums of each group that ever had a connection.
+    /// Returns the service, the subnet and the sums of each group that ever had a connection.
     pub fn used(&self) -> impl Iterator<Item = (&str, &str, &Sums)> {
         let used = self.sums.iter().enumerate().filter(|(_, sums)| sums.is_used());
         used.map(|(group, sums)| {

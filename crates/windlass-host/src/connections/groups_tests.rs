@@ -1,4 +1,4 @@
-//! Looks and last words, one behind the other.
+//! Looks and reports, one behind the other.
 
 use std::time::Duration;
 
@@ -96,7 +96,7 @@ fn one_that_nobody_looked_at_is_counted_by_its_last_word() {
     let mut groups = Groups::new(rules());
     groups.look(&[]);
     groups.end(&socket(7, PRINTER, 700, 5, 2));
-    // A socket that listened has no other end.
+    // A listening socket has no other end.
     groups.end(&socket(8, ("0.0.0.0:9100", "0.0.0.0:0"), 0, 0, 0));
     let (_, _, sums) = one(&groups);
     assert_eq!((sums.open, sums.opened, sums.closed), (0, 1, 1));
@@ -118,7 +118,7 @@ fn one_that_is_missed_once_is_still_there() {
     groups.look(&[]);
     let (_, _, sums) = one(&groups);
     assert_eq!((sums.open, sums.closed), (0, 1));
-    // It was reset, and its program closes the socket only now.
+    // The connection was reset, and its program closes the socket only now.
     groups.end(&socket(1, PRINTER, 400, 1, 0));
     let (_, _, sums) = one(&groups);
     assert_eq!((sums.open, sums.opened, sums.closed, sums.sent), (0, 0, 1, Bytes::new(300)));
@@ -157,7 +157,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever a kernel says, nothing goes backwards and the open ones are those that are known.
+    /// Whatever a kernel says, nothing goes backwards, and the open connections are the known ones.
     #[test]
     fn sums_only_grow(steps in proptest::collection::vec(step(), 0..40)) {
         let mut groups = Groups::new(rules());

@@ -1,13 +1,13 @@
 //! The limit of a connection between two looks, as far as its kernel knows.
 //!
 //! Two looks at a socket become facts of [`windlass_base::live`], which charges the time between
-//! them by the rules that judge a transfer of `windlass send`, too. Where they leave it open, it is
-//! unknown, and what would tell is named.
+//! them by the rules for transfers of `windlass send`. If they leave the limit open, it is unknown,
+//! and the source that would tell it is named.
 
 use serde::Serialize;
 use windlass_base::live::{Facts, Part, Parts, ReceiverFacts, Sampling, judge, judge_receiving};
 use windlass_base::thresholds::WRITABLE_BUFFER;
-use windlass_base::{Because, Bytes, Cause, Limit, Named, Rate, Span};
+use windlass_base::{Bytes, Cause, Limit, LimitReason, Named, Rate, Span};
 use windlass_sys::sock_diag::Socket;
 use windlass_sys::tcp_info::TcpInfo;
 
@@ -19,49 +19,49 @@ const SYN_SENT: u8 = 2;
 /// Directions of data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
 pub enum Direction {
-    /// From this end: its kernel knows what holds it.
+    /// From this end, whose kernel knows the limit.
     #[default]
     Sending,
-    /// To this end: what holds it, the other end's kernel knows.
+    /// To this end; the other end's kernel knows the limit.
     Receiving,
 }
 
-/// Sources that would tell where a kernel does not.
+/// Sources that would tell a limit which the kernel does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Named)]
-pub enum WouldTell {
+pub enum BetterSource {
     /// The kernel at the other end, which sends.
     OtherEnd,
     /// The connection's packets.
     Packets,
-    /// The processors of this host, as no path lies between.
+    /// The processors of this host, as there is no path between the ends.
     Processors,
-    /// A kernel that keeps clocks of it (Linux 4.10).
+    /// A newer kernel, which keeps clocks (Linux 4.10).
     NewerKernel,
-    /// An answer of the other end at all.
+    /// Any answer of the other end.
     Ping,
 }
 
-/// A stretch of time by limits.
+/// Time of an interval by limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times([Span; Limit::ALL.len()]);
+pub struct LimitTimes([Span; Limit::ALL.len()]);
 
-impl Times {
-    /// Adds some to a limit.
+impl LimitTimes {
+    /// Adds time to a limit.
     pub fn add(&mut self, limit: Limit, time: Span) {
         self.0[limit as usize] += time;
     }
 
-    /// The time of a limit.
+    /// Returns the time of a limit.
     pub const fn of(&self, limit: Limit) -> Span {
         self.0[limit as usize]
     }
 
-    /// All of them together.
+    /// Returns the sum of all limits.
     pub fn whole(&self) -> Span {
         self.0.iter().copied().sum()
     }
 
-    /// Those that had some, the most first.
+    /// Returns the limits with time, the largest first.
     pub fn largest_first(&self) -> Vec<(Limit, Span)> {
         let all = Limit::ALL.into_iter().map(|limit| (limit, self.of(limit)));
         let mut some: Vec<_> = all.filter(|(_, time)| *time > Span::ZERO).collect();
@@ -70,19 +70,19 @@ impl Times {
     }
 }
 
-/// Limits of which something is one, the likelier first.
+/// Limits that may hold, the likelier first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Between {
+pub struct PossibleLimits {
     all: [Option<Limit>; 3],
 }
 
-impl Between {
-    /// Returns those of causes.
+impl PossibleLimits {
+    /// Returns the limits of causes.
     fn of(causes: &[Cause]) -> Self {
         Self::limits(causes.iter().map(|cause| cause.limit()))
     }
 
-    /// Returns those of a list, each once: none of one alone, as that is no choice.
+    /// Returns the limits of a list, each once; empty for a single one, which is no choice.
     pub fn limits(limits: impl IntoIterator<Item = Limit>) -> Self {
         let mut between = Self::default();
         for limit in limits {
@@ -100,59 +100,58 @@ impl Between {
         self.all[0].is_none()
     }
 
-    /// Returns them.
+    /// Returns the limits.
     pub fn all(&self) -> impl Iterator<Item = Limit> + '_ {
         self.all.iter().copied().flatten()
     }
 }
 
-impl Serialize for Between {
+impl Serialize for PossibleLimits {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.all())
     }
 }
 
-/// The limit that most of a stretch of time went to.
+/// The limit with the largest share of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Reading {
+pub struct MainLimit {
     /// The limit.
     pub limit: Limit,
-    /// The reason why it holds, where that is known.
-    pub because: Option<Because>,
+    /// The reason of the limit, if known.
+    pub because: Option<LimitReason>,
     /// Its share of the time.
     pub share: f64,
-    /// The limits of which it is one, where its kernel leaves open what makes it hold.
-    pub between: Between,
-    /// The source that would tell, where it is unknown.
-    pub would_tell: Option<WouldTell>,
+    /// The limits that its kernel cannot tell apart.
+    pub between: PossibleLimits,
+    /// The source that would tell, if the limit is unknown.
+    pub would_tell: Option<BetterSource>,
 }
 
 /// The time of one direction of a connection, by limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ChargedTime {
-    /// The time by limits. Of a connection that began meanwhile it is the time in which it was
-    /// busy.
-    pub times: Times,
-    /// The most of it; nothing where no time was charged.
-    pub most: Option<Reading>,
+    /// The time by limits. For a connection that began in the interval it is the busy time.
+    pub times: LimitTimes,
+    /// The largest part; `None` if no time was charged.
+    pub most: Option<MainLimit>,
 }
 
-/// A part of the time and what it is told as.
+/// A part of the time, and its limit in the report.
 #[derive(Clone, Copy, Debug)]
 struct LimitPart {
     limit: Limit,
-    because: Option<Because>,
-    between: Between,
-    would_tell: Option<WouldTell>,
+    because: Option<LimitReason>,
+    between: PossibleLimits,
+    would_tell: Option<BetterSource>,
     time: Span,
 }
 
 impl LimitPart {
-    fn unknown(would_tell: WouldTell, time: Span) -> Self {
+    fn unknown(would_tell: BetterSource, time: Span) -> Self {
         Self {
             limit: Limit::Unknown,
             because: None,
-            between: Between::default(),
+            between: PossibleLimits::default(),
             would_tell: Some(would_tell),
             time,
         }
@@ -163,36 +162,36 @@ impl LimitPart {
             limit: cause.limit(),
             because: cause.because(),
             would_tell: None,
-            ..Self::unknown(WouldTell::Packets, time)
+            ..Self::unknown(BetterSource::Packets, time)
         }
     }
 
-    /// Tells a part: by its cause, or by the limit that all of its causes have, or else by the
-    /// kernel's own clock. What makes that hold may be open.
-    fn of(part: &Part, would: WouldTell) -> Self {
+    /// Converts a part: by its cause, or by the limit that all of its causes share, or else by the
+    /// kernel's own clock. The cause of that clock may be open.
+    fn of(part: &Part, would: BetterSource) -> Self {
         let causes = part.causes.all();
         let same = causes.first().map(|cause| cause.limit());
         let same = same.filter(|limit| causes.iter().all(|cause| cause.limit() == *limit));
         match (causes, same.or(part.clock)) {
             ([cause], _) => Self::is(*cause, part.time),
             (_, Some(limit)) => {
-                let between = Between::of(causes);
+                let between = PossibleLimits::of(causes);
                 Self { limit, between, would_tell: None, ..Self::unknown(would, part.time) }
             }
-            _ => Self { between: Between::of(causes), ..Self::unknown(would, part.time) },
+            _ => Self { between: PossibleLimits::of(causes), ..Self::unknown(would, part.time) },
         }
     }
 }
 
-/// Adds up what is told.
+/// Adds up the parts.
 fn held(told: impl Iterator<Item = LimitPart> + Clone) -> ChargedTime {
-    let mut times = Times::default();
+    let mut times = LimitTimes::default();
     told.clone().for_each(|one| times.add(one.limit, one.time));
     let whole = times.whole();
-    // Of several parts of a limit the longest says why.
+    // Of several parts of a limit the longest gives the reason.
     let most =
         told.filter(|one| one.time > Span::ZERO).max_by_key(|one| (times.of(one.limit), one.time));
-    let most = most.map(|one| Reading {
+    let most = most.map(|one| MainLimit {
         limit: one.limit,
         because: one.because,
         share: times.of(one.limit).share_of(whole),
@@ -202,9 +201,9 @@ fn held(told: impl Iterator<Item = LimitPart> + Clone) -> ChargedTime {
     ChargedTime { times, most }
 }
 
-/// Returns what held the data that a connection received. Its own kernel knows only whether its
-/// program reads: at both looks more was unread than the window still had room for, or it was
-/// closed.
+/// Returns the limits of data that a connection received. Its own kernel knows only whether its
+/// program reads. The program does not if, at both looks, the unread data exceeded the rest of the
+/// window, or the window was closed.
 pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> ChargedTime {
     let window = |socket: &Socket| socket.info.and_then(|info| info.own_window);
     let is_closed = |socket: &Socket| socket.unread > 0 && window(socket) == Some(0);
@@ -220,33 +219,33 @@ pub fn receiving(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends)
         is_behind: looks.into_iter().all(is_behind),
         reader: ends.own,
     };
-    charged(&judge_receiving(&facts), WouldTell::OtherEnd)
+    charged(&judge_receiving(&facts), BetterSource::OtherEnd)
 }
 
 /// Adds up parts of the time.
-fn charged(parts: &Parts, would: WouldTell) -> ChargedTime {
+fn charged(parts: &Parts, would: BetterSource) -> ChargedTime {
     held(parts.all().iter().map(|part| LimitPart::of(part, would)))
 }
 
-/// Returns what held the data that a connection sent in `span`. Without a look `before` it began in
-/// time, nobody knows when.
+/// Returns the limits of data that a connection sent in `span`. Without a look `before` the
+/// connection began in that time, at an unknown moment.
 pub fn sending(before: Option<&Socket>, now: &Socket, span: Span, ends: &Ends) -> ChargedTime {
     let unknown = |would_tell| held(std::iter::once(LimitPart::unknown(would_tell, span)));
-    let Some(info) = &now.info else { return unknown(WouldTell::Packets) };
+    let Some(info) = &now.info else { return unknown(BetterSource::Packets) };
     if now.state == SYN_SENT {
-        return unknown(WouldTell::Ping);
+        return unknown(BetterSource::Ping);
     }
     if !info.has_clocks {
-        return unknown(WouldTell::NewerKernel);
+        return unknown(BetterSource::NewerKernel);
     }
     let nothing = TcpInfo::default();
     let earlier = before.and_then(|before| before.info.as_ref()).unwrap_or(&nothing);
     let facts = facts(&SocketLooks { now, before, info, earlier }, span, ends);
-    let would = if facts.is_loopback { WouldTell::Processors } else { WouldTell::Packets };
+    let would = if facts.is_loopback { BetterSource::Processors } else { BetterSource::Packets };
     charged(&judge(&facts), would)
 }
 
-/// Two looks at what was sent.
+/// Two looks at a sending connection.
 struct SocketLooks<'a> {
     now: &'a Socket,
     before: Option<&'a Socket>,
@@ -265,8 +264,8 @@ impl SocketLooks<'_> {
         of(self.info).saturating_sub(of(self.earlier)).into()
     }
 
-    /// The time of timers that ran out. The kernel's clock of it, where it has one, begins when a
-    /// timer runs out; the silence before that is the timer's as well.
+    /// Returns the time of timers that expired. The kernel's clock of it, if there is one, begins
+    /// when a timer expires; the silence before that counts, too.
     fn timeout(&self) -> Span {
         let clock = self.clock(|info| info.after_timeouts.unwrap_or_default());
         let is_silent = self.info.is_after_timeout && self.info.unacknowledged > 0;
@@ -274,15 +273,15 @@ impl SocketLooks<'_> {
         clock.max(silence)
     }
 
-    /// Returns whether the peer's window was closed at both looks: the kernel's clock is one for
+    /// Returns whether the peer's window was closed at both looks: the kernel has one clock for
     /// closed windows and for full ones.
     fn is_closed(&self) -> bool {
         let closed = |info: &TcpInfo| info.peer_window == Some(0);
         closed(self.info) && (self.before.is_none() || closed(self.earlier))
     }
 
-    /// The share of the looks at which a program may not write: the buffer has less room than it
-    /// takes.
+    /// Returns the share of the looks at which a program could not write: the buffer had too little
+    /// room.
     fn full_buffer(&self) -> f64 {
         let is_full = |socket: &&&Socket| {
             socket.buffers.is_some_and(|buffers| {
@@ -290,12 +289,12 @@ impl SocketLooks<'_> {
             })
         };
         let looks = [Some(self.now), self.before];
-        // One that is new was looked at once: nobody knows more.
+        // A new connection was looked at once.
         looks.iter().flatten().filter(is_full).count() as f64 / looks.len() as f64
     }
 }
 
-/// Returns the facts that two looks show.
+/// Returns the facts from two looks.
 fn facts(looks: &SocketLooks<'_>, span: Span, ends: &Ends) -> Facts {
     let SocketLooks { now, before, info, .. } = *looks;
     let busy = looks.clock(|info| info.busy).min(span);
@@ -308,7 +307,7 @@ fn facts(looks: &SocketLooks<'_>, span: Span, ends: &Ends) -> Facts {
     let is_loopback = ends.is_one_host || peer.is_loopback() || peer == own;
     Facts {
         sampling: Sampling::Twice,
-        // What began meanwhile is told for its busy time.
+        // A connection that began in the interval counts for its busy time.
         seconds: if before.is_some() { span } else { busy },
         streams: 1,
         bytes,

@@ -1,4 +1,4 @@
-//! Two looks at a connection, a second apart, and what held it between them.
+//! Two looks at a connection, a second apart, and its limit between them.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn with(socket: &Socket, change: impl FnOnce(&mut TcpInfo)) -> Socket {
     Socket { info: Some(info), ..*socket }
 }
 
-/// One that was busy all the time, by a path that carries what a congestion window allows: ten
+/// Returns a connection that was busy all the time, on a path that carries a congestion window: ten
 /// segments a round trip.
 fn bulk() -> Socket {
     with(&fresh(), |info| {
@@ -70,7 +70,7 @@ fn sent(before: &Socket, now: &Socket) -> ChargedTime {
     sending(Some(before), now, SECOND, &Ends::default())
 }
 
-/// The limit, with its reason and what it may be.
+/// Returns the limit, with its reason and its alternatives.
 fn read(held: &ChargedTime) -> (String, Vec<Limit>) {
     let most = held.most.unwrap();
     let because = most.because.map(|because| format!("/{}", because.id())).unwrap_or_default();
@@ -93,10 +93,10 @@ fn the_kernels_clocks_are_what_they_say() {
     assert_eq!(read(&held).0, "receiver-window/path-rtt");
     assert_eq!(held.times.of(Limit::ReceiverWindow), Span::from_millis(500));
     assert_eq!(held.times.of(Limit::SendBuffer), Span::from_millis(300));
-    // A tenth of the time there was nothing to send.
+    // For a tenth of the time there was nothing to send.
     assert!(held.times.of(Limit::Application) >= Span::from_millis(100));
     assert_eq!(held.times.whole(), SECOND);
-    // They run since the connection began: only what they went on by is of this time.
+    // The clocks run since the connection began: only their increments are of this time.
     let later = with(&now, |info| {
         info.busy = millis(1_900);
         info.buffer_limited = millis(1_200);
@@ -122,19 +122,19 @@ fn a_window_is_closed_where_both_looks_find_it_so() {
 
 #[test]
 fn a_program_that_writes_little_is_the_limit() {
-    // Nothing to send most of the time.
+    // There is nothing to send most of the time.
     let now = with(&fresh(), |info| {
         (info.busy, info.acknowledged) = (millis(200), 3_000);
     });
     assert_eq!(of(&now), "application/sender-idle");
-    // A small piece is always on its way, and the kernel has nothing more of it.
+    // A small piece is always in flight, and the kernel has no more to send.
     let now = with(&now, |info| info.busy = millis(1_000));
     assert_eq!(of(&now), "application/sender-idle");
-    // But where something waits to be sent, it is not the program.
+    // If unsent data waits, the program is not the limit.
     let (limit, between) = read(&sent(&fresh(), &with(&now, |info| info.unsent = 5_000)));
     assert_eq!(limit, "unknown");
     assert!(between.contains(&Limit::CongestionWindow), "{between:?}");
-    // Its windows were full, and it had no more to send at last.
+    // Its windows were full, and it had no more to send at the end.
     let bursts = with(&bulk(), |info| {
         (info.unsent, info.unacknowledged, info.is_application_limited) = (0, 0, true);
     });
@@ -159,7 +159,7 @@ fn a_write_that_waits_for_room_is_told_from_a_program_that_has_none() {
     let now = Socket { buffers: Some(full), ..little };
     let (limit, between) = read(&sent(&fresh(), &now));
     assert_eq!((limit.as_str(), between), ("unknown", vec![Limit::SendBuffer, Limit::Application]));
-    // The kernel's clock had some of it, or it was full at both looks.
+    // The kernel's clock had some of it, or the buffer was full at both looks.
     let clocked = with(&now, |info| info.buffer_limited = millis(300));
     assert_eq!(of(&clocked), "send-buffer/path-rtt");
     let before = Socket { buffers: Some(full), ..fresh() };
@@ -173,7 +173,7 @@ fn a_buffer_below_a_congestion_window_is_among_what_may_be() {
     let (limit, between) = read(&sent(&fresh(), &now));
     assert_eq!(limit, "unknown");
     assert!(between.contains(&Limit::SendBuffer), "{between:?}");
-    // By the clock, and with room in both windows, it is the one.
+    // With the clock, and with room in both windows, the buffer is the limit.
     let clocked = with(&now, |info| {
         (info.congestion_window, info.buffer_limited) = (100, millis(300));
     });
@@ -196,7 +196,7 @@ fn a_timers_time_begins_with_the_silence_before_it() {
     let before = with(&fresh(), |info| info.after_timeouts = Some(millis(100)));
     let repaired = with(&bulk(), |info| info.after_timeouts = Some(millis(900)));
     assert_eq!(sent(&before, &repaired).times.of(Limit::Loss), Span::from_millis(800));
-    // A window that is held closed for long is no loss, though its probes are not answered.
+    // A window that stays closed for long is no loss, though its probes are unanswered.
     let probed = with(&fresh(), |info| {
         (info.busy, info.receiver_limited, info.probes) = (millis(1_000), millis(1_000), 4);
         (info.peer_window, info.since_ack) = (Some(0), millis(900));
@@ -235,16 +235,16 @@ fn loss_is_the_limit_from_one_in_a_hundred_on() {
     let lost = |count: u32| with(&bulk(), |info| info.retransmissions = count);
     assert_eq!(of(&lost(4)), "congestion-window/after-loss");
     assert_eq!(of(&lost(5)), "loss/fast-recovery");
-    // What arrived twice was not lost.
+    // Data that arrived twice was not lost.
     let mostly = with(&lost(5), |info| info.needless = 3);
     assert_eq!(of(&mostly), "congestion-window/after-loss");
-    // BBR sends less for no loss.
+    // BBR does not send less after a loss.
     let bbr = Socket { congestion: "bbr".parse().ok(), ..lost(50) };
     assert_ne!(read(&sent(&fresh(), &bbr)).0, "loss/fast-recovery");
-    // Nor does who has room in its window.
+    // A sender with room in its window does not send less either.
     let roomy = with(&lost(50), |info| info.congestion_window = 100);
     assert_ne!(read(&sent(&fresh(), &roomy)).0, "loss/fast-recovery");
-    // A queue that is full loses, too: which of both it is nobody can say.
+    // A full queue loses, too: the two cannot be told apart.
     let (limit, between) =
         read(&sent(&fresh(), &with(&lost(5), |info| info.rtt = Some(millis(60)))));
     assert_eq!((limit.as_str(), between), ("unknown", vec![Limit::Loss, Limit::PathCapacity]));
@@ -254,7 +254,7 @@ fn loss_is_the_limit_from_one_in_a_hundred_on() {
 fn a_path_shows_by_its_queue() {
     let late = with(&bulk(), |info| info.rtt = Some(millis(60)));
     assert_eq!(of(&late), "path-capacity/queue");
-    // But where more was delivered before, it is not the path alone.
+    // If more was delivered before, the path is not the only limit.
     let slower = with(&late, |info| info.delivery_rate *= 2);
     let (limit, between) = read(&sent(&fresh(), &slower));
     assert_eq!(limit, "unknown");
@@ -279,7 +279,7 @@ fn slow_start_is_one_by_a_window_in_use() {
 
 #[test]
 fn a_window_that_no_clock_has_is_seen_by_the_flight() {
-    // 50 round trips of a window of 8 KB, and a congestion window of 14.6.
+    // 50 round trips of a window of 8 KB, and a congestion window of 14.6 KB.
     let now = with(&bulk(), |info| {
         (info.peer_window, info.acknowledged) = (Some(8_000), 50 * 7_300);
     });
@@ -293,16 +293,16 @@ fn no_path_lies_between_programs_of_a_host() {
     let local = "127.0.0.1:5001".parse().unwrap();
     let now = Socket { local, peer: local, ..bulk() };
     let most = sent(&fresh(), &now).most.unwrap();
-    assert_eq!((most.limit, most.would_tell), (Limit::Unknown, Some(WouldTell::Processors)));
+    assert_eq!((most.limit, most.would_tell), (Limit::Unknown, Some(BetterSource::Processors)));
 }
 
 #[test]
 fn what_no_kernel_tells_is_unknown() {
     let would = |now: Socket| sent(&fresh(), &now).most.unwrap().would_tell;
-    assert_eq!(would(Socket { info: None, ..bulk() }), Some(WouldTell::Packets));
-    assert_eq!(would(Socket { state: SYN_SENT, ..bulk() }), Some(WouldTell::Ping));
+    assert_eq!(would(Socket { info: None, ..bulk() }), Some(BetterSource::Packets));
+    assert_eq!(would(Socket { state: SYN_SENT, ..bulk() }), Some(BetterSource::Ping));
     let old = with(&bulk(), |info| info.has_clocks = false);
-    assert_eq!(would(old), Some(WouldTell::NewerKernel));
+    assert_eq!(would(old), Some(BetterSource::NewerKernel));
 }
 
 #[test]
@@ -326,9 +326,9 @@ fn of_what_comes_only_the_own_program_is_known() {
     };
     assert_eq!(came((0, 65_536), (1_000, 64_000)), (Limit::Unknown, 1.0));
     assert_eq!(came((65_536, 0), (65_536, 0)), (Limit::ZeroWindow, 1.0));
-    // Most of what was offered is unread at both looks.
+    // Most of the offered window is unread at both looks.
     assert_eq!(came((50_000, 15_000), (60_000, 5_000)), (Limit::Application, 1.0));
-    // One look is a moment.
+    // One look is only a moment.
     assert_eq!(came((0, 65_536), (60_000, 5_000)), (Limit::Unknown, 1.0));
     assert_eq!(came((0, 65_536), (65_536, 0)).1, 0.5);
 }
@@ -363,12 +363,13 @@ proptest! {
     }
 }
 
-/// A thread that has this share of a processor, and waits for one this share of the time.
+/// Returns a thread that has this share of a processor, and waits for one for this share of the
+/// time.
 const fn thread(share: f64, waiting: f64) -> Option<Thread> {
     Some(Thread { all: share, share, waiting: Some(waiting) })
 }
 
-/// Processors that worked for this share of the time.
+/// Returns processors that worked for this share of the time.
 fn machine(busy_share: f64) -> Option<Machine> {
     Some(Machine { processors: 2, busy_share, ..Machine::default() })
 }
@@ -380,7 +381,7 @@ fn a_thread_without_a_rest_is_the_processor() {
     assert_eq!(of(&busy).0, "application/processor");
     let calm = Ends { own: thread(0.4, 0.1), ..Ends::default() };
     assert_eq!(of(&calm).0, "congestion-window/steady");
-    // On full processors it need not have all of its time.
+    // On full processors the thread need not work all the time.
     let wants = Ends { own: thread(0.4, 0.2), machine: machine(0.99), ..Ends::default() };
     let slow = with(&bulk(), |info| info.delivery_rate *= 4);
     let held = |ends: &Ends| read(&sending(Some(&fresh()), &slow, SECOND, ends)).0;
@@ -403,7 +404,7 @@ fn both_ends_on_one_host_share_its_processors() {
     assert_eq!(of(&full), ("application/processor".to_owned(), None));
     let spare = Ends { own: thread(0.2, 0.0), other: thread(0.2, 0.0), ..full };
     let spare = Ends { machine: machine(0.3), ..spare };
-    assert_eq!(of(&spare), ("unknown".to_owned(), Some(WouldTell::Processors)));
+    assert_eq!(of(&spare), ("unknown".to_owned(), Some(BetterSource::Processors)));
 }
 
 #[test]

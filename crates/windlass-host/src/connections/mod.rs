@@ -1,11 +1,10 @@
-//! All TCP connections of this host, without a packet captured: what each moves, and what limits
-//! it.
+//! All TCP connections of this host, without capturing a packet: their traffic and their limits.
 //!
 //! [`table`] is a machine without a clock and without sockets: it takes looks at the kernel's
-//! connections and tells what happened between them. [`held`] judges a connection between two
-//! looks, [`window`] keeps the last seconds, [`groups`] sums by service
-//! and subnet, [`select`] filters and sorts. The edge is [`Top`]
-//! and [`Counting`], which look, and `owners`, which finds whose a socket is.
+//! connections and reports the changes between them. [`held`] judges a connection between two
+//! looks, [`window`] keeps the last seconds, [`groups`] sums by service and subnet, and [`select`]
+//! filters and sorts. The edge is [`Top`] and [`ConnectionCounter`], which take looks, and
+//! `owners`, which finds the owner of a socket.
 
 mod counting;
 pub mod ends;
@@ -19,9 +18,9 @@ pub mod table;
 mod top;
 pub mod window;
 
-pub use counting::{Counting, Shared};
+pub use counting::{ConnectionCounter, SharedCounter};
 pub use ends::{HostProcessors, HostProgram};
-pub use held::{Between, Direction, Reading, WouldTell};
+pub use held::{BetterSource, Direction, MainLimit, PossibleLimits};
 pub use row::{Connection, NoProcess, Owner, Process, State, Totals, View};
 pub use select::{Filter, Order};
 pub use top::{Error, Settings, Top, TopEvent};

@@ -1,8 +1,8 @@
 //! Owners of sockets: `/proc/PID/fd` has a link `socket:[INODE]` for each that a process has
 //! open (`proc_pid_fd(5)`).
 //!
-//! To find one means to look into all processes, so it is done where it is needed, and rarely:
-//! what one search finds is kept, and only looked at again where it is told.
+//! Finding an owner means searching all processes, so it is done rarely and only if needed. The
+//! results of a search are kept, and checked again before they are reported.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -15,16 +15,15 @@ use windlass_sys::cpu::of_this_thread;
 
 use super::row::{Connection, NoProcess, Owner, Process};
 
-/// From one search to the next it takes so many times as long as the search: 0.1 % of one
-/// processor at the most.
+/// Time between two searches, as a multiple of a search's duration: at most 0.1 % of one processor.
 const SELDOM: i64 = 1_000;
 
-/// The most sockets that are kept.
+/// Maximum number of sockets that are kept.
 const MAX_KEPT: usize = 1_000_000;
 
 /// A descriptor of a socket.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Descriptor {
     pid: u32,
     fd: u32,
 }
@@ -33,17 +32,17 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Owners {
     proc: PathBuf,
-    places: HashMap<u32, Place>,
-    /// Names of processes, for one look.
+    places: HashMap<u32, Descriptor>,
+    /// Names of processes, during one look.
     names: HashMap<u32, String>,
-    /// True if there were processes that may not be looked into.
+    /// True if some processes may not be searched.
     is_hidden: bool,
-    /// The time when it may search again.
+    /// Time at which it may search again.
     due: Option<Span>,
 }
 
 impl Owners {
-    /// Knows of none yet; `proc` is `/proc`.
+    /// Creates it without owners; `proc` is `/proc`.
     pub(super) fn new(proc: &Path) -> Self {
         Self {
             proc: proc.to_owned(),
@@ -54,18 +53,18 @@ impl Owners {
         }
     }
 
-    /// Returns where it looks.
+    /// Returns its `/proc` folder.
     pub(super) fn proc(&self) -> &Path {
         &self.proc
     }
 
-    /// Returns the process that had a socket when it was found last, where it was found.
+    /// Returns the process that had a socket when it was last found, if it was.
     pub(super) fn process(&self, inode: u32) -> Option<u32> {
         self.places.get(&inode).map(|place| place.pid)
     }
 
-    /// Finds out whose these are. Where one is not known, and it has not searched for long, it
-    /// searches; `at` is the time since the beginning.
+    /// Finds the owners of connections. Searches if an owner is unknown and the last search is long
+    /// enough ago; `at` is the time since the beginning.
     pub(super) fn find<'a>(
         &mut self,
         connections: impl IntoIterator<Item = &'a mut Connection>,
@@ -101,10 +100,10 @@ impl Owners {
         }
     }
 
-    /// Returns the owner of a socket, where that is known and still so. One that is closed nobody
-    /// has any more: it is whoever had it.
+    /// Returns the owner of a socket, if it is known and still the owner. A closed socket has its
+    /// last owner.
     fn owner(&mut self, inode: u32, is_closed: bool) -> Option<Owner> {
-        let Place { pid, fd } = *self.places.get(&inode)?;
+        let Descriptor { pid, fd } = *self.places.get(&inode)?;
         let link = self.proc.join(format!("{pid}/fd/{fd}"));
         if !is_closed && socket_of(&link).ok().flatten() != Some(inode) {
             self.places.remove(&inode);
@@ -124,7 +123,7 @@ impl Owners {
         Some(name)
     }
 
-    /// Looks into processes until these are found, and keeps what else it finds.
+    /// Searches processes until these sockets are found, and keeps all others that it finds.
     fn search(&mut self, mut wanted: HashSet<u32>, at: Span) {
         let began = of_this_thread();
         self.is_hidden = false;
@@ -140,7 +139,7 @@ impl Owners {
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                     self.is_hidden = true;
                 }
-                // It has ended meanwhile.
+                // The process has ended meanwhile.
                 Err(_) | Ok(()) => {}
             }
         }
@@ -161,15 +160,15 @@ impl Owners {
                 && self.places.len() < MAX_KEPT
             {
                 wanted.remove(&inode);
-                self.places.insert(inode, Place { pid, fd });
+                self.places.insert(inode, Descriptor { pid, fd });
             }
         }
         Ok(())
     }
 }
 
-/// The inode of the socket that a link of `/proc/PID/fd` leads to; nothing where it leads
-/// elsewhere, or has gone.
+/// Returns the inode of the socket that a link of `/proc/PID/fd` leads to; `None` if it leads
+/// elsewhere, or is gone.
 fn socket_of(link: &Path) -> io::Result<Option<u32>> {
     match fs::read_link(link) {
         Ok(target) => {
@@ -188,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// A process with descriptors that lead to these.
+    /// Makes a process with descriptors that lead to these sockets.
     fn process(proc: &Path, pid: u32, name: &str, links: &[&str]) {
         let folder = proc.join(format!("{pid}/fd"));
         fs::create_dir_all(&folder).unwrap();
@@ -220,7 +219,7 @@ mod tests {
         assert_eq!(found(&mut owners, Some(4_711), Span::ZERO), named(7, "cupsd"));
         assert_eq!(found(&mut owners, Some(99), Span::ZERO), named(8, "iperf3"));
         assert_eq!(found(&mut owners, None, Span::ZERO), Owner::unknown(NoProcess::Nobody));
-        // It is handed on: the next search finds where it is then.
+        // The socket moves to another process: the next search finds it there.
         fs::remove_file(proc.join("8/fd/0")).unwrap();
         process(proc, 9, "child", &["socket:[99]"]);
         assert_eq!(

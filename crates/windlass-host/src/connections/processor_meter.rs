@@ -19,16 +19,17 @@ use crate::processors::others;
 use crate::rates::CpuShares;
 use crate::read::Source;
 
-/// The most processes whose thread is looked at: some 30 µs each, and so 0.1 % of one processor.
+/// Maximum number of processes whose threads are measured: some 30 µs each, and so 0.1 % of one
+/// processor.
 const MAX_PROCESSES: usize = 32;
 
-/// From one census of all processes to the next it takes so many times as long as the census: 0.1 %
-/// of one processor at the most, and nothing where processors have time to spare.
+/// Time between two censuses of all processes, as a multiple of a census's duration: at most 0.1 %
+/// of one processor. There are none while processors are idle enough.
 const SELDOM: i64 = 1_000;
 
 /// The processor time of a thread.
 #[derive(Clone, Copy, Debug)]
-struct Spent {
+struct ThreadTime {
     at: Span,
     ran: Duration,
     waited: Duration,
@@ -37,13 +38,13 @@ struct Spent {
 /// Measures this host's processors from look to look.
 #[derive(Debug)]
 pub(super) struct ProcessorMeter {
-    /// Nothing where this host does not tell.
+    /// `None` if this host does not tell.
     source: Option<Source>,
     stat: Option<Stat>,
     census: Option<Census>,
     others: Vec<HostProgram>,
     due: Option<Span>,
-    threads: HashMap<u32, Spent>,
+    threads: HashMap<u32, ThreadTime>,
 }
 
 impl ProcessorMeter {
@@ -81,7 +82,7 @@ impl ProcessorMeter {
         Some(HostProcessors { processors, busy_share, others: self.others.clone() })
     }
 
-    /// Finds the programs with most since the census before.
+    /// Finds the programs with the largest shares since the census before.
     fn count_programs(&mut self, at: Span) {
         let Some(source) = &self.source else { return };
         let began = of_this_thread();
@@ -101,7 +102,7 @@ impl ProcessorMeter {
         self.due = Some(at + took * SELDOM);
     }
 
-    /// Measures the threads of programs that have one, by the cookies of their sockets.
+    /// Measures the threads of single-threaded programs, by the cookies of their sockets.
     fn threads(&mut self, at: Span, sockets: &[Socket], owners: &Owners) -> HashMap<u64, Thread> {
         let mut of_process = HashMap::<u32, Option<Thread>>::new();
         let mut all = HashMap::new();
@@ -125,8 +126,8 @@ impl ProcessorMeter {
     }
 }
 
-/// Returns what a thread had of a processor, and for how long it waited for one.
-fn share(before: &Spent, now: &Spent) -> Option<Thread> {
+/// Returns a thread's share of a processor, and its share of waiting for one.
+fn share(before: &ThreadTime, now: &ThreadTime) -> Option<Thread> {
     let time = (now.at - before.at).as_seconds();
     let of = |now: Duration, before: Duration| now.saturating_sub(before).as_secs_f64() / time;
     let had = of(now.ran, before.ran);
@@ -137,8 +138,9 @@ fn share(before: &Spent, now: &Spent) -> Option<Thread> {
     })
 }
 
-/// Reads the time of a process's thread; nothing where it has several, or the kernel does not tell.
-fn only_thread(proc: &Path, pid: u32, at: Span) -> Option<Spent> {
+/// Reads the time of a process's only thread; `None` if it has several, or the kernel does not
+/// tell.
+fn only_thread(proc: &Path, pid: u32, at: Span) -> Option<ThreadTime> {
     let folder = proc.join(pid.to_string());
     if fs::read_dir(folder.join("task")).ok()?.take(2).count() != 1 {
         return None;
@@ -147,14 +149,14 @@ fn only_thread(proc: &Path, pid: u32, at: Span) -> Option<Spent> {
     let text = fs::read_to_string(folder.join("schedstat")).ok()?;
     let mut numbers = text.split_whitespace().map(|word| word.parse().map(Duration::from_nanos));
     let (ran, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-    Some(Spent { at, ran, waited })
+    Some(ThreadTime { at, ran, waited })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A process with threads, and the time of the first.
+    /// Makes a process with threads, and the time of the first.
     fn process(proc: &Path, threads: &[u32], schedstat: &str) {
         for thread in threads {
             fs::create_dir_all(proc.join(format!("7/task/{thread}"))).unwrap();

@@ -8,20 +8,20 @@ use serde::Serialize;
 use windlass_base::{AsText, Bytes, CongestionControl, Limit, Named, Rate, Span};
 
 use super::ends::HostProcessors;
-use super::held::{Direction, Reading};
+use super::held::{Direction, MainLimit};
 
 /// The state of a connection (`net/tcp_states.h`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
 pub enum State {
     /// Both directions are open.
     Established,
-    /// This end has asked, and nobody has answered yet.
+    /// This end has sent a SYN, without an answer yet.
     SynSent,
-    /// This end has answered the other's asking.
+    /// This end has answered a SYN.
     SynReceived,
     /// This end has closed, and waits for the acknowledgment.
     FinWait1,
-    /// This end has closed, and waits for the other to.
+    /// This end has closed, and waits for the other end to close.
     FinWait2,
     /// The other end has closed, and this one's program has not.
     CloseWait,
@@ -29,13 +29,13 @@ pub enum State {
     LastAck,
     /// Both have closed at once.
     Closing,
-    /// It is over.
+    /// The connection is over.
     #[default]
     Closed,
 }
 
 impl State {
-    /// That of a number of the kernel's.
+    /// Returns the state of a kernel's number.
     pub const fn of(number: u8) -> Self {
         match number {
             1 => Self::Established,
@@ -51,8 +51,7 @@ impl State {
     }
 }
 
-/// A number that no other socket ever has until the system starts again, as `ss -e` prints it
-/// behind `sk:`.
+/// A number that no other socket gets until the system restarts, as `ss -e` prints it behind `sk:`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, AsText)]
 pub struct Cookie(pub u64);
 
@@ -71,16 +70,16 @@ pub struct Process {
     pub name: String,
 }
 
-/// Reasons why the process of a connection is not known.
+/// Reasons why the process of a connection is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
 pub enum NoProcess {
     /// No process has it open any more, and the kernel ends it; or the kernel made it itself.
     Nobody,
-    /// Of those that may be looked into none has it, and there are others.
+    /// None of the readable processes has it, and there are others.
     NotPermitted,
     /// No process in `/proc` has it: it is in another container, or was closed a moment ago.
     NotFound,
-    /// It was not looked for yet: looking takes its time, and is not done too often.
+    /// The search has not been done yet: it takes time, and is done rarely.
     #[default]
     NotLooked,
 }
@@ -88,19 +87,19 @@ pub enum NoProcess {
 /// The owner of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Owner {
-    /// The process that has it open: of several, one.
+    /// The process that has it open: one of several.
     pub process: Option<Process>,
-    /// The reason why there is none.
+    /// The reason why the process is unknown.
     pub process_unknown: Option<NoProcess>,
 }
 
 impl Owner {
-    /// A process.
+    /// Makes an owner from a process.
     pub const fn known(process: Process) -> Self {
         Self { process: Some(process), process_unknown: None }
     }
 
-    /// None, and why.
+    /// Makes an unknown owner, with the reason.
     pub const fn unknown(why: NoProcess) -> Self {
         Self { process: None, process_unknown: Some(why) }
     }
@@ -112,7 +111,7 @@ impl Default for Owner {
     }
 }
 
-/// A connection: what it did since the look before, and how it is now.
+/// A connection: its changes since the look before, and its current state.
 #[derive(Clone, Debug, Serialize)]
 pub struct Connection {
     /// The cookie of its socket.
@@ -133,20 +132,20 @@ pub struct Connection {
     pub peer: SocketAddr,
     /// True if it began since the look before.
     pub opened: bool,
-    /// True if it ended: all is what its kernel knew at last.
+    /// True if it ended: its figures are its kernel's last ones.
     pub closed: bool,
-    /// The time from the look before to this one, of which rates are. Of one that began meanwhile
-    /// it is the time since all were looked at.
+    /// Time from the look before to this one, which rates refer to. For a connection that began in
+    /// it, time since all were looked at.
     pub seconds: Span,
-    /// Bytes of data that the other end acknowledged in that time.
+    /// Data acknowledged by the other end in that time.
     pub sent_bytes: Bytes,
-    /// Bytes that came in that time, in order.
+    /// Data received in that time, in order.
     pub received_bytes: Bytes,
-    /// The rate of what was sent.
+    /// Rate of data sent.
     pub sent_bytes_per_second: Rate,
-    /// The rate of what came.
+    /// Rate of data received.
     pub received_bytes_per_second: Rate,
-    /// Segments that were sent again in that time.
+    /// Segments retransmitted in that time.
     pub retransmissions: u64,
     /// Since it began: `tcpi_bytes_acked`, in which a SYN and a FIN count as a byte each.
     pub total_acknowledged_bytes: Bytes,
@@ -154,9 +153,9 @@ pub struct Connection {
     pub total_received_bytes: Bytes,
     /// Since it began: `tcpi_total_retrans`.
     pub total_retransmissions: u64,
-    /// The smoothed round trip.
+    /// The smoothed RTT.
     pub rtt_seconds: Option<Span>,
-    /// The least of late.
+    /// The kernel's recent minimum RTT.
     pub min_rtt_seconds: Option<Span>,
     /// The congestion window, in segments.
     pub congestion_window_segments: u64,
@@ -168,29 +167,28 @@ pub struct Connection {
     pub own_window_bytes: Option<Bytes>,
     /// The size of segments that are sent.
     pub mss_bytes: Bytes,
-    /// Written and not sent yet.
+    /// Bytes written and not sent yet.
     pub unsent_bytes: Bytes,
-    /// Written and not acknowledged yet, sent or not.
+    /// Bytes written and not acknowledged yet, sent or not.
     pub queued_bytes: Bytes,
-    /// Come and not read yet.
+    /// Bytes received and not read yet.
     pub unread_bytes: Bytes,
-    /// The rate at which data was delivered of late.
+    /// The latest delivery rate.
     pub delivery_bytes_per_second: Rate,
-    /// True if that rate was the program's doing.
+    /// True if the sending program limited that rate.
     pub delivery_is_application_limited: bool,
-    /// The congestion control; nothing in a last word.
+    /// The congestion control; `None` in a report on a closed socket.
     pub congestion: Option<CongestionControl>,
-    /// The way in which most went in the window: what follows is of that way.
+    /// The direction with more data in the window, which the following fields refer to.
     pub direction: Direction,
-    /// Its limit since the look before; nothing where nothing moved and nothing was to be
-    /// moved.
-    pub now: Option<Reading>,
+    /// Its limit since the look before; `None` without data, and without anything to send.
+    pub now: Option<MainLimit>,
     /// Its limits in the window, as shares of the time.
     pub shares: BTreeMap<Limit, f64>,
 }
 
 impl Default for Connection {
-    /// One of which nothing is known.
+    /// Returns a connection with unknown figures.
     fn default() -> Self {
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
         Self {
@@ -233,12 +231,12 @@ impl Default for Connection {
 }
 
 impl Connection {
-    /// Returns whether bytes moved, or it ended.
+    /// Returns whether data moved, or the connection ended.
     pub fn has_news(&self) -> bool {
         self.closed || self.sent_bytes + self.received_bytes > Bytes::ZERO
     }
 
-    /// Both ways together.
+    /// Returns the rate of both directions together.
     pub fn rate(&self) -> Rate {
         let both = self.sent_bytes_per_second.bytes_per_second()
             + self.received_bytes_per_second.bytes_per_second();
@@ -249,39 +247,39 @@ impl Connection {
 /// All connections together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// Those that were there when all were looked at last.
+    /// Connections at the last look at all.
     pub open: u64,
-    /// Those of which bytes moved.
+    /// Connections with data.
     pub moved: u64,
-    /// Those that were found for the first time.
+    /// Connections found for the first time.
     pub opened: u64,
-    /// Those that ended.
+    /// Connections that ended.
     pub closed: u64,
-    /// Of these, those that had begun and ended between two looks.
+    /// Connections that began and ended between two looks.
     pub short: u64,
-    /// Bytes that all sent.
+    /// Bytes sent by all.
     pub sent_bytes: Bytes,
-    /// Bytes that came to all.
+    /// Bytes received by all.
     pub received_bytes: Bytes,
-    /// Ends of which nothing is known: the kernel had no room for what it had to say.
+    /// Ends without a report: the kernel had no room for it.
     pub unheard: u64,
 }
 
 /// The connections between two looks.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct View {
-    /// From when, since the beginning.
+    /// Start, since the beginning.
     pub from_seconds: Span,
-    /// To when.
+    /// End.
     pub to_seconds: Span,
-    /// The time since all connections were looked at, and not only those that move.
+    /// Time since the last look at all connections, and not only the moving ones.
     pub looked_at_all_seconds_ago: Span,
-    /// This host's processors meanwhile; nothing where it does not tell.
+    /// This host's processors meanwhile; `None` if it does not tell.
     pub processors: Option<HostProcessors>,
-    /// All together.
+    /// Sums of all connections.
     pub totals: Totals,
-    /// Those that are asked for, in the order that is asked for.
+    /// The selected connections, in the selected order.
     pub connections: Vec<Connection>,
-    /// The number of further ones that are asked for.
+    /// Number of selected connections beyond those.
     pub left_out: u64,
 }

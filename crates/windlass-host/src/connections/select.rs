@@ -11,18 +11,18 @@ use crate::sample::WatchTarget;
 /// A filter of connections.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// With this address on one side.
+    /// Connections with this address at either end.
     pub host: Option<IpAddr>,
-    /// With this port on one side.
+    /// Connections with this port at either end.
     pub port: Option<u16>,
-    /// Of one of these processes; with none, of all.
+    /// Connections of these processes; of all if empty.
     pub processes: Vec<WatchTarget>,
-    /// True if those are wanted, too, that moved nothing.
+    /// True to include connections without traffic.
     pub all: bool,
 }
 
 impl Filter {
-    /// Returns whether a connection is wanted, whosever it is.
+    /// Returns whether a connection is selected, leaving its process aside.
     pub fn takes(&self, connection: &Connection) -> bool {
         let ends = [connection.local, connection.peer];
         let is_host = |host: IpAddr| ends.iter().any(|end| end.ip() == host.to_canonical());
@@ -32,7 +32,7 @@ impl Filter {
             && self.port.is_none_or(is_port)
     }
 
-    /// Returns whether its process is wanted.
+    /// Returns whether its process is selected.
     pub fn takes_process(&self, connection: &Connection) -> bool {
         let is_wanted = |wanted: &WatchTarget| {
             let process = connection.owner.process.as_ref();
@@ -42,17 +42,17 @@ impl Filter {
     }
 }
 
-/// By what connections are sorted: the most comes first, and names from A to Z.
+/// Order of connections: the largest value first, and names from A to Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Named)]
 pub enum Order {
-    /// The rate both ways.
+    /// The rate of both directions.
     #[default]
     Rate,
-    /// The rate that is sent.
+    /// The sending rate.
     Sent,
-    /// The rate that comes.
+    /// The receiving rate.
     Received,
-    /// The smoothed round trip.
+    /// The smoothed RTT.
     Rtt,
     /// Retransmissions since the look before.
     Retransmissions,
@@ -60,7 +60,7 @@ pub enum Order {
     Unsent,
     /// The congestion window.
     CongestionWindow,
-    /// Bytes both ways since the connection began.
+    /// Bytes of both directions since the connection began.
     Bytes,
     /// The name of the process, and its number.
     Process,
@@ -69,7 +69,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Sorts by it; those that are alike by what goes both ways, and by their sockets at last.
+    /// Sorts connections. Ties are broken by the rate of both directions, and then by socket.
     pub fn sort(self, connections: &mut [Connection]) {
         connections.sort_by(|one, next| {
             let by_rate =
@@ -78,7 +78,7 @@ impl Order {
         });
     }
 
-    /// Returns whether processes have to be known before.
+    /// Returns whether the order needs the processes.
     pub const fn needs_processes(self) -> bool {
         matches!(self, Self::Process)
     }
@@ -104,7 +104,7 @@ impl Order {
     }
 }
 
-/// Those without a process come last.
+/// Compares by process; connections without one come last.
 fn by_process(one: &Connection, next: &Connection) -> Ordering {
     let key = |it: &Connection| {
         let process = it.owner.process.as_ref();

@@ -1,4 +1,4 @@
-//! Connections from look to look: what each did between two of them.
+//! Connections from look to look: the changes of each between two of them.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -11,60 +11,61 @@ use windlass_sys::sock_diag::Socket;
 use super::ends::{ByAddresses, Ends, ProcessorFigures};
 use super::held::{ChargedTime, Direction, receiving, sending};
 use super::row::{Connection, Cookie, Owner, State, Totals, View};
-use super::window::{Stretch, Window};
+use super::window::{IntervalSums, Window};
 
-/// The most connections that ended and are told one by one at a look: more are only counted.
+/// Maximum number of ended connections that a look reports one by one; more are only counted.
 const MAX_ENDED: usize = 100_000;
 
-/// The most connections that are known at a time, of some 2 KB each. What is beyond is not told.
+/// Maximum number of known connections, of some 2 KB each. Any beyond are not reported.
 const MAX_KNOWN: usize = 1_000_000;
 
-/// The most connections that have ended and whose sockets a program still holds, as one that was
-/// reset. Looks do not have these; their last words come when the program closes them.
+/// Maximum number of ended connections whose sockets a program still holds, as after a reset. Looks
+/// do not have these; their reports come when the program closes them.
 const MAX_HELD: usize = 100_000;
 
 /// The kernel's answers at a look.
 #[derive(Clone, Debug, Default)]
-pub struct Look {
-    /// The time when it was, since the beginning.
+pub struct Snapshot {
+    /// Time of the look, since the beginning.
     pub at: Span,
-    /// True if it has all connections, and not only some that are known.
+    /// True if it has all connections, and not only some known ones.
     pub is_whole: bool,
     /// The connections.
     pub sockets: Vec<Socket>,
-    /// The last words on those that ended since the look before, each with when it was heard.
+    /// Reports on connections that ended since the look before, each with its time.
     pub gone: Vec<(Span, Socket)>,
-    /// The number of ends of which the kernel had no room to tell.
+    /// Number of reports that the kernel had no room for.
     pub unheard: u64,
     /// This host's processors since the look before.
     pub processors: ProcessorFigures,
 }
 
-/// A connection that is known.
+/// A known connection.
 #[derive(Debug)]
 struct KnownConnection {
     socket: Socket,
-    /// The time when it was looked at last.
+    /// Time of the last look at it.
     at: Span,
     window: Window,
-    /// The number of the whole look that had it last.
+    /// Number of the last whole look that had it.
     seen: u64,
 }
 
-/// All connections that are known. It has no clock and no sockets: it takes looks, and tells what
-/// happened between them.
+/// All known connections. The table has no clock and no sockets: it takes looks, and returns the
+/// changes between them.
 #[derive(Debug)]
 pub struct Table {
     known: HashMap<u64, KnownConnection>,
-    /// Those that were missed, and told as ended: their last words tell nothing new.
+    /// Connections that were missed, and reported as ended: their reports are not news.
     over: HashSet<u64>,
-    /// Those that moved, or had something to move, when all were looked at last.
+    /// Connections with traffic, or with data to send, at the last whole look.
     moving: Vec<(Bytes, u64)>,
-    /// The addresses of this host that connections had.
+    /// Addresses of this host in connections.
     addresses: HashSet<IpAddr>,
-    /// The length of the window of shares.
+    /// Length of the window of shares.
     length: Span,
-    /// The last look, and the last that had all; how many had all, and how many were open then.
+    /// Time of the last look, and of the last whole one; number of whole looks, and of open
+    /// connections at the last.
     at: Span,
     whole_at: Option<Span>,
     wholes: u64,
@@ -72,7 +73,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// One that knows none. Shares are of a window of this length.
+    /// Creates an empty table. Shares are of a window of this length.
     pub fn new(window: Span) -> Self {
         Self {
             known: HashMap::new(),
@@ -87,14 +88,13 @@ impl Table {
         }
     }
 
-    /// The time when all were looked at last; nothing before the first time.
+    /// Returns the time of the last whole look; `None` before the first.
     pub const fn whole_at(&self) -> Option<Span> {
         self.whole_at
     }
 
-    /// The connections that moved, or had something to move, when all were looked at last, those
-    /// with most first, and no more than so many. Between two looks at all it is them that are
-    /// worth another.
+    /// Returns the connections with traffic, or with data to send, at the last whole look, the
+    /// largest first, and at most this many. They are worth a look between two whole ones.
     pub fn moving(&mut self, most: usize) -> Vec<Socket> {
         self.moving.retain(|(_, cookie)| self.known.contains_key(cookie));
         self.moving.sort_unstable_by_key(|(moved, cookie)| (std::cmp::Reverse(*moved), *cookie));
@@ -102,14 +102,14 @@ impl Table {
         known.take(most).map(|known| known.socket).collect()
     }
 
-    /// Takes a look, and tells what happened since the one before: of each connection that moved
-    /// bytes or ended, or of all. Whose they are is not known here. The first look has nothing to
-    /// compare with, and tells of none.
-    pub fn look(&mut self, look: &Look, all: bool) -> View {
+    /// Adds a look, and returns the changes since the one before: of each connection with data or
+    /// an end, or of all. Their owners are unknown here. The first look has nothing to compare
+    /// with, and returns none.
+    pub fn look(&mut self, look: &Snapshot, all: bool) -> View {
         let is_first = self.whole_at.is_none();
         let mut told = IntervalView { all, totals: Totals::default(), connections: Vec::new() };
         told.totals.unheard = look.unheard;
-        // Before the first look nobody can say of one that has ended whether it is of this time.
+        // Before the first look, the time of an end is unknown.
         for (place, (at, socket)) in look.gone.iter().enumerate().filter(|_| !is_first) {
             if let Some(connection) = self.end(*at, socket) {
                 told.add(connection, place < MAX_ENDED);
@@ -145,10 +145,10 @@ impl Table {
         }
     }
 
-    /// A connection that is there. It is told where it is new or moved, or all are wanted.
+    /// Adds a connection of a look. Returns it if it is new or has data, or if all are wanted.
     fn see(
         &mut self,
-        look: &Look,
+        look: &Snapshot,
         socket: &Socket,
         own: &OwnEnds<'_>,
         all: bool,
@@ -157,7 +157,7 @@ impl Table {
         let is_full = self.known.len() >= MAX_KNOWN;
         let since = self.whole_at.unwrap_or(at);
         let (known, before) = match self.known.entry(socket.cookie) {
-            // One that is told a second time has moved in the kernel's table meanwhile.
+            // A connection that comes a second time has moved in the kernel's table meanwhile.
             Entry::Occupied(place) if place.get().at == at => return None,
             Entry::Vacant(_) if is_full => return None,
             Entry::Occupied(place) => {
@@ -191,7 +191,7 @@ impl Table {
         is_wanted.then(|| happened.told(&known.window, self.length))
     }
 
-    /// A connection that has ended; nothing where it never was one.
+    /// Adds an ended connection; `None` if it never was one.
     fn end(&mut self, at: Span, socket: &Socket) -> Option<Connection> {
         let was_told = self.over.remove(&socket.cookie);
         let known = self.known.remove(&socket.cookie);
@@ -203,7 +203,7 @@ impl Table {
         let from = known.as_ref().map(|known| known.at).or(self.whole_at).unwrap_or(at);
         let before = known.as_ref().map(|known| known.socket);
         let mut window = known.map(|known| known.window).unwrap_or_default();
-        // What it no longer tells, it told before.
+        // Figures that its report lacks were known before.
         let socket = Socket {
             inode: socket.inode.or(before.and_then(|before| before.inode)),
             user: before.map_or(socket.user, |before| before.user),
@@ -225,7 +225,7 @@ impl Table {
     }
 
     /// Returns the ends on this host, by the figures of a look.
-    fn own_ends<'a>(&self, look: &'a Look) -> OwnEnds<'a> {
+    fn own_ends<'a>(&self, look: &'a Snapshot) -> OwnEnds<'a> {
         let threads = &look.processors.threads;
         let both = look.sockets.iter().filter(|socket| self.has_address(socket));
         let sockets: ByAddresses =
@@ -234,8 +234,8 @@ impl Table {
         OwnEnds { threads, machine, since: self.at, addresses: self.addresses.clone(), sockets }
     }
 
-    /// Forgets those that no look has any more, and says how many they are. The kernel tells a
-    /// little later of one that has left its table, so they are missed twice first.
+    /// Forgets connections that looks miss, and returns their number. The kernel reports a
+    /// connection a little after it has left the table, so it must be missed twice.
     fn drop_missing(&mut self) -> u64 {
         let before = self.known.len();
         let wholes = self.wholes;
@@ -253,8 +253,8 @@ impl Table {
         (before - self.known.len()) as u64
     }
 
-    /// Those that this look does not have, as they were at the one before.
-    fn add_others(&mut self, look: &Look, told: &mut IntervalView) {
+    /// Adds connections that this look lacks, as they were at the one before.
+    fn add_others(&mut self, look: &Snapshot, told: &mut IntervalView) {
         for known in self.known.values().filter(|known| known.at < look.at) {
             let socket = &known.socket;
             let times = (known.at, known.at);
@@ -274,8 +274,8 @@ struct OwnEnds<'a> {
 }
 
 impl OwnEnds<'_> {
-    /// Returns the ends of a connection that was looked at `from` this time on. Figures of a part of
-    /// its time say nothing of the whole.
+    /// Returns the ends of a connection whose figures begin at `from`. Figures of a part of its
+    /// time do not stand for the whole.
     fn of(&self, socket: &Socket, from: Span) -> Ends {
         let is_one_host = self.addresses.contains(&socket.peer.ip());
         if from < self.since {
@@ -291,7 +291,7 @@ impl OwnEnds<'_> {
     }
 }
 
-/// The view that an interval gives.
+/// The view of an interval.
 struct IntervalView {
     all: bool,
     totals: Totals,
@@ -299,7 +299,7 @@ struct IntervalView {
 }
 
 impl IntervalView {
-    /// Counts a connection, and tells of it where that is wanted and there is room.
+    /// Counts a connection, and adds it to the view if it is wanted and there is room.
     fn add(&mut self, connection: Connection, has_room: bool) {
         let totals = &mut self.totals;
         totals.moved += u64::from(connection.sent_bytes + connection.received_bytes > Bytes::ZERO);
@@ -314,13 +314,14 @@ impl IntervalView {
     }
 }
 
-/// The change of a connection between two looks; without one before it began in that time.
+/// The change of a connection between two looks; without one before, the connection began in that
+/// time.
 struct ConnectionChange<'a> {
     now: &'a Socket,
     is_new: bool,
     from: Span,
     to: Span,
-    moved: Moved,
+    moved: MovedBytes,
     sending: ChargedTime,
     receiving: ChargedTime,
 }
@@ -338,15 +339,15 @@ impl<'a> ConnectionChange<'a> {
             is_new: before.is_none(),
             from,
             to,
-            moved: Moved::between(before, now),
+            moved: MovedBytes::between(before, now),
             sending: sending(before, now, span, ends),
             receiving: receiving(before, now, span, ends),
         }
     }
 
-    /// Adds it to the connection's window.
+    /// Adds the change to the connection's window.
     fn charge(&self, window: &mut Window, length: Span) {
-        let stretch = Stretch {
+        let stretch = IntervalSums {
             sending: self.sending.times,
             receiving: self.receiving.times,
             sent: self.moved.sent,
@@ -355,7 +356,7 @@ impl<'a> ConnectionChange<'a> {
         window.push(self.from, self.to, stretch, length);
     }
 
-    /// Tells it, with the shares of the window.
+    /// Returns the connection, with the shares of the window.
     fn told(&self, window: &Window, length: Span) -> Connection {
         let (now, moved, seconds) = (self.now, self.moved, (self.to - self.from).or_zero());
         let is_stuck = moved.is_nothing() && now.queued > 0;
@@ -381,7 +382,7 @@ impl<'a> ConnectionChange<'a> {
     }
 }
 
-/// A connection as it is now.
+/// Returns a connection in its current state.
 fn as_it_is(socket: &Socket) -> Connection {
     let info = socket.info.unwrap_or_default();
     let bytes = |bytes: u32| Bytes::new(bytes.into());
@@ -417,13 +418,13 @@ fn as_it_is(socket: &Socket) -> Connection {
 
 /// Bytes that moved between two looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Moved {
+struct MovedBytes {
     sent: Bytes,
     received: Bytes,
     retransmissions: u64,
 }
 
-impl Moved {
+impl MovedBytes {
     fn between(before: Option<&Socket>, now: &Socket) -> Self {
         let info = |socket: Option<&Socket>| socket.and_then(|it| it.info).unwrap_or_default();
         let (before, now) = (info(before), info(Some(now)));

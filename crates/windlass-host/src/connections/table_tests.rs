@@ -1,6 +1,6 @@
 //! Looks at connections, one behind the other.
 
-use windlass_base::{Because, Limit};
+use windlass_base::{Limit, LimitReason};
 use windlass_sys::sock_diag::Id;
 
 use windlass_sys::tcp_info::TcpInfo;
@@ -11,10 +11,10 @@ fn seconds(seconds: i64) -> Span {
     Span::from_millis(1_000) * seconds
 }
 
-/// A connection that has sent and received so much.
+/// Returns a connection that has sent and received this much.
 fn socket(cookie: u64, sent: u64, received: u64) -> Socket {
     let info = TcpInfo {
-        // The SYN counts as one.
+        // The SYN counts as a byte.
         acknowledged: sent + 1,
         sent,
         received,
@@ -39,20 +39,20 @@ fn socket(cookie: u64, sent: u64, received: u64) -> Socket {
     }
 }
 
-/// The last word on one: nobody has it any more.
+/// Returns the report on a closed connection: it has no owner any more.
 fn last(cookie: u64, sent: u64, received: u64) -> Socket {
     Socket { state: 7, inode: None, congestion: None, user: 0, ..socket(cookie, sent, received) }
 }
 
-fn whole(at: i64, sockets: &[Socket]) -> Look {
-    Look { at: seconds(at), is_whole: true, sockets: sockets.to_vec(), ..Look::default() }
+fn whole(at: i64, sockets: &[Socket]) -> Snapshot {
+    Snapshot { at: seconds(at), is_whole: true, sockets: sockets.to_vec(), ..Snapshot::default() }
 }
 
 fn table() -> Table {
     Table::new(seconds(10))
 }
 
-/// The cookies of a view, from the least.
+/// Returns the cookies of a view, sorted.
 fn cookies(view: &View) -> Vec<u64> {
     let mut cookies: Vec<u64> = view.connections.iter().map(|it| it.socket.0).collect();
     cookies.sort_unstable();
@@ -95,16 +95,16 @@ fn one_that_ends_is_told_by_its_last_word() {
     let mut table = table();
     table.look(&whole(0, &[socket(1, 1_000, 0)]), false);
     let gone = vec![(Span::from_millis(500), last(1, 6_000, 10))];
-    let view = table.look(&Look { gone, ..whole(1, &[]) }, false);
+    let view = table.look(&Snapshot { gone, ..whole(1, &[]) }, false);
     let one = &view.connections[0];
     assert!(one.closed && !one.opened && one.state == State::Closed);
     assert_eq!((one.sent_bytes, one.received_bytes), (Bytes::new(5_000), Bytes::new(10)));
     assert_eq!(one.seconds, Span::from_millis(500), "it had half a second");
-    // What the kernel no longer knows it told before.
+    // Figures that the kernel no longer has were known before.
     assert_eq!((one.inode, one.user), (Some(7), 1_000));
     assert_eq!(one.congestion.unwrap().name(), "cubic");
     assert_eq!((view.totals.closed, view.totals.short, view.totals.open), (1, 0, 0));
-    // Once it is told, it is over.
+    // A reported end is final.
     let view = table.look(&whole(2, &[]), true);
     assert_eq!((cookies(&view), view.totals.closed), (vec![], 0));
 }
@@ -112,11 +112,11 @@ fn one_that_ends_is_told_by_its_last_word() {
 #[test]
 fn those_between_two_looks_are_all_counted() {
     let mut table = table();
-    // What ended before the first look is of no time that is told.
+    // A connection that ended before the first look belongs to no reported time.
     let early = vec![(Span::ZERO, last(9, 1, 1))];
-    table.look(&Look { gone: early, ..whole(0, &[]) }, false);
+    table.look(&Snapshot { gone: early, ..whole(0, &[]) }, false);
     let gone = (1..=1_000).map(|cookie| (Span::from_millis(300), last(cookie, 100, 50))).collect();
-    let view = table.look(&Look { gone, unheard: 3, ..whole(1, &[]) }, false);
+    let view = table.look(&Snapshot { gone, unheard: 3, ..whole(1, &[]) }, false);
     assert_eq!((view.totals.short, view.totals.closed, view.totals.opened), (1_000, 1_000, 1_000));
     assert_eq!(
         (view.totals.sent_bytes, view.totals.received_bytes),
@@ -130,9 +130,9 @@ fn those_between_two_looks_are_all_counted() {
 fn a_socket_that_never_was_a_connection_is_none() {
     let mut table = table();
     table.look(&whole(0, &[]), false);
-    // One that listened.
+    // A socket that listened.
     let listened = Socket { peer: "0.0.0.0:0".parse().unwrap(), ..last(1, 0, 0) };
-    let view = table.look(&Look { gone: vec![(seconds(1), listened)], ..whole(1, &[]) }, true);
+    let view = table.look(&Snapshot { gone: vec![(seconds(1), listened)], ..whole(1, &[]) }, true);
     assert_eq!((cookies(&view), view.totals.closed), (vec![], 0));
 }
 
@@ -140,14 +140,14 @@ fn a_socket_that_never_was_a_connection_is_none() {
 fn one_that_no_look_has_any_more_is_forgotten() {
     let mut table = table();
     table.look(&whole(0, &[socket(1, 0, 0), socket(2, 0, 0)]), false);
-    // The last word may come a moment later than it leaves the table.
+    // The report may come a moment after the connection leaves the table.
     assert_eq!(table.look(&whole(1, &[socket(2, 0, 0)]), true).totals.closed, 0);
     let view = table.look(&whole(2, &[socket(2, 0, 0)]), true);
     assert_eq!((view.totals.closed, cookies(&view)), (1, vec![2]));
-    // Where its word comes, it counts once.
+    // An end whose report comes counts once.
     table.look(&whole(3, &[]), true);
     let gone = vec![(seconds(4), last(2, 0, 0))];
-    assert_eq!(table.look(&Look { gone, ..whole(4, &[]) }, true).totals.closed, 1);
+    assert_eq!(table.look(&Snapshot { gone, ..whole(4, &[]) }, true).totals.closed, 1);
     assert_eq!(table.look(&whole(5, &[]), true).totals.closed, 0);
 }
 
@@ -160,13 +160,13 @@ fn between_two_looks_at_all_those_that_move_are_looked_at() {
     let moving: Vec<u64> = table.moving(10).iter().map(|it| it.cookie).collect();
     assert_eq!(moving, [1, 3], "the one with most first, and the one with something to send");
     assert_eq!(table.moving(1).len(), 1);
-    // A part of them, a second later.
-    let part = Look { is_whole: false, ..whole(2, &[socket(1, 1_700, 0)]) };
+    // A look at a part of them, a second later.
+    let part = Snapshot { is_whole: false, ..whole(2, &[socket(1, 1_700, 0)]) };
     let view = table.look(&part, false);
     assert_eq!((cookies(&view), view.totals.open), (vec![1], 3));
     assert_eq!(view.connections[0].sent_bytes_per_second, Rate::from_bytes_per_second(1_000.0));
     assert_eq!(view.looked_at_all_seconds_ago, seconds(1));
-    // The others have their rate over all of the time since they were looked at.
+    // The others have their rate over the whole time since their last look.
     let view = table.look(&whole(4, &[socket(1, 1_700, 0), socket(2, 6_000, 0), waits]), false);
     assert_eq!(cookies(&view), [2]);
     assert_eq!(view.connections[0].sent_bytes_per_second, Rate::from_bytes_per_second(2_000.0));
@@ -177,7 +177,7 @@ fn all_are_told_between_two_looks_at_all() {
     let mut table = table();
     table.look(&whole(0, &[socket(1, 0, 0), socket(2, 0, 0)]), true);
     table.look(&whole(1, &[socket(1, 700, 0), socket(2, 900, 0)]), true);
-    let part = Look { is_whole: false, ..whole(2, &[socket(1, 1_700, 0)]) };
+    let part = Snapshot { is_whole: false, ..whole(2, &[socket(1, 1_700, 0)]) };
     let view = table.look(&part, true);
     assert_eq!(cookies(&view), [1, 2]);
     let other = view.connections.iter().find(|it| it.socket.0 == 2).unwrap();
@@ -196,7 +196,7 @@ fn a_connection_that_a_look_has_twice_counts_once() {
 #[test]
 fn shares_are_of_the_window_and_the_direction_of_most_bytes() {
     let mut table = table();
-    // It sends for a second, and is idle for three.
+    // The connection sends for a second, and is idle for three.
     table.look(&whole(0, &[socket(1, 0, 0)]), false);
     let mut busy = socket(1, 1_000_000, 10);
     let info = busy.info.as_mut().unwrap();
@@ -208,13 +208,13 @@ fn shares_are_of_the_window_and_the_direction_of_most_bytes() {
         let share = one.shares[&Limit::ReceiverWindow];
         assert!((share - 1.0 / at as f64).abs() < 1e-9, "{at}: {share}");
     }
-    // What it receives then is more.
+    // Then it receives more than it sends.
     let receives =
         |received| Socket { info: busy.info.map(|info| TcpInfo { received, ..info }), ..busy };
     let view = table.look(&whole(5, &[receives(5_000_000)]), true);
     let one = &view.connections[0];
     assert_eq!((one.direction, one.now.unwrap().limit), (Direction::Receiving, Limit::Unknown));
-    // Where nothing moves and something waits to be acknowledged, that is what it waits for.
+    // Without traffic, data that waits for an acknowledgment sets the direction.
     let stuck = Socket { queued: 5_000, ..receives(5_000_000) };
     let view = table.look(&whole(6, &[stuck]), true);
     assert_eq!(view.connections[0].direction, Direction::Sending);
@@ -229,7 +229,7 @@ fn one_that_was_reset_and_is_closed_late_ends_once() {
         (2..4).map(|at| table.look(&whole(at, &[]), false).totals.closed).collect();
     assert_eq!(closed, [0, 1], "it is missed twice first");
     // The program closes its socket.
-    let late = Look { gone: vec![(seconds(8), last(1, 6_000_000, 0))], ..whole(9, &[]) };
+    let late = Snapshot { gone: vec![(seconds(8), last(1, 6_000_000, 0))], ..whole(9, &[]) };
     let view = table.look(&late, false);
     assert_eq!((view.totals.closed, view.totals.opened), (0, 0), "{view:?}");
     assert_eq!(view.totals.sent_bytes, Bytes::ZERO);
@@ -249,17 +249,17 @@ fn processors_count_for_all_of_an_interval_or_not_at_all() {
     table.look(&whole(0, &[busy(0), other]), true);
     let thread = Thread { all: 0.95, share: 0.95, waiting: Some(0.0) };
     let processors = ProcessorFigures { host: None, threads: HashMap::from([(2, thread)]) };
-    let with = |look: Look| Look { processors: processors.clone(), ..look };
+    let with = |look: Snapshot| Snapshot { processors: processors.clone(), ..look };
     let of = |view: &View| {
         let one = view.connections.iter().find(|it| it.socket == Cookie(1)).unwrap();
         let now = one.now.unwrap();
         (now.limit, now.because)
     };
-    // The thread of the other end, which is on this host, has no rest.
+    // The thread of the other end, which is on this host, is always busy.
     let view = table.look(&with(whole(1, &[busy(1), other])), true);
-    assert_eq!(of(&view), (Limit::Application, Some(Because::Processor)));
-    // The first was not looked at in between: the thread's figures are of a part of its time.
-    table.look(&Look { at: seconds(2), sockets: vec![other], ..Look::default() }, true);
+    assert_eq!(of(&view), (Limit::Application, Some(LimitReason::Processor)));
+    // The first was not looked at in between: the thread's figures cover a part of its time.
+    table.look(&Snapshot { at: seconds(2), sockets: vec![other], ..Snapshot::default() }, true);
     let view = table.look(&with(whole(3, &[busy(3), other])), true);
-    assert_eq!(of(&view), (Limit::Application, Some(Because::SenderIdle)));
+    assert_eq!(of(&view), (Limit::Application, Some(LimitReason::SenderIdle)));
 }

@@ -1,4 +1,4 @@
-//! Looks at the kernel's connections, again and again.
+//! Repeated looks at the kernel's connections.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -7,44 +7,44 @@ use std::{io, thread};
 
 use windlass_base::Span;
 use windlass_sys::cpu::of_this_thread;
-use windlass_sys::sock_diag::{LastWords, Socket, Sockets};
+use windlass_sys::sock_diag::{ClosedSockets, Socket, Sockets};
 use windlass_sys::wait::ready;
 
 use super::owners::Owners;
 use super::processor_meter::ProcessorMeter;
 use super::row::View;
 use super::select::{Filter, Order};
-use super::table::{Look, Table};
+use super::table::{Snapshot, Table};
 
-/// From one look at all connections to the next it takes so many times as long as the look: 0.4 %
-/// of one processor at the most. In between those are looked at that move.
+/// Time between two looks at all connections, as a multiple of a look's duration: at most 0.4 % of
+/// one processor. In between only moving connections are looked at.
 const SELDOM: i64 = 250;
 
-/// Those take 0.1 % of it, and so much each until it is known better.
+/// Share of one processor for looks at moving connections, and time for each until it is measured.
 const OF_MOVING: f64 = 0.001;
 const EACH: Span = Span::from_micros(6);
 
-/// This many are looked at however long that takes.
+/// Minimum number of moving connections per look, however long that takes.
 const LEAST_MOVING: usize = 50;
 
-/// Last words are read so often at the most: a wake for each would cost more than it reads.
+/// Minimum time between two reads of reports: a wake-up for each would cost more than reading it.
 const NAP: Duration = Duration::from_millis(5);
 
-/// The most last words that wait for a look. Each has some 500 bytes.
+/// Maximum number of reports that wait for a look, of some 500 bytes each.
 const MAX_GONE: usize = 200_000;
 
 /// Settings of a view of connections.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// From one look to the next.
+    /// Time between two looks.
     pub interval: Duration,
-    /// It ends after so many intervals.
+    /// Number of intervals after which it ends.
     pub count: Option<u64>,
     /// The length of the window of shares.
     pub window: Span,
     /// The filter.
     pub filter: Filter,
-    /// In which order.
+    /// The order.
     pub order: Order,
 }
 
@@ -52,10 +52,10 @@ pub struct Settings {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel does not tell of its sockets.
-    #[error("the kernel does not tell of its sockets: {0}")]
+    #[error("the kernel does not list its sockets: {0}")]
     Sockets(#[source] io::Error),
-    /// Its last words cannot be waited for.
-    #[error("the kernel's last words on connections cannot be read: {0}")]
+    /// The reports on closed sockets cannot be received.
+    #[error("the kernel's reports on closed sockets cannot be read: {0}")]
     LastWords(#[source] io::Error),
 }
 
@@ -75,8 +75,8 @@ pub enum TopEvent {
 pub struct Top {
     settings: Settings,
     sockets: Sockets,
-    words: Option<LastWords>,
-    /// The reason why ends are not heard, where they are not.
+    words: Option<ClosedSockets>,
+    /// The reason why ends are not reported, if they are not.
     pub deaf: Option<String>,
     table: Table,
     owners: Owners,
@@ -84,12 +84,12 @@ pub struct Top {
     began: Instant,
     due: Instant,
     looks: u64,
-    /// Ended connections that the next look tells of.
+    /// Ended connections for the next look.
     gone: Vec<(Span, Socket)>,
     unheard: u64,
-    /// Room for what a look finds, which is many megabytes.
+    /// Buffer for the sockets of a look, many megabytes.
     room: Vec<Socket>,
-    /// The time of the last look at all, and of one at a connection.
+    /// Duration of the last look at all, and of one at a connection.
     took: Span,
     each: Span,
 }
@@ -98,11 +98,11 @@ impl Top {
     /// Takes the first look.
     ///
     /// # Errors
-    /// Fails where the kernel does not tell of its sockets. Where it does not tell of those that
-    /// end, [`Self::deaf`] says why.
+    /// Fails if the kernel does not list its sockets. If it does not report closed ones,
+    /// [`Self::deaf`] says why.
     pub fn open(settings: Settings) -> Result<Self, Error> {
         let sockets = Sockets::open().map_err(Error::Sockets)?;
-        let (words, deaf) = match LastWords::open() {
+        let (words, deaf) = match ClosedSockets::open() {
             Ok(words) => (Some(words), None),
             Err(error) => (None, Some(error.to_string())),
         };
@@ -128,10 +128,10 @@ impl Top {
         Ok(top)
     }
 
-    /// The next interval, where it ends within `wait`, with no more than `most` connections.
+    /// Returns the next interval, if it ends within `wait`, with at most `most` connections.
     ///
     /// # Errors
-    /// Fails where the kernel tells no more.
+    /// Fails if the kernel stops answering.
     pub fn next(&mut self, wait: Duration, most: Option<usize>) -> Result<TopEvent, Error> {
         if self.is_over() {
             return Ok(TopEvent::Ended);
@@ -141,7 +141,7 @@ impl Top {
         if Instant::now() < self.due {
             return Ok(TopEvent::Nothing);
         }
-        // A look that came late, for whatever reason, is not made up for.
+        // Looks that were missed are not made up for.
         let now = Instant::now();
         while self.due <= now {
             self.due += self.settings.interval.max(Duration::from_millis(1));
@@ -151,10 +151,10 @@ impl Top {
         self.view(is_last, most).map(|view| TopEvent::View(Box::new(view)))
     }
 
-    /// The interval that ends now; nothing where it would be too short to tell.
+    /// Returns the interval that ends now; `None` if it would be too short.
     ///
     /// # Errors
-    /// Fails where the kernel tells no more.
+    /// Fails if the kernel stops answering.
     pub fn finish(mut self, most: Option<usize>) -> Result<Option<View>, Error> {
         let last = self.due.checked_sub(self.settings.interval).unwrap_or(self.began);
         let is_short = Instant::now().saturating_duration_since(last) < crate::LEAST.to_duration();
@@ -168,7 +168,7 @@ impl Top {
         self.settings.count.is_some_and(|count| self.looks >= count)
     }
 
-    /// Hears what the kernel says of connections that end, until then.
+    /// Reads the kernel's reports on connections that end, until then.
     fn listen(&mut self, until: Instant) -> Result<(), Error> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -177,7 +177,7 @@ impl Top {
                 return Ok(());
             };
             let is_heard = match ready(&[words.as_fd()], Some(left)) {
-                // A signal: whoever waits looks whether it is to end.
+                // A signal came: the caller checks whether it is to end.
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
                 heard => heard.map_err(Error::LastWords)?,
             };
@@ -208,7 +208,7 @@ impl Top {
         Span::from_duration(self.began.elapsed())
     }
 
-    /// A look, with the connections that are wanted.
+    /// Takes a look, and returns the selected connections.
     fn view(&mut self, is_last: bool, most: Option<usize>) -> Result<View, Error> {
         let mut view = self.look(is_last)?;
         let filter = &self.settings.filter;
@@ -229,12 +229,12 @@ impl Top {
         Ok(view)
     }
 
-    /// Looks at all connections where that is due, and else at those that move.
+    /// Looks at all connections if that is due, and else at the moving ones.
     fn look(&mut self, is_last: bool) -> Result<View, Error> {
         self.hear()?;
         let at = self.now();
         let half = Span::from_duration(self.settings.interval).part_of(2);
-        // Which of them move, two looks at all tell first.
+        // Two looks at all are needed to know the moving ones.
         let is_whole = is_last
             || self.looks <= 1
             || self.table.whole_at().is_none_or(|last| at - last + half >= self.took * SELDOM);
@@ -249,10 +249,10 @@ impl Top {
                 .these(&moving, &mut |socket| sockets.push(socket))
                 .map_err(Error::Sockets)?;
         }
-        // What ended while it looked is of this interval, too.
+        // A connection that ended during the look belongs to this interval, too.
         self.hear()?;
         let processors = self.processors.look(self.now(), &sockets, &self.owners);
-        let look = Look {
+        let look = Snapshot {
             at: self.now(),
             is_whole,
             sockets,
@@ -271,7 +271,7 @@ impl Top {
         Ok(view)
     }
 
-    /// Returns the most moving connections that there is time for.
+    /// Returns how many moving connections there is time for.
     fn most_moving(&self) -> usize {
         let room = Span::from_duration(self.settings.interval).scaled(OF_MOVING);
         let most = usize::try_from(room.as_nanos() / self.each.as_nanos().max(1)).unwrap_or(0);

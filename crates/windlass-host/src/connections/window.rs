@@ -1,43 +1,43 @@
-//! A sliding window over what held a connection.
+//! A sliding window over the limits of a connection.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use windlass_base::{Bytes, Limit, Span};
 
-use super::held::{Direction, Times};
+use super::held::{Direction, LimitTimes};
 
-/// A window is kept in so many pieces, so that short intervals take no more memory than long
-/// ones. Its oldest piece counts as far as it lies within.
+/// Number of pieces of a window, so that short intervals take no more memory than long ones. The
+/// oldest piece counts as far as it lies within.
 const PIECES: u64 = 10;
 
-/// A stretch of time.
+/// Sums of an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stretch {
-    /// The time of its sending, and of its receiving, by limits.
-    pub sending: Times,
-    /// The time of its receiving.
-    pub receiving: Times,
-    /// Bytes that were acknowledged.
+pub struct IntervalSums {
+    /// Time of its sending, by limits.
+    pub sending: LimitTimes,
+    /// Time of its receiving, by limits.
+    pub receiving: LimitTimes,
+    /// Bytes acknowledged.
     pub sent: Bytes,
-    /// Bytes that came.
+    /// Bytes received.
     pub received: Bytes,
 }
 
-/// A stretch with its place.
+/// Sums of an interval, with its time.
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     from: Span,
     to: Span,
-    stretch: Stretch,
+    stretch: IntervalSums,
 }
 
-/// The last stretches of a connection.
+/// The last intervals of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Window(VecDeque<Piece>);
 
 impl Window {
-    /// Adds a stretch, and forgets what is older than `length` at its end.
-    pub fn push(&mut self, from: Span, to: Span, stretch: Stretch, length: Span) {
+    /// Adds an interval, and forgets those older than `length` before its end.
+    pub fn push(&mut self, from: Span, to: Span, stretch: IntervalSums, length: Span) {
         if to <= from {
             return;
         }
@@ -53,15 +53,15 @@ impl Window {
         }
     }
 
-    /// The way in which more bytes went.
+    /// Returns the direction with more bytes.
     pub fn direction(&self) -> Direction {
-        let sum = |of: fn(&Stretch) -> Bytes| self.0.iter().map(|piece| of(&piece.stretch)).sum();
+        let sum =
+            |of: fn(&IntervalSums) -> Bytes| self.0.iter().map(|piece| of(&piece.stretch)).sum();
         let (sent, received): (Bytes, Bytes) = (sum(|it| it.sent), sum(|it| it.received));
         if received > sent { Direction::Receiving } else { Direction::Sending }
     }
 
-    /// Returns the limits of the last `length` in a direction, as shares of the time that was
-    /// charged.
+    /// Returns the limits of the last `length` in a direction, as shares of the charged time.
     pub fn shares(&self, direction: Direction, length: Span) -> BTreeMap<Limit, f64> {
         let Some(end) = self.0.back().map(|piece| piece.to) else { return BTreeMap::new() };
         let mut sums = BTreeMap::<Limit, f64>::new();
@@ -83,8 +83,8 @@ impl Window {
     }
 }
 
-/// One stretch behind another.
-fn together(one: &Stretch, next: &Stretch) -> Stretch {
+/// Adds one interval to another.
+fn together(one: &IntervalSums, next: &IntervalSums) -> IntervalSums {
     let mut sum = *one;
     for limit in Limit::ALL {
         sum.sending.add(limit, next.sending.of(limit));
@@ -101,18 +101,18 @@ mod tests {
 
     const LENGTH: Span = Span::from_millis(10_000);
 
-    fn stretch(limit: Limit, millis: i64, sent: u64, received: u64) -> Stretch {
-        let mut stretch = Stretch {
+    fn stretch(limit: Limit, millis: i64, sent: u64, received: u64) -> IntervalSums {
+        let mut stretch = IntervalSums {
             sent: Bytes::new(sent),
             received: Bytes::new(received),
-            ..Stretch::default()
+            ..IntervalSums::default()
         };
         stretch.sending.add(limit, Span::from_millis(millis));
         stretch.receiving.add(Limit::Unknown, Span::from_millis(millis));
         stretch
     }
 
-    /// A window of stretches of a second.
+    /// Makes a window of intervals of a second.
     fn window(limits: &[Limit], every: i64) -> Window {
         let (mut window, mut to) = (Window::default(), Span::ZERO);
         for limit in limits {

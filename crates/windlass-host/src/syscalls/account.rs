@@ -1,58 +1,58 @@
-//! From entries and exits to what each system call took, interval by interval. It is pure: the
-//! moments come with what is told.
+//! Sums of system calls by interval, from their entries and exits. The account is pure: the times
+//! come with the events.
 //!
-//! A call that goes on at the end of an interval counts there with its time until then, and is
-//! counted, with its error, where it returns.
+//! A call that continues at the end of an interval counts there with its time until then. Its
+//! number and its error count in the interval in which it returns.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use windlass_base::Span;
-use windlass_sys::ptrace::{Call, Did};
+use windlass_sys::ptrace::{Call, ThreadAction};
 
-/// What came of one system call.
+/// Totals of one system call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallTotals {
-    /// How often it returned.
+    /// Number of returns.
     pub returned: u64,
-    /// The errors among those, by their numbers.
+    /// Errors among those, by their numbers.
     pub errors: BTreeMap<i32, u64>,
-    /// The time that threads were in it.
+    /// Time of threads in the call.
     pub time: Span,
-    /// The time that those took in all that returned, wherever it began.
+    /// Time of the returned calls, from their beginning in any interval.
     pub of_returned: Span,
-    /// Threads that are in it still, or ended there.
+    /// Threads that are still in the call, or ended there.
     pub unfinished: u64,
 }
 
-/// What came of all of them in a time.
+/// Totals of all system calls in a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// The time for which it was.
+    /// Length of that time.
     pub lasted: Span,
-    /// How often traced threads were stopped.
+    /// Number of stops of traced threads.
     pub stops: u64,
     /// Each call.
     pub calls: BTreeMap<Call, CallTotals>,
 }
 
-/// A thread that is in a call.
+/// A call that a thread is in.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct CallInProgress {
     call: Call,
     began: Span,
-    /// Until here its time is counted.
+    /// Time up to which it is counted.
     counted: Span,
 }
 
-/// Takes what threads do as it comes.
+/// Adds up the actions of threads.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    open: HashMap<u32, Open>,
-    /// The interval that goes on.
+    open: HashMap<u32, CallInProgress>,
+    /// The current interval.
     now: BTreeMap<Call, CallTotals>,
-    /// Since when.
+    /// Its start.
     since: Span,
-    /// How many stops there had been then.
+    /// Number of stops at its start.
     stops_before: u64,
     /// All intervals before it.
     before: Tally,
@@ -62,35 +62,35 @@ pub struct Account {
 }
 
 impl Account {
-    /// One that begins at a moment.
+    /// Begins an account at a time.
     pub fn begin(at: Span) -> Self {
         Self { since: at, ..Self::default() }
     }
 
-    /// A thread did something.
-    pub fn take(&mut self, thread: u32, at: Span, did: Did) {
+    /// Adds an action of a thread.
+    pub fn take(&mut self, thread: u32, at: Span, did: ThreadAction) {
         match did {
-            Did::Begin { is_process } => {
+            ThreadAction::Begin { is_process } => {
                 self.threads += 1;
                 if is_process {
                     self.processes.insert(thread);
                 }
             }
-            Did::Enter(call) => {
-                self.open.insert(thread, Open { call, began: at, counted: at });
+            ThreadAction::Enter(call) => {
+                self.open.insert(thread, CallInProgress { call, began: at, counted: at });
             }
-            Did::Leave(error) => self.returned(thread, at, error),
-            Did::Rename { former } => {
+            ThreadAction::Leave(error) => self.returned(thread, at, error),
+            ThreadAction::Rename { former } => {
                 self.ended(thread, at);
                 let open = self.open.remove(&former);
                 self.open.extend(open.map(|open| (thread, open)));
             }
-            Did::End => self.ended(thread, at),
+            ThreadAction::End => self.ended(thread, at),
         }
     }
 
     fn returned(&mut self, thread: u32, at: Span, error: Option<i32>) {
-        // Without one it was in the call before it was traced.
+        // A return without an entry is of a call from before tracing.
         let Some(open) = self.open.remove(&thread) else { return };
         let counted = self.now.entry(open.call).or_default();
         counted.returned += 1;
@@ -101,7 +101,7 @@ impl Account {
         }
     }
 
-    /// A thread ended: what it was in never returned.
+    /// Ends a thread: its call never returned.
     fn ended(&mut self, thread: u32, at: Span) {
         let Some(open) = self.open.remove(&thread) else { return };
         let counted = self.now.entry(open.call).or_default();
@@ -109,7 +109,7 @@ impl Account {
         counted.unfinished += 1;
     }
 
-    /// An interval ends; `stops` is how many there were so far. Another begins.
+    /// Ends an interval, and begins another; `stops` is the number of stops so far.
     pub fn close(&mut self, at: Span, stops: u64) -> Tally {
         for open in self.open.values_mut() {
             let counted = self.now.entry(open.call).or_default();
@@ -122,7 +122,7 @@ impl Account {
             calls: std::mem::take(&mut self.now),
         };
         self.before.add(&tally);
-        // They go on, so they are of this interval and not of the sum.
+        // Calls in progress belong to this interval and not to the sum.
         for open in self.open.values() {
             tally.calls.entry(open.call).or_default().unfinished += 1;
         }
@@ -130,7 +130,7 @@ impl Account {
         tally
     }
 
-    /// All that there was, to this moment, with what goes on still.
+    /// Returns the totals up to this time, with calls in progress.
     pub fn total(&mut self, at: Span, stops: u64) -> Tally {
         self.close(at, stops);
         let mut total = self.before.clone();
@@ -140,7 +140,7 @@ impl Account {
         total
     }
 
-    /// How many processes and threads were traced.
+    /// Returns how many processes and threads were traced.
     pub fn traced(&self) -> (u64, u64) {
         (self.processes.len() as u64, self.threads)
     }

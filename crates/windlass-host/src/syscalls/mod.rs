@@ -1,8 +1,8 @@
-//! The system calls of processes that are watched: how often, how long and with which errors,
-//! as strace(1) counts them with `-c -f -w`.
+//! The system calls of watched processes: their number, time and errors, as strace(1) counts them
+//! with `-c -f -w`.
 //!
-//! [`account`] and [`report`] are pure: what threads did in, tables out. `tracing` is the thread
-//! that hears of it.
+//! [`account`] and [`report`] are pure: actions of threads in, tables out. `tracing` is the thread
+//! that traces.
 
 pub mod account;
 pub mod names;

@@ -1,17 +1,17 @@
-//! The names of system calls and of errors, by their numbers: the kernel gives numbers only.
+//! Names of system calls and of errors, by their numbers: the kernel gives numbers only.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use windlass_sys::ptrace::Call;
 
-/// The machines whose calls have names here, by the numbers of `linux/audit.h`.
+/// Machines whose calls have names here, by the numbers of `linux/audit.h`.
 const X86_64: u32 = 0xc000_003e;
 const AARCH64: u32 = 0xc000_00b7;
 const I386: u32 = 0x4000_0003;
 const ARM: u32 = 0x4000_0028;
 
-/// The bit in the number of a call by the x32 rules (`__X32_SYSCALL_BIT`).
+/// The bit in a call's number for the x32 table (`__X32_SYSCALL_BIT`).
 const X32: u64 = 0x4000_0000;
 
 type Names = LazyLock<HashMap<u64, &'static str>>;
@@ -20,14 +20,14 @@ static OF_X86_64: Names = LazyLock::new(|| names(include_str!("x86_64.txt")));
 static OF_AARCH64: Names = LazyLock::new(|| names(include_str!("aarch64.txt")));
 static OF_ERRORS: Names = LazyLock::new(|| names(include_str!("errors.txt")));
 
-/// Lines of a number and a name.
+/// Parses lines of a number and a name.
 fn names(text: &'static str) -> HashMap<u64, &'static str> {
     let pairs = text.lines().filter_map(|line| line.split_once(' '));
     pairs.filter_map(|(number, name)| Some((number.parse().ok()?, name))).collect()
 }
 
-/// What a call is called; one without a name has its number, as `syscall_999`. Those of 32-bit
-/// programs have the machine's name before it, as they have numbers of their own.
+/// Returns the name of a call; `syscall_999` without one. Calls of 32-bit programs begin with the
+/// machine's name, as they have numbers of their own.
 pub fn name(call: Call) -> String {
     let number = call.number;
     let (known, machine) = match call.machine {
@@ -41,7 +41,7 @@ pub fn name(call: Call) -> String {
     known.map_or_else(|| format!("{machine}syscall_{}", number & !X32), |name| (*name).to_owned())
 }
 
-/// What an error is called, as `ENOENT`; one without a name has its number.
+/// Returns the name of an error, as `ENOENT`; its number without one.
 pub fn error(number: i32) -> String {
     let known = u64::try_from(number).ok().and_then(|number| OF_ERRORS.get(&number));
     known.map_or_else(|| format!("error_{number}"), |name| (*name).to_owned())
@@ -57,14 +57,14 @@ mod tests {
 
     #[test]
     fn calls_have_the_names_of_their_machine() {
-        // By the tables of syscalls(2) and the kernel's headers.
+        // Sources: the tables of syscalls(2) and the kernel's headers.
         let x86_64 = [(0, "read"), (21, "access"), (232, "epoll_wait"), (332, "statx")];
         let aarch64 = [(63, "read"), (48, "faccessat"), (22, "epoll_pwait"), (291, "statx")];
         for (machine, known) in [(X86_64, x86_64), (AARCH64, aarch64)] {
             for (number, name) in known {
                 assert_eq!(of(machine, number), name);
             }
-            // From here on all machines have the same.
+            // From here on all machines have the same numbers.
             assert_eq!(of(machine, 435), "clone3");
             assert_eq!(of(machine, 462), "mseal");
             assert_eq!(of(machine, 9_999), "syscall_9999");

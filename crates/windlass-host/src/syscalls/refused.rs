@@ -1,104 +1,111 @@
-//! Why a process may not be traced, and what to do. ptrace(2) says `EPERM` to all of it.
+//! Reasons why a process may not be traced, with advice. ptrace(2) says `EPERM` for all of them.
 
 use std::fmt;
 use std::fs;
 use std::path::Path;
 
-/// The bit of the right to trace others (`CAP_SYS_PTRACE` in capabilities(7)).
+/// The bit of the capability to trace others (`CAP_SYS_PTRACE` in capabilities(7)).
 const SYS_PTRACE: u32 = 19;
 
-/// Why a process is not traced.
+/// Reason why a process is not traced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// It is windlass itself, which cannot wait for itself.
+pub enum RefusalReason {
+    /// The process is windlass itself, which cannot wait for itself.
     Itself,
-    /// windlass started it, and has to hear of its end.
+    /// windlass started the process, and has to wait for its end.
     Child,
-    /// It is a thread of the kernel, which makes no calls.
+    /// The process is a thread of the kernel, which makes no calls.
     Kernel,
-    /// Another traces it: its number and its name.
+    /// Another process traces it: number and name of the tracer.
     Traced(u32, String),
-    /// It is another user's: that one's number.
+    /// The process belongs to another user, of this number.
     OtherUser(u32),
     /// The system restricts tracing: the value of `kernel.yama.ptrace_scope`.
     Scope(u8),
-    /// It is gone.
+    /// The process is gone.
     Gone,
     /// The kernel is older than Linux 5.3, and tells nothing of calls.
     OldKernel,
-    /// The system refuses it for a reason that it does not tell: its words.
+    /// The system refuses for an unknown reason: its words.
     System(String),
 }
 
-/// A process may not be traced.
+/// Refusal to trace a process.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Refused {
-    /// Its number; nothing where none may be traced.
+pub struct TracingRefusal {
+    /// Its number; `None` if no process may be traced.
     pub process: Option<u32>,
-    /// Why.
-    pub why: Why,
+    /// The reason.
+    pub why: RefusalReason,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for TracingRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.why {
-            Why::Itself => f.write_str("it is windlass itself, which cannot trace itself"),
-            Why::Child => f.write_str("windlass started it, and has to hear of its end"),
-            Why::Kernel => f.write_str("it is a thread of the kernel, which makes no system calls"),
-            Why::Traced(by, name) if name.is_empty() => write!(f, "process {by} traces it already"),
-            Why::Traced(by, name) => write!(f, "process {by} ({name}) traces it already"),
-            Why::OtherUser(user) => {
-                write!(
-                    f,
-                    "it belongs to another user ({user}), whose processes only root may trace"
-                )
+            RefusalReason::Itself => {
+                f.write_str("it is windlass itself, which cannot trace itself")
             }
-            Why::Scope(1) => f.write_str(
-                "the system lets a process trace its own children only (kernel.yama.ptrace_scope \
+            RefusalReason::Child => f.write_str("windlass started it and waits for its end"),
+            RefusalReason::Kernel => {
+                f.write_str("it is a kernel thread, which makes no system calls")
+            }
+            RefusalReason::Traced(by, name) if name.is_empty() => {
+                write!(f, "process {by} traces it already")
+            }
+            RefusalReason::Traced(by, name) => write!(f, "process {by} ({name}) traces it already"),
+            RefusalReason::OtherUser(user) => {
+                write!(f, "it belongs to another user ({user}): only root may trace it")
+            }
+            RefusalReason::Scope(1) => f.write_str(
+                "the system lets a process trace only its own children (kernel.yama.ptrace_scope \
                  is 1)",
             ),
-            Why::Scope(2) => {
+            RefusalReason::Scope(2) => {
                 f.write_str("the system lets only root trace (kernel.yama.ptrace_scope is 2)")
             }
-            Why::Scope(scope) => {
+            RefusalReason::Scope(scope) => {
                 write!(f, "the system lets nobody trace (kernel.yama.ptrace_scope is {scope})")
             }
-            Why::Gone => f.write_str("it has ended"),
-            Why::OldKernel => f.write_str("the kernel does not tell calls: that takes Linux 5.3"),
-            Why::System(said) => write!(f, "the system refuses it: {said}"),
+            RefusalReason::Gone => f.write_str("it has ended"),
+            RefusalReason::OldKernel => {
+                f.write_str("the kernel does not report system calls: that needs Linux 5.3")
+            }
+            RefusalReason::System(said) => write!(f, "the system refuses: {said}"),
         }
     }
 }
 
-impl Refused {
-    /// What to do about it.
+impl TracingRefusal {
+    /// Returns advice for the user.
     pub const fn advice(&self) -> &'static str {
         match self.why {
-            Why::Itself | Why::Child => "Name another process.",
-            Why::Kernel => "Watch it without --syscalls.",
-            Why::Traced(..) => {
-                "A process has one tracer at a time: end that one (strace, gdb, another windlass)."
+            RefusalReason::Itself | RefusalReason::Child => "Choose another process.",
+            RefusalReason::Kernel => "Watch it without --syscalls.",
+            RefusalReason::Traced(..) => {
+                "A process has one tracer at a time: end the other (strace, gdb, another windlass)."
             }
-            Why::OtherUser(_) => "Run windlass as root, as with sudo.",
-            Why::Scope(1) => {
-                "Run windlass as root, or allow it until the next start: sysctl \
+            RefusalReason::OtherUser(_) => "Run windlass as root, for example with sudo.",
+            RefusalReason::Scope(1) => {
+                "Run windlass as root, or allow tracing until the next boot: sysctl \
                  kernel.yama.ptrace_scope=0."
             }
-            Why::Scope(2) => "Run windlass as root.",
-            Why::Scope(_) => {
-                "Set kernel.yama.ptrace_scope lower under /etc/sysctl.d, and start the system anew."
+            RefusalReason::Scope(2) => "Run windlass as root.",
+            RefusalReason::Scope(_) => {
+                "Set a lower kernel.yama.ptrace_scope in /etc/sysctl.d, and reboot."
             }
-            Why::Gone => "ps -e lists all. With a name it would be waited for.",
-            Why::OldKernel => "Watch without --syscalls.",
-            Why::System(_) => {
-                "Run windlass as root; in a container, with the capability SYS_PTRACE (as docker \
-                 run --cap-add SYS_PTRACE)."
+            RefusalReason::Gone => {
+                "ps -e lists all processes. Give a name to wait for a process that starts later."
+            }
+            RefusalReason::OldKernel => "Watch without --syscalls.",
+            RefusalReason::System(_) => {
+                "Run windlass as root; in a container, add the capability SYS_PTRACE (docker run \
+                 --cap-add SYS_PTRACE)."
             }
         }
     }
 }
 
-/// What is known of a process that may not be traced, and of this one.
+/// Facts of a process that may not be traced, and of this one.
 #[derive(Clone, Debug, Default)]
 struct Facts {
     is_there: bool,
@@ -106,38 +113,40 @@ struct Facts {
     user: u32,
     tracer: Option<(u32, String)>,
     own_user: u32,
-    /// True if this process has the right to trace others.
+    /// True if this process has the capability to trace others.
     may_trace: bool,
     scope: Option<u8>,
 }
 
-/// The reason why the system refused to trace a process, in these words.
-pub(super) fn why(process: u32, said: &str) -> Why {
+/// Returns the reason why the system refused to trace a process.
+pub(super) fn why(process: u32, said: &str) -> RefusalReason {
     let facts = facts(Path::new("/proc"), process);
     reason(facts, said)
 }
 
-/// The first that explains it.
-fn reason(facts: Facts, said: &str) -> Why {
+/// Returns the first reason that applies.
+fn reason(facts: Facts, said: &str) -> RefusalReason {
     match facts {
-        Facts { is_there: false, .. } => Why::Gone,
-        Facts { is_kernel: true, .. } => Why::Kernel,
-        Facts { tracer: Some((by, name)), .. } => Why::Traced(by, name),
-        Facts { scope: Some(scope @ 3..), .. } => Why::Scope(scope),
-        Facts { may_trace: false, user, own_user, .. } if user != own_user => Why::OtherUser(user),
-        Facts { may_trace: false, scope: Some(scope @ 1..), .. } => Why::Scope(scope),
-        _ => Why::System(said.to_owned()),
+        Facts { is_there: false, .. } => RefusalReason::Gone,
+        Facts { is_kernel: true, .. } => RefusalReason::Kernel,
+        Facts { tracer: Some((by, name)), .. } => RefusalReason::Traced(by, name),
+        Facts { scope: Some(scope @ 3..), .. } => RefusalReason::Scope(scope),
+        Facts { may_trace: false, user, own_user, .. } if user != own_user => {
+            RefusalReason::OtherUser(user)
+        }
+        Facts { may_trace: false, scope: Some(scope @ 1..), .. } => RefusalReason::Scope(scope),
+        _ => RefusalReason::System(said.to_owned()),
     }
 }
 
-/// Returns whether a process is windlass itself or was started by it: then it is not traced.
-pub(super) fn own(process: u32) -> Option<Why> {
+/// Returns the reason if a process is windlass itself or was started by it: then it is not traced.
+pub(super) fn own(process: u32) -> Option<RefusalReason> {
     let own = std::process::id();
     if process == own {
-        return Some(Why::Itself);
+        return Some(RefusalReason::Itself);
     }
     let status = status(Path::new("/proc"), &process.to_string())?;
-    (field(&status, "PPid") == Some(own)).then_some(Why::Child)
+    (field(&status, "PPid") == Some(own)).then_some(RefusalReason::Child)
 }
 
 fn facts(proc: &Path, process: u32) -> Facts {
@@ -151,7 +160,7 @@ fn facts(proc: &Path, process: u32) -> Facts {
     };
     let Some(status) = status(proc, &process.to_string()) else { return facts };
     facts.user = field(&status, "Uid").unwrap_or_default();
-    // What has ended and what is of the kernel have no memory; only the latter go on.
+    // A process that has ended and a thread of the kernel have no memory; only the latter is alive.
     let is_over = status.lines().any(|line| line.starts_with("State:\tZ"));
     facts.is_there = !is_over;
     facts.is_kernel = !status.lines().any(|line| line.starts_with("VmSize:"));
@@ -168,7 +177,7 @@ fn status(proc: &Path, process: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The first word of a line.
+/// Returns the first word of a line.
 fn field(status: &str, name: &str) -> Option<u32> {
     word(status, name)?.parse().ok()
 }
@@ -187,8 +196,8 @@ fn has_right(status: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// A process of another user, and of this one, in a made `/proc`.
-    fn told(status: &str, own: &str, scope: Option<&str>) -> Refused {
+    /// Makes a process of another user, and this one, in a made-up `/proc`.
+    fn told(status: &str, own: &str, scope: Option<&str>) -> TracingRefusal {
         let folder = tempfile::tempdir().unwrap();
         let proc = folder.path();
         for (name, text) in [("7", status), ("self", own)] {
@@ -201,7 +210,7 @@ mod tests {
             fs::create_dir_all(proc.join("sys/kernel/yama")).unwrap();
             fs::write(proc.join("sys/kernel/yama/ptrace_scope"), scope).unwrap();
         }
-        Refused { process: Some(7), why: reason(facts(proc, 7), "not allowed") }
+        TracingRefusal { process: Some(7), why: reason(facts(proc, 7), "not allowed") }
     }
 
     const ROOT: &str = "Uid:\t0\t0\t0\t0\nCapEff:\t000001ffffffffff\n";
@@ -214,15 +223,15 @@ mod tests {
     #[test]
     fn the_reason_is_told_apart() {
         let cases = [
-            (process(1000, 9), ROOT, Some("0\n"), Why::Traced(9, "strace".to_owned())),
-            (process(0, 0), USER, Some("1\n"), Why::OtherUser(0)),
-            (process(1000, 0), USER, Some("1\n"), Why::Scope(1)),
-            (process(1000, 0), USER, Some("2\n"), Why::Scope(2)),
-            (process(1000, 0), ROOT, Some("3\n"), Why::Scope(3)),
-            (process(1000, 0), USER, None, Why::System("not allowed".to_owned())),
-            (process(1000, 0), ROOT, Some("1\n"), Why::System("not allowed".to_owned())),
-            ("State:\tS\nUid:\t0\t0\n".to_owned(), ROOT, None, Why::Kernel),
-            ("State:\tZ (zombie)\nUid:\t0\t0\n".to_owned(), ROOT, None, Why::Gone),
+            (process(1000, 9), ROOT, Some("0\n"), RefusalReason::Traced(9, "strace".to_owned())),
+            (process(0, 0), USER, Some("1\n"), RefusalReason::OtherUser(0)),
+            (process(1000, 0), USER, Some("1\n"), RefusalReason::Scope(1)),
+            (process(1000, 0), USER, Some("2\n"), RefusalReason::Scope(2)),
+            (process(1000, 0), ROOT, Some("3\n"), RefusalReason::Scope(3)),
+            (process(1000, 0), USER, None, RefusalReason::System("not allowed".to_owned())),
+            (process(1000, 0), ROOT, Some("1\n"), RefusalReason::System("not allowed".to_owned())),
+            ("State:\tS\nUid:\t0\t0\n".to_owned(), ROOT, None, RefusalReason::Kernel),
+            ("State:\tZ (zombie)\nUid:\t0\t0\n".to_owned(), ROOT, None, RefusalReason::Gone),
         ];
         for (status, own, scope, why) in cases {
             let refused = told(&status, own, scope);
@@ -230,7 +239,7 @@ mod tests {
             assert!(!refused.advice().is_empty() && !refused.to_string().is_empty());
         }
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(reason(facts(folder.path(), 7), ""), Why::Gone);
+        assert_eq!(reason(facts(folder.path(), 7), ""), RefusalReason::Gone);
     }
 
     #[test]
@@ -244,8 +253,8 @@ mod tests {
     #[test]
     fn windlass_does_not_trace_itself_or_what_it_started() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        assert_eq!(own(std::process::id()), Some(Why::Itself));
-        assert_eq!(own(child.id()), Some(Why::Child));
+        assert_eq!(own(std::process::id()), Some(RefusalReason::Itself));
+        assert_eq!(own(child.id()), Some(RefusalReason::Child));
         assert_eq!(own(1), None);
         child.kill().unwrap();
         child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! What the calls of an interval, and of a run, came to.
+//! System calls of an interval and of a run.
 
 use serde::Serialize;
 use windlass_base::figures::{Count, Share};
@@ -8,18 +8,18 @@ use windlass_sys::ptrace::Cost;
 use super::account::{CallTotals, Tally};
 use super::names;
 
-/// The system calls of a time, of all processes that are traced.
+/// The system calls of all traced processes in a time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Syscalls {
-    /// The time for which it was.
+    /// Length of that time.
     pub seconds: Span,
-    /// How many calls returned.
+    /// Number of returned calls.
     pub count: u64,
-    /// The time for which threads were in calls, all together.
+    /// Time of threads in calls, summed up.
     pub in_calls_seconds: Span,
-    /// How often threads were stopped for it.
+    /// Number of stops of threads.
     pub stops: u64,
-    /// Each call, that with most time first.
+    /// Each call, the one with most time first.
     pub calls: Vec<Syscall>,
 }
 
@@ -28,16 +28,15 @@ pub struct Syscalls {
 pub struct Syscall {
     /// Its name.
     pub name: String,
-    /// How often it returned.
+    /// Number of returns.
     pub count: u64,
-    /// The errors that it returned with, the most frequent first.
+    /// Errors that it returned with, the most frequent first.
     pub errors: Vec<Errors>,
-    /// The time for which threads were in it, from entry to exit by the clock; what goes on, to the
-    /// end.
+    /// Time of threads in it, from entry to exit by the clock; calls in progress count to the end.
     pub seconds: Span,
-    /// That as a share of the time: of several threads, more than 1.
+    /// That time as a share of the wall time: with several threads, it may exceed 1.
     pub wall_share: f64,
-    /// The mean of those that returned; nothing where none did.
+    /// Mean time of the returned calls; `None` without returns.
     pub mean_seconds: Option<Span>,
     /// Threads that were in it at the end, or ended there.
     pub unfinished: u64,
@@ -48,48 +47,48 @@ pub struct Syscall {
 pub struct Errors {
     /// Its name, as `ENOENT`.
     pub name: String,
-    /// How often.
+    /// Number of times.
     pub count: u64,
 }
 
-/// The system calls of a run, and what it cost to hear of them.
+/// The system calls of a run, and the cost of tracing them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SyscallReport {
     /// The calls.
     #[serde(flatten)]
     pub all: Syscalls,
-    /// How many processes were traced: those that were asked for, and what they started.
+    /// Number of processes traced: those asked for, and their children.
     pub processes: u64,
-    /// How many threads, the first of each process among them.
+    /// Number of threads, the first of each process included.
     pub threads: u64,
-    /// What it cost.
+    /// Cost of tracing.
     pub cost: TracingCost,
 }
 
-/// What tracing costs those who are traced.
+/// Cost of tracing for the traced processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TracingCost {
-    /// By how much it makes a call slower, measured before on this machine.
+    /// Additional time of a call, measured before on this machine.
     pub call_seconds: Span,
-    /// The part of that which is in the times of the calls.
+    /// Part of that which is in the times of the calls.
     pub inside_seconds: Span,
-    /// All calls together.
+    /// Additional time of all calls.
     pub seconds: Span,
-    /// That as a share of the time: of several threads, more than 1.
+    /// That as a share of the wall time: with several threads, it may exceed 1.
     pub wall_share: f64,
-    /// All this in a sentence.
+    /// The cost in a sentence.
     pub sentence: Sentence,
 }
 
 impl Syscalls {
-    /// What a tally comes to.
+    /// Returns the system calls of a tally.
     pub fn of(tally: &Tally) -> Self {
         let mut calls: Vec<Syscall> = tally
             .calls
             .iter()
             .map(|(call, counted)| Syscall::of(names::name(*call), counted, tally.lasted))
             .collect();
-        // Of equals the order is that of their names.
+        // Equal calls are sorted by name.
         calls.sort_by(|one, next| {
             next.seconds.cmp(&one.seconds).then_with(|| one.name.cmp(&next.name))
         });
@@ -124,7 +123,7 @@ impl Syscall {
 }
 
 impl SyscallReport {
-    /// What a run comes to; `traced` is how many processes and threads there were.
+    /// Returns the report on a run; `traced` are the numbers of processes and threads.
     pub fn of(tally: &Tally, traced: (u64, u64), cost: Cost) -> Self {
         let all = Syscalls::of(tally);
         let cost = TracingCost::of(cost, &all);
@@ -139,8 +138,8 @@ impl TracingCost {
         let wall_share = share(seconds, all.seconds);
         let stops = Count(all.stops);
         let sentence = sentence!(
-            "Tracing cost {call} a call, {} of the time watched; there were {stops} stops. {inside} \
-             of it are in the time of each call here, the rest lies around it.",
+            "Tracing cost {call} per call, {} of the time watched, in {stops} stops. Of this, \
+             {inside} are in the time of each call above.",
             Share(wall_share)
         );
         Self { call_seconds: call, inside_seconds: inside, seconds, wall_share, sentence }
@@ -196,7 +195,7 @@ mod tests {
         assert_eq!(errors, [("ENOENT", 990), ("EACCES", 10)]);
         assert_eq!(access.mean_seconds, Some(Span::from_micros(20)));
         assert!((access.wall_share - 0.02).abs() < 1e-12);
-        // Two threads; the mean is that of what returned, not of what goes on.
+        // Two threads; the mean is over returned calls, without those in progress.
         assert_eq!((read.wall_share, read.mean_seconds), (1.5, Some(Span::from_millis(300))));
         assert_eq!((waits.mean_seconds, waits.unfinished), (None, 1));
     }
@@ -209,8 +208,8 @@ mod tests {
         assert_eq!(cost.seconds, Span::from_nanos(5_200 * 1_001));
         assert_eq!(
             cost.sentence.to_string(),
-            "Tracing cost 5.2 µs a call, <1 % of the time watched; there were 2,003 stops. 2.9 µs \
-             of it are in the time of each call here, the rest lies around it."
+            "Tracing cost 5.2 µs per call, <1 % of the time watched, in 2,003 stops. Of this, \
+             2.9 µs are in the time of each call above."
         );
     }
 }

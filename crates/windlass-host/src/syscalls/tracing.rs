@@ -1,5 +1,5 @@
-//! The thread that traces. ptrace(2) takes requests from one thread only, so who wants
-//! something asks it.
+//! The thread that traces. ptrace(2) takes requests from one thread only, so all others ask that
+//! one.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
@@ -8,51 +8,50 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use windlass_base::Span;
-use windlass_sys::ptrace::{Bell, Cost, Next, Told, Tracer};
+use windlass_sys::ptrace::{Bell, Cost, ThreadEvent, Tracer, TracerEvent};
 
 use super::account::Account;
-use super::refused::{Refused, Why, own, why};
+use super::refused::{RefusalReason, TracingRefusal, own, why};
 use super::report::{SyscallReport, Syscalls};
 
-/// From one ring to the next, until the thread hears it: one that comes just before it waits
-/// is lost.
+/// Time between two rings, until the thread hears one: a ring just before the thread waits is lost.
 const RING: Duration = Duration::from_millis(1);
 
-/// What the thread is asked for.
+/// A request to the thread.
 enum TracerRequest {
-    /// To trace this process.
-    Attach(u32, Sender<Result<(), Refused>>),
-    /// To let all go.
+    /// Trace this process.
+    Attach(u32, Sender<Result<(), TracingRefusal>>),
+    /// Release all processes.
     End(Sender<()>),
 }
 
-/// Traces processes, and what they start, until it is dropped.
+/// Traces processes and their children until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Tracing {
     asked: Sender<TracerRequest>,
     bell: Bell,
     cost: Cost,
     began: Instant,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<TracingState>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread and who reads its account share.
+/// State that the thread shares with the readers of its account.
 #[derive(Debug, Default)]
-struct Shared {
+struct TracingState {
     account: Account,
     stops: u64,
-    /// The reason why it ended before its time.
+    /// The reason why it ended early.
     failure: Option<String>,
 }
 
 impl Tracing {
-    /// Gets ready, and measures what it will cost.
+    /// Starts the thread, and measures the cost of tracing.
     ///
     /// # Errors
-    /// Fails where no process may be traced here, not even one of its own.
-    pub(crate) fn start() -> Result<Self, Refused> {
-        let shared = Arc::new(Mutex::new(Shared::default()));
+    /// Fails if no process may be traced here, not even a child.
+    pub(crate) fn start() -> Result<Self, TracingRefusal> {
+        let shared = Arc::new(Mutex::new(TracingState::default()));
         let (ask, asked) = mpsc::channel();
         let (tell, told) = mpsc::channel();
         let began = Instant::now();
@@ -60,7 +59,7 @@ impl Tracing {
         let work = move || match begin() {
             Ok((tracer, cost)) => {
                 lock(&of_thread).account = Account::begin(Span::from_duration(began.elapsed()));
-                // Where nobody waits any more, nobody asks for anything either.
+                // If nobody waits any more, nobody makes requests either.
                 let _ = tell.send(Ok((tracer.bell(), cost)));
                 trace(tracer, &asked, &of_thread, began);
             }
@@ -77,19 +76,19 @@ impl Tracing {
         Ok(Self { asked: ask, bell, cost, began, shared, thread: Some(thread) })
     }
 
-    /// Traces a process. One that is traced already, as it was started by another, stays so.
+    /// Traces a process. A process that is traced already, as the child of another, stays so.
     ///
     /// # Errors
-    /// Fails where it may not be traced, with the reason.
-    pub(crate) fn attach(&self, process: u32) -> Result<(), Refused> {
+    /// Fails if it may not be traced, with the reason.
+    pub(crate) fn attach(&self, process: u32) -> Result<(), TracingRefusal> {
         if let Some(why) = own(process) {
-            return Err(Refused { process: Some(process), why });
+            return Err(TracingRefusal { process: Some(process), why });
         }
-        // Where the thread has ended, its failure is in the report.
+        // If the thread has ended, its failure is in the report.
         self.ask(|answer| TracerRequest::Attach(process, answer)).unwrap_or(Ok(()))
     }
 
-    /// The calls since the last time that this was asked, or since the beginning.
+    /// Returns the calls since the last question, or since the beginning.
     pub(crate) fn interval(&self) -> Syscalls {
         let mut shared = lock(&self.shared);
         let stops = shared.stops;
@@ -98,7 +97,7 @@ impl Tracing {
         Syscalls::of(&tally)
     }
 
-    /// Lets all go, and says what they did; and why it ended before, where it did.
+    /// Releases all processes, and returns their calls; and why tracing ended early, if it did.
     pub(crate) fn finish(mut self) -> (SyscallReport, Option<String>) {
         let at = self.now();
         self.end();
@@ -113,7 +112,7 @@ impl Tracing {
         Span::from_duration(self.began.elapsed())
     }
 
-    /// Asks the thread, and waits for its answer; nothing where it has ended.
+    /// Asks the thread, and waits for its answer; `None` if it has ended.
     fn ask<T>(&self, asked: impl FnOnce(Sender<T>) -> TracerRequest) -> Option<T> {
         let (answer, answered) = mpsc::channel();
         self.asked.send(asked(answer)).ok()?;
@@ -127,7 +126,7 @@ impl Tracing {
         }
     }
 
-    /// Has the thread end, and waits for that: nobody is traced then.
+    /// Ends the thread, and waits for that: no process is traced then.
     fn end(&mut self) {
         let Some(thread) = self.thread.take() else { return };
         self.ask(TracerRequest::End);
@@ -145,27 +144,27 @@ impl Drop for Tracing {
     }
 }
 
-/// The account is whole after each change, also where a thread ended within one.
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+/// Locks the state. The account is consistent after each change, even if a thread ended within one.
+fn lock(shared: &Mutex<TracingState>) -> MutexGuard<'_, TracingState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A tracer of this thread, and what it costs.
+/// Returns a tracer of this thread, and its cost.
 fn begin() -> io::Result<(Tracer, Cost)> {
     let mut tracer = Tracer::new()?;
     let cost = tracer.cost()?;
     Ok((tracer, cost))
 }
 
-/// Takes what tracees do into the account, until it is told to end.
+/// Adds the actions of tracees to the account, until it is told to end.
 fn trace(
     mut tracer: Tracer,
     asked: &Receiver<TracerRequest>,
-    shared: &Mutex<Shared>,
+    shared: &Mutex<TracingState>,
     began: Instant,
 ) {
     let before = tracer.stops();
-    let take = |told: Told, stops: u64| {
+    let take = |told: ThreadEvent, stops: u64| {
         let at = Span::from_duration(told.at.saturating_duration_since(began));
         let mut shared = lock(shared);
         shared.account.take(told.thread, at, told.did);
@@ -186,7 +185,7 @@ fn trace(
                 let _ = answer.send(attached);
             }
             Ok(TracerRequest::End(answer)) => {
-                // Who was traced a moment ago counts, too.
+                // Processes that were traced until now count, too.
                 while let Some(told) = tracer.known() {
                     take(told, tracer.stops());
                 }
@@ -198,12 +197,12 @@ fn trace(
             Err(TryRecvError::Disconnected) => return,
         }
         match tracer.next() {
-            Ok(Next::Told(told)) => {
+            Ok(TracerEvent::Told(told)) => {
                 is_idle = false;
                 take(told, tracer.stops());
             }
-            Ok(Next::Rung) => is_idle = false,
-            Ok(Next::Nobody) => is_idle = true,
+            Ok(TracerEvent::Rung) => is_idle = false,
+            Ok(TracerEvent::Nobody) => is_idle = true,
             Err(error) => {
                 lock(shared).failure = Some(error.to_string());
                 return;
@@ -212,16 +211,16 @@ fn trace(
     }
 }
 
-/// The reason why the system refused, in what it knows of that.
-fn refused(process: Option<u32>, error: &io::Error) -> Refused {
+/// Returns the reason why the system refused, from its error.
+fn refused(process: Option<u32>, error: &io::Error) -> TracingRefusal {
     let why = match (error.kind(), process) {
-        (io::ErrorKind::NotFound, Some(_)) => Why::Gone,
+        (io::ErrorKind::NotFound, Some(_)) => RefusalReason::Gone,
         (io::ErrorKind::PermissionDenied, Some(process)) => why(process, &error.to_string()),
-        // What PTRACE_GET_SYSCALL_INFO gives where the kernel does not know it.
-        _ if error.raw_os_error() == Some(EIO) => Why::OldKernel,
-        _ => Why::System(error.to_string()),
+        // PTRACE_GET_SYSCALL_INFO gives this error on a kernel that lacks it.
+        _ if error.raw_os_error() == Some(EIO) => RefusalReason::OldKernel,
+        _ => RefusalReason::System(error.to_string()),
     };
-    Refused { process, why }
+    TracingRefusal { process, why }
 }
 
 /// `EIO` in errno(3).

@@ -1,4 +1,4 @@
-//! What one stream's packets tell at its sender: round trips and bytes.
+//! Round trips and bytes of one stream, measured at its sender.
 
 use std::collections::VecDeque;
 
@@ -8,24 +8,24 @@ use windlass_wire::Flags;
 
 /// A segment that is not acknowledged.
 #[derive(Clone, Copy, Debug)]
-struct Flying {
+struct InFlightSegment {
     /// The position after its last byte.
     end: u64,
     left: Timestamp,
-    /// True if a copy of it left later: its ACK may answer either (Karn).
+    /// True if a copy left later: the ACK may answer either (Karn).
     again: bool,
 }
 
-/// Measures one stream, or sums up several.
+/// Measurements of one stream, or of several together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meter {
-    /// The sequence number of the SYN and when it left; its answer's time gives
-    /// a round trip.
+    /// The sequence number of the SYN, and the time at which it left. Its answer gives a round
+    /// trip.
     opened: Option<(u32, Timestamp)>,
-    /// Positions count from the SYN.
+    /// Highest position, counted from the SYN.
     highest: u64,
-    flying: VecDeque<Flying>,
-    /// The least round trip, where there is one.
+    flying: VecDeque<InFlightSegment>,
+    /// Shortest round trip, if there is one.
     pub(super) least: Option<Span>,
     total: i128,
     samples: u64,
@@ -41,8 +41,8 @@ impl Meter {
         }
     }
 
-    /// The position of a sequence number, near the highest one so far: numbers
-    /// come again after 4 GB.
+    /// Returns the position of a sequence number near the highest one so far: numbers repeat after
+    /// 4 GB.
     fn position(&self, number: u32) -> Option<u64> {
         let (first, _) = self.opened?;
         let near = first.wrapping_add(self.highest as u32);
@@ -52,7 +52,7 @@ impl Meter {
 
     fn leaves(&mut self, time: Timestamp, segment: &Segment) {
         if segment.flags.has(Flags::SYN) {
-            // One that leaves again would measure the timer.
+            // A repeated SYN would measure the timer.
             self.opened.get_or_insert((segment.sequence, time));
             return;
         }
@@ -61,7 +61,7 @@ impl Meter {
         let end = start + length;
         self.transmitted += Bytes::new(length);
         if start >= self.highest {
-            self.flying.push_back(Flying { end, left: time, again: false });
+            self.flying.push_back(InFlightSegment { end, left: time, again: false });
         } else {
             self.retransmitted += Bytes::new(length.min(self.highest - start));
             let from = self.flying.partition_point(|flying| flying.end <= start);
@@ -77,7 +77,7 @@ impl Meter {
             if let Some((_, left)) = self.opened
                 && self.highest == 0
             {
-                // It is a round trip, but none of the data's.
+                // The handshake's round trip counts for the minimum, but not for the data's mean.
                 self.highest = 1;
                 self.shortest(time.since(left));
             }
@@ -90,7 +90,7 @@ impl Meter {
             again |= flying.again;
             self.flying.pop_front();
         }
-        // An ACK that a hole held back tells of the hole.
+        // An ACK that a sequence gap delayed measures the gap.
         if let Some(left) = newest.filter(|_| !again) {
             let rtt = time.since(left);
             self.shortest(rtt);
@@ -103,19 +103,19 @@ impl Meter {
         self.least = Some(self.least.map_or(rtt, |least| least.min(rtt)));
     }
 
-    /// The sum of the round trips of the data in nanoseconds, and how many there are.
+    /// Returns the sum of the data's round trips in nanoseconds, and their number.
     pub(super) const fn round_trips(&self) -> (i128, u64) {
         (self.total, self.samples)
     }
 
-    /// The mean round trip of the data.
+    /// Returns the mean round trip of the data.
     #[cfg(test)]
     pub(super) fn mean(&self) -> Option<Span> {
         let mean = self.total.checked_div(i128::from(self.samples))?;
         i64::try_from(mean).ok().map(Span::from_nanos)
     }
 
-    /// Several streams as one.
+    /// Returns the sum of several streams.
     pub(super) fn all(meters: &[Self]) -> Self {
         let mut whole = Self::default();
         for meter in meters {
@@ -207,7 +207,7 @@ mod tests {
         data(&mut meter, 101, 1_001);
         data(&mut meter, 300, 1);
         assert_eq!(meter.retransmitted, Bytes::new(1_000));
-        // It covers the copy, whichever of the two arrived.
+        // The ACK covers the copy, whichever of the two arrived.
         ack(&mut meter, 310, 2_001);
         assert_eq!(meter.mean(), None);
         data(&mut meter, 400, 2_001);

@@ -1,4 +1,4 @@
-//! Times at which the window was closed: for how long, and what opened it.
+//! Closures of the window: their lengths, and their ends.
 
 use windlass_base::{Span, Timestamp};
 
@@ -6,11 +6,11 @@ use super::conversation::{Conversation, Event};
 use super::parameter::{Parameter, around, size, time};
 use super::samples::Samples;
 
-/// A closure that lasts longer is a stall: it is beyond what a device takes to
-/// put away a buffer of its size.
+/// Length from which a closure is a stall: longer than a device needs to process a buffer of its
+/// size.
 const STALL: Span = Span::from_millis(50);
 
-/// Bytes between stalls that differ by more are not what brings them about.
+/// Relative variation above which the bytes between stalls are not their cause.
 const UNEVEN: f64 = 0.1;
 
 /// A window that was closed and opened again.
@@ -20,10 +20,9 @@ pub(super) struct Closure {
     pub(super) lasted: Span,
     /// The position up to which data was acknowledged.
     pub(super) position: u64,
-    /// What was left of the window.
+    /// Rest of the window.
     pub(super) left: u64,
-    /// True if the first probe opened it, or new data did: the device did not
-    /// say by itself that there was room.
+    /// True if the first probe or new data ended the closure: the device sent no window update.
     pub(super) asked: bool,
 }
 
@@ -33,14 +32,14 @@ impl Closure {
     }
 }
 
-/// The closures of a conversation.
+/// Returns the closures of a conversation.
 pub(super) fn of(talk: &Conversation) -> Vec<Closure> {
     let mut closures = Vec::new();
     let mut open: Option<(Timestamp, u64, u64)> = None;
     let (mut probed, mut refused) = (false, false);
     for event in &talk.events {
         match event {
-            // A closed window that is still sent into is asked for as well.
+            // Data into a closed window is a probe as well.
             Event::Sent(sent) => probed |= open.is_some() && (sent.probe || sent.payload > 0),
             Event::Answer(answer) if answer.reset => {}
             Event::Answer(answer) => match (open, talk.closed(answer.window)) {
@@ -69,7 +68,7 @@ pub(super) fn of(talk: &Conversation) -> Vec<Closure> {
     closures
 }
 
-/// The time when the device says that its window has grown.
+/// Returns the occasion on which the device sends window updates.
 pub(super) fn updates(closures: &[Closure]) -> Parameter {
     let (asked, told): (Vec<&Closure>, Vec<&Closure>) =
         closures.iter().partition(|closure| closure.asked);
@@ -78,24 +77,25 @@ pub(super) fn updates(closures: &[Closure]) -> Parameter {
     let seen =
         |value, how| Parameter::seen("tcp", "window-updates", value, closures.len() as u64, how);
     if long >= 2 && told.is_empty() {
-        let how = format!("{long} closures ended when the sender asked, and none before.");
+        let how = format!("{long} closures ended after a window probe, and none before.");
         return seen("\"never\"", how);
     }
     if long >= 2 && asked.iter().all(left_over) && !told.iter().any(left_over) {
         let how = format!(
-            "{} closures at zero ended by themselves; {long} with a rest when the sender asked.",
+            "{} closures at zero ended by themselves; {long} with a remaining window ended after a \
+             probe.",
             told.len()
         );
         return seen("\"after-zero\"", how);
     }
     let how = match told.len() {
         0 => "Not seen: the window did not close.".to_owned(),
-        told => format!("{told} closures ended by themselves: as most hosts have it."),
+        told => format!("{told} closures ended by themselves, as on most hosts."),
     };
     Parameter::unseen("tcp", "window-updates", closures.len() as u64, how)
 }
 
-/// Stalls: how long, and how often.
+/// Returns the length and the interval of stalls.
 pub(super) fn stalls(closures: &[Closure]) -> Parameter {
     let stalls: Vec<&Closure> = closures.iter().filter(|closure| closure.is_stall()).collect();
     let count = stalls.len() as u64;
@@ -116,7 +116,7 @@ pub(super) fn stalls(closures: &[Closure]) -> Parameter {
     steps.sort_unstable();
     let bytes = steps.get(steps.len() / 2).copied().unwrap_or(1).max(1);
     let times: Samples = stalls.windows(2).map(|pair| pair[1].since.since(pair[0].since)).collect();
-    // By time where that is clearly the more constant of the two.
+    // The interval is a time if that is clearly more constant than the bytes.
     let even = |most: f64, least: f64, middle: f64| (most - least) / middle.max(1.0);
     let by_bytes = even(
         steps.last().copied().unwrap_or(0) as f64,

@@ -1,23 +1,23 @@
-//! The segments of one connection, as its receiver and its sender saw them.
+//! The segments of one connection, in the view of both ends.
 
 use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Flags, Options, Segment};
 
-/// The most segments that are looked at. Habits show in the first few thousand;
-/// this bounds the memory.
+/// Maximum number of recorded segments. Habits show in the first few thousand; the bound limits the
+/// memory.
 const MAX: usize = 1_000_000;
 
 /// A segment on its way to the device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataSegment {
     pub(super) time: Timestamp,
-    /// The position of its first byte, from the start of the data.
+    /// Position of the first byte, from the start of the data.
     pub(super) from: u64,
     pub(super) payload: u32,
     pub(super) fin: bool,
-    /// True if some of it was sent before.
+    /// True if some of the data was sent before.
     pub(super) again: bool,
-    /// True if it only asks for an answer.
+    /// True if the segment is a probe, which only asks for an answer.
     pub(super) probe: bool,
 }
 
@@ -27,13 +27,13 @@ impl DataSegment {
     }
 }
 
-/// A segment of the device's.
+/// A segment from the device.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer {
     pub(super) time: Timestamp,
-    /// The position that it acknowledges.
+    /// Acknowledged position.
     pub(super) ack: u64,
-    /// Scaled.
+    /// Window, scaled.
     pub(super) window: u64,
     pub(super) payload: u32,
     pub(super) push: bool,
@@ -54,7 +54,7 @@ pub(super) struct Syn {
     pub(super) time: Timestamp,
     pub(super) options: Options,
     pub(super) window: u16,
-    /// How often it came.
+    /// Number of times that the SYN was sent.
     pub(super) times: u32,
 }
 
@@ -63,18 +63,18 @@ pub(super) struct Syn {
 pub struct Conversation {
     pub(super) asked: Option<Syn>,
     pub(super) answered: Option<Syn>,
-    /// The time when the handshake's third segment passed.
+    /// Time of the handshake's third segment.
     pub(super) third: Option<Timestamp>,
     pub(super) events: Vec<Event>,
-    /// The hop limit of the device's segments; 0 where it is not known.
+    /// Hop limit of the device's segments; 0 if unknown.
     pub(super) hop_limit: u8,
-    /// Segments that had timestamps.
+    /// Number of segments with timestamps.
     pub(super) timestamps: u64,
     /// The largest payload.
     pub(super) largest: u32,
     /// The largest window.
     pub(super) window: u64,
-    /// How many segments were more than are looked at.
+    /// Number of segments beyond the maximum.
     left_out: u64,
 }
 
@@ -98,37 +98,37 @@ impl Conversation {
         self.sent().next().is_some() && self.answers().next().is_some()
     }
 
-    /// How many segments at its end were not looked at.
+    /// Returns the number of segments at the end that were not recorded.
     pub const fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// A window that a sender does not use: less than a segment and less than
-    /// half the largest (RFC 9293 section 3.8.6.2.1).
+    /// Returns whether a sender treats this window as closed: less than a segment, and less than
+    /// half the largest window (RFC 9293 section 3.8.6.2.1).
     pub(super) fn closed(&self, window: u64) -> bool {
         window < u64::from(self.largest).min(self.window.div_ceil(2)).max(1)
     }
 }
 
-/// Takes the segments of a connection.
+/// Recorder of a connection's segments.
 #[derive(Debug)]
 pub struct Recorder {
     sender: Endpoint,
     conversation: Conversation,
-    /// The number of position 0, once known.
+    /// Sequence number of position 0, once known.
     base: Option<u32>,
-    /// The position after the last byte that was sent.
+    /// Position after the last byte that was sent.
     next: u64,
     acked: u64,
 }
 
 impl Recorder {
-    /// A recorder of what `sender` sends, and of the answers.
+    /// Returns a recorder of the data of `sender`, and of the answers.
     pub fn new(sender: Endpoint) -> Self {
         Self { sender, conversation: Conversation::default(), base: None, next: 0, acked: 0 }
     }
 
-    /// The position of a number that lies near `near`.
+    /// Returns the position of a sequence number near `near`.
     fn position(&self, number: u32, near: u64) -> Option<u64> {
         let relative = number.wrapping_sub(self.base?);
         let apart = relative.wrapping_sub(near as u32).cast_signed();
@@ -236,7 +236,7 @@ impl Recorder {
         }));
     }
 
-    /// What was said.
+    /// Returns the recorded conversation.
     pub fn finish(self) -> Conversation {
         self.conversation
     }

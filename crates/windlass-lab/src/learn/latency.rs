@@ -1,5 +1,4 @@
-//! How long the device takes to acknowledge, and whether small segments are
-//! quicker.
+//! ACK latency of the device, and a separate one for small segments.
 
 use windlass_base::Span;
 
@@ -10,12 +9,13 @@ use super::policy::{Fit, Rule};
 use super::replies::Reply;
 use super::samples::Samples;
 
-/// Less than this is left out: no profile needs it, and captures are no better.
+/// Shortest latency that is reported: no profile needs a shorter one, and captures are no more
+/// exact.
 const MIN: Span = Span::from_micros(20);
-/// Another latency is another by a third, and by this at least.
+/// Least difference of two latencies; they also differ by at least a third.
 const APART: Span = Span::from_micros(500);
 
-/// What the ACKs tell.
+/// Returns the parameters that the ACKs show.
 pub(super) fn parameters(
     talk: &Conversation,
     replies: &[Reply],
@@ -32,7 +32,7 @@ pub(super) fn parameters(
             Parameter::unseen("ack", "latency", 0, "Not seen: each ACK waited for its timer.")
         }
         None => {
-            let how = format!("Nothing beyond the path's share. {}", latency.told("ACK"));
+            let how = format!("Nothing above the path's share. {}", latency.told("ACK"));
             Parameter::unseen("ack", "latency", count, how)
         }
     });
@@ -45,7 +45,7 @@ fn differs(one: Span, other: Span) -> bool {
     apart > APART && apart > one.max(other) / 3
 }
 
-/// Small segments: data where each segment has its ACK, else probes.
+/// Returns the latency of small segments: of data if each segment has its ACK, otherwise of probes.
 fn small(
     talk: &Conversation,
     replies: &[Reply],
@@ -64,7 +64,7 @@ fn small(
             Some((reply.largest(), path.own(reply.time, arrived)))
         })
         .collect();
-    // Nearer to a latency of its own than to that of large ones.
+    // Segments whose latency differs from that of large ones.
     let others: Vec<_> = waits.iter().filter(|(_, wait)| differs(*wait, typical)).collect();
     let samples: Samples = others.iter().map(|(_, wait)| *wait).collect();
     let up_to = others.iter().map(|(payload, _)| *payload).max();
@@ -97,6 +97,6 @@ fn small(
     let seen = waits.len() as u64 + probes.count();
     match seen {
         0 => unseen(0, "Not seen: no small segment had an ACK of its own.".to_owned()),
-        _ => unseen(seen, format!("{seen} small segments or probes took no other time.")),
+        _ => unseen(seen, format!("{seen} small segments or probes had the same latency.")),
     }
 }

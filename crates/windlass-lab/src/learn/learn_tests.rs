@@ -30,7 +30,7 @@ fn segment(micros: i64, from_sender: bool, sequence: u32, ack: u32, payload: u32
     }
 }
 
-fn learned(segments: &[Segment]) -> Option<Learned> {
+fn learned(segments: &[Segment]) -> Option<LearnedParameters> {
     let mut recorder = Recorder::new(SENDER);
     for segment in segments {
         recorder.segment(segment);
@@ -38,12 +38,12 @@ fn learned(segments: &[Segment]) -> Option<Learned> {
     learn(&recorder.finish(), KnownPath::default())
 }
 
-fn value(learned: &Learned, key: &str) -> Option<String> {
+fn value(learned: &LearnedParameters, key: &str) -> Option<String> {
     let found = learned.parameters.iter().find(|parameter| parameter.key == key);
     found.and_then(|parameter| parameter.value.clone())
 }
 
-/// Pairs are answered after 2 ms, what stays alone after 200 ms.
+/// Pairs get their ACK after 2 ms, single segments after 200 ms.
 #[test]
 fn a_second_segment_makes_it_acknowledge() {
     let mut segments = Vec::new();
@@ -67,7 +67,7 @@ fn a_second_segment_makes_it_acknowledge() {
     assert_eq!(value(&learned, "window").unwrap(), "{ fixed = \"4096\" }");
 }
 
-/// Less than half of the window waits, more does not.
+/// Data below half of the window waits for the timer, more does not.
 #[test]
 fn a_share_of_the_window_makes_it_acknowledge() {
     let mut segments = Vec::new();

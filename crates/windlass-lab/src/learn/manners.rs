@@ -1,4 +1,4 @@
-//! What else a device does: data out of order, its FIN, PSH, and its answers.
+//! Other habits of a device: data out of order, its FIN, PSH, and its answers.
 
 use windlass_base::{Span, Timestamp};
 
@@ -7,15 +7,15 @@ use super::parameter::{Parameter, around, time};
 use super::path::Path;
 use super::samples::Samples;
 
-/// A side that is kept open for longer is kept on purpose.
+/// Time after which an open side is kept open on purpose.
 const KEPT_OPEN: Span = Span::from_millis(1_000);
 
-/// What a conversation tells of these.
+/// Returns the parameters of these habits.
 pub(super) fn parameters(talk: &Conversation) -> Vec<Parameter> {
     vec![order(talk), close(talk), push(talk)]
 }
 
-/// Returns whether data beyond a gap is kept: when the gap is filled, the ACK covers it.
+/// Returns whether the device keeps data beyond a gap: then the ACK after the repair covers it.
 fn order(talk: &Conversation) -> Parameter {
     let (mut kept, mut dropped) = (0, 0);
     let (mut acked, mut highest, mut repeats) = (0, 0, 0);
@@ -44,14 +44,14 @@ fn order(talk: &Conversation) -> Parameter {
     }
     let (key, seen) = ("keeps-out-of-order", kept + dropped);
     if seen == 0 {
-        return Parameter::unseen("tcp", key, 0, "Not seen: nothing was lost or overtaken.");
+        return Parameter::unseen("tcp", key, 0, "Not seen: nothing was lost or reordered.");
     }
     let value = if kept >= dropped { "true" } else { "false" };
     let how = format!("Kept {kept} times, dropped {dropped} times.");
     Parameter::seen("tcp", key, value, seen, how)
 }
 
-/// What it does when its peer has closed.
+/// Returns the device's behavior when its peer has closed.
 fn close(talk: &Conversation) -> Parameter {
     let closed = talk.sent().find(|sent| sent.fin).map(|sent| sent.time);
     let unseen = |how: &str| Parameter::unseen("tcp", "close", 0, how);
@@ -91,8 +91,8 @@ fn push(talk: &Conversation) -> Parameter {
     Parameter::seen("ack", "push", value, all, how)
 }
 
-/// From the last data to the answer of the device's program; from its last ACK
-/// or window update where data is read only after that.
+/// Returns the time from the last data to the answer of the device's program. If data is read only
+/// after an ACK or a window update, the time counts from there.
 pub(super) fn answers(talk: &Conversation, path: &Path, is_buffer: bool) -> Parameter {
     let mut asked: Option<Timestamp> = None;
     let mut waits = Vec::new();
@@ -113,12 +113,12 @@ pub(super) fn answers(talk: &Conversation, path: &Path, is_buffer: bool) -> Para
         let how = "Not seen: it sent no data of its own.";
         return Parameter::unseen("reading", "answer-latency", 0, how);
     }
-    // The least: an answer to much data waits for its reader as well.
+    // The minimum: an answer to much data waits for its reader as well.
     let value = waits.quantile(0.0).unwrap_or_default();
     if value <= Span::from_micros(20) {
         let how = "Its answers came at once.";
         return Parameter::unseen("reading", "answer-latency", waits.count(), how);
     }
-    let how = format!("The quickest of {} answers.", waits.count());
+    let how = format!("The fastest of {} answers.", waits.count());
     Parameter::seen("reading", "answer-latency", time(value), waits.count(), how)
 }

@@ -1,11 +1,10 @@
-//! Learning a profile from a capture: what a receiver did on the wire, as the
-//! parameters of an emulated device.
+//! Learning a profile from a capture: the behavior of a receiver on the wire, as the parameters of
+//! an emulated device.
 //!
-//! A [`Recorder`] reduces the segments of one connection to a
-//! [`Conversation`]. Each idea then looks at it by itself: the `opening`,
-//! the `path`, the ACKs (`replies`, `policy`, `latency`), the window
-//! and who reads (`reading`, `closures`), and the `manners`. What comes
-//! out is a list of [`Parameter`]s, which `toml` writes as a profile.
+//! A [`Recorder`] reduces the segments of one connection to a [`Conversation`]. Each module then
+//! analyses one part of it: the handshake (`opening`), the `path`, the ACKs (`replies`, `policy`,
+//! `latency`), the window and the reader (`reading`, `closures`), and other habits (`manners`). The
+//! result is a list of [`Parameter`]s, which `toml` writes as a profile.
 
 mod closures;
 mod conversation;
@@ -26,26 +25,26 @@ pub use parameter::Parameter;
 pub use path::{KnownPath, Path, PathSource};
 pub use toml::{Heading, profile};
 
-/// What a conversation tells of its receiver.
+/// Parameters of a receiver, learned from a conversation.
 #[derive(Debug, serde::Serialize)]
-pub struct Learned {
-    /// Where the capture was taken.
+pub struct LearnedParameters {
+    /// Capture point of the capture.
     pub capture_point: CapturePoint,
-    /// What of each time is taken for the path's.
+    /// Estimate of the path.
     pub path: Path,
-    /// ACKs whose time could be measured.
+    /// Number of ACKs whose time could be measured.
     pub samples: u64,
-    /// What was learned, and what could not be.
+    /// The parameters, unknown ones included.
     pub parameters: Vec<Parameter>,
 }
 
-/// Learns; `None` where no ACK of data has a time.
-pub fn learn(conversation: &Conversation, known: KnownPath) -> Option<Learned> {
+/// Learns the parameters of a receiver; `None` if no ACK of data can be measured.
+pub fn learn(conversation: &Conversation, known: KnownPath) -> Option<LearnedParameters> {
     let mut replies = replies::of(conversation);
     let path = Path::of(conversation, &mut replies, known);
     let acks = policy::Fit::of(&replies, &path, known.is_ack_withheld)?;
     let closures = closures::of(conversation);
-    let reading = reading::Reading::of(conversation, &closures);
+    let reading = reading::ReaderAnalysis::of(conversation, &closures);
     let mut parameters = opening::parameters(conversation, &path, &reading);
     parameters.extend(manners::parameters(conversation));
     parameters.push(closures::updates(&closures));
@@ -54,7 +53,7 @@ pub fn learn(conversation: &Conversation, known: KnownPath) -> Option<Learned> {
     parameters.push(closures::stalls(&closures));
     parameters.push(manners::answers(conversation, &path, reading.is_buffer()));
     parameters.sort_by_key(|parameter| parameter.table);
-    Some(Learned {
+    Some(LearnedParameters {
         capture_point: opening::capture_point(conversation),
         path,
         samples: acks.samples(),

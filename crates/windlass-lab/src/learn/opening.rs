@@ -1,4 +1,4 @@
-//! The handshake: what the device announces, and the window that it offers.
+//! The handshake: the device's options, and the window that it offers.
 
 use serde::Serialize;
 use windlass_base::Span;
@@ -6,26 +6,26 @@ use windlass_base::Span;
 use super::conversation::Conversation;
 use super::parameter::{Parameter, size, time};
 use super::path::{self, Path, PathSource};
-use super::reading::Reading;
+use super::reading::ReaderAnalysis;
 
-/// Where a capture was taken.
+/// Capture point of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CapturePoint {
-    /// Beside the sender.
+    /// At the sender.
     Sender,
-    /// Beside the device.
+    /// At the device.
     Device,
-    /// On the way.
+    /// Between the two.
     Between,
-    /// No handshake tells.
+    /// Unknown, without a handshake.
     Unknown,
 }
 
-/// One side's share of the handshake below which a capture was taken there.
+/// Ratio of the handshake's two halves above which the capture point is at one end.
 const BESIDE: i64 = 10;
 
-/// Where the capture was taken: the handshake's two halves tell.
+/// Returns the capture point, from the ratio of the handshake's two halves.
 pub(super) fn capture_point(talk: &Conversation) -> CapturePoint {
     let Some(device) = path::handshake(talk) else { return CapturePoint::Unknown };
     let (Some(third), Some(answered)) = (talk.third, talk.answered) else {
@@ -43,8 +43,12 @@ pub(super) fn capture_point(talk: &Conversation) -> CapturePoint {
     }
 }
 
-/// What the handshake tells.
-pub(super) fn parameters(talk: &Conversation, path: &Path, reading: &Reading) -> Vec<Parameter> {
+/// Returns the parameters that the handshake shows.
+pub(super) fn parameters(
+    talk: &Conversation,
+    path: &Path,
+    reading: &ReaderAnalysis,
+) -> Vec<Parameter> {
     let mut found = vec![mss(talk), window(talk, reading)];
     found.extend(announced(talk));
     found.push(delay(talk, path));
@@ -65,12 +69,12 @@ fn mss(talk: &Conversation) -> Parameter {
     }
 }
 
-fn window(talk: &Conversation, reading: &Reading) -> Parameter {
-    // A profile that announces no scale offers no more than the field holds.
+fn window(talk: &Conversation, reading: &ReaderAnalysis) -> Parameter {
+    // A profile without a window scale can offer no more than the field holds.
     let most = reading.most.max(1);
     let (kind, how) = if reading.is_buffer() {
         let how = format!(
-            "The most that it offered; {} of {} ACKs of data offered less.",
+            "The maximum that it offered; {} of {} ACKs of data offered less.",
             reading.shrunk, reading.answers
         );
         ("buffer", how)
@@ -92,14 +96,14 @@ fn announced(talk: &Conversation) -> Vec<Parameter> {
         return vec![unseen("window-scale"), unseen("sack"), unseen("timestamps")];
     };
     let asked = talk.asked.map(|asked| asked.options).unwrap_or_default();
-    // A device announces what its peer does, so silence tells nothing then.
+    // A device announces only options of its peer, so their absence proves nothing then.
     let option = |key, has: bool, asked: bool| match (has, asked) {
         (true, _) => Parameter::seen("tcp", key, "true", 1, "Its SYN."),
         (false, true) => {
-            Parameter::seen("tcp", key, "false", 1, "Its SYN has none, where the sender's does.")
+            Parameter::seen("tcp", key, "false", 1, "Its SYN has none, the sender's has it.")
         }
         (false, false) => {
-            let how = "Its SYN has none, and neither has the sender's: it was not asked.";
+            let how = "Its SYN has none, nor has the sender's, so the device had no choice.";
             Parameter::seen("tcp", key, "false", 1, how)
         }
     };
@@ -116,7 +120,7 @@ fn announced(talk: &Conversation) -> Vec<Parameter> {
     ]
 }
 
-/// Less than this is left out.
+/// Shortest delay that is reported.
 const MIN: Span = Span::from_micros(20);
 
 fn delay(talk: &Conversation, path: &Path) -> Parameter {
@@ -130,12 +134,12 @@ fn delay(talk: &Conversation, path: &Path) -> Parameter {
             "tcp",
             "handshake-delay",
             1,
-            format!("{handshake} from SYN to SYN, which is all taken for the path's share."),
+            format!("{handshake} from SYN to SYN, which all counts as the path's share."),
         );
     }
     let how = match path.source {
         PathSource::SameNetwork | PathSource::Unknown => {
-            format!("{handshake} from SYN to SYN, of which nothing is taken for the path's.")
+            format!("{handshake} from SYN to SYN, of which nothing counts as the path's share.")
         }
         PathSource::Given | PathSource::QuickestAnswer => {
             format!("{handshake} from SYN to SYN, without the path's {}.", path.rtt)

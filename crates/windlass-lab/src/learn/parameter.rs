@@ -1,4 +1,4 @@
-//! A parameter of a profile, with what it comes from.
+//! A parameter of a profile, with its evidence.
 
 use serde::Serialize;
 use windlass_base::figures::fixed;
@@ -6,18 +6,18 @@ use windlass_base::{Bytes, Rate, Span};
 
 use super::samples::Samples;
 
-/// A parameter.
+/// A parameter of a profile.
 #[derive(Clone, Debug, Serialize)]
 pub struct Parameter {
-    /// Its table in the profile.
+    /// Table in the profile.
     pub table: &'static str,
-    /// Its name.
+    /// Name of the parameter.
     pub key: &'static str,
-    /// Its value, as TOML; null where it is left at its default.
+    /// Value as TOML; null if it stays at its default.
     pub value: Option<String>,
-    /// How many samples it comes from.
+    /// Number of samples.
     pub samples: u64,
-    /// What it comes from, and how sure it is.
+    /// Evidence, and its certainty.
     pub how: String,
 }
 
@@ -32,7 +32,7 @@ impl Parameter {
         Self { table, key, value: Some(value.into()), samples, how: how.into() }
     }
 
-    /// What the capture does not show.
+    /// Returns a parameter that the capture does not show.
     pub(super) fn unseen(
         table: &'static str,
         key: &'static str,
@@ -43,17 +43,17 @@ impl Parameter {
     }
 }
 
-/// A size as a profile has it.
+/// Formats a size for a profile.
 pub(super) fn size(bytes: u64) -> String {
     format!("\"{bytes}\"")
 }
 
-/// A rate as a profile has it.
+/// Formats a rate for a profile.
 pub(super) fn rate(rate: Rate) -> String {
     format!("\"{} B/s\"", fixed(rate.bytes_per_second().max(1.0), 0))
 }
 
-/// A time as a profile has it, without its quotes.
+/// Formats a time for a profile, without quotes.
 fn bare(span: Span) -> String {
     let nanos = span.as_nanos().max(1);
     let (whole, unit) = if nanos < 1_000 {
@@ -67,12 +67,12 @@ fn bare(span: Span) -> String {
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A time as a profile has it.
+/// Formats a time for a profile.
 pub(super) fn time(span: Span) -> String {
     format!("\"{}\"", bare(span))
 }
 
-/// A time that varies, as a profile has it. A thousandth is left out.
+/// Formats a varying time for a profile. A spread below a thousandth is left out.
 pub(super) fn around(samples: &Samples) -> Option<String> {
     let typical = samples.median().filter(|typical| *typical > Span::ZERO)?;
     let spread = samples.spread().min(typical);
@@ -82,7 +82,7 @@ pub(super) fn around(samples: &Samples) -> Option<String> {
     Some(format!("\"{} ± {}\"", bare(typical), bare(spread)))
 }
 
-/// A number of bytes, for comments.
+/// Formats a number of bytes for comments.
 pub(super) fn bytes(bytes: u64) -> String {
     Bytes::new(bytes).to_string()
 }

@@ -1,8 +1,8 @@
 //! The path's share of each time.
 //!
-//! One place sees only the sum of the path and the device. The path takes no
-//! longer than the quickest answer; that is taken for it, unless the user says
-//! what it is or the device is on the same network.
+//! A capture at one point shows only the sum of the path and the device. The path takes no longer
+//! than the fastest answer. This time counts as the path's, unless the user gives another one or
+//! the device is on the same network.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
@@ -10,53 +10,53 @@ use windlass_base::{Bytes, Rate, Span, Timestamp};
 use super::conversation::{Conversation, Event};
 use super::replies::Reply;
 
-/// What is known besides the conversation: of the path, by the user.
+/// The user's knowledge of the path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KnownPath {
-    /// The round trip from the capture to the device.
+    /// Round trip from the capture point to the device.
     pub rtt: Option<Span>,
-    /// The rate of the slowest line between.
+    /// Rate of the bottleneck.
     pub rate: Option<Rate>,
-    /// True if an analysis of the same capture reads as a receiver that withholds its ACK
-    /// until more has come (`send-buffer` / `delayed-ack`).
+    /// True if an analysis of the same capture finds a receiver that withholds its ACK until more
+    /// data has arrived (`send-buffer` / `delayed-ack`).
     pub is_ack_withheld: bool,
 }
 
-/// Where the path's time comes from.
+/// Source of the path's round trip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PathSource {
     /// The user gave it.
     Given,
-    /// The quickest answer, the handshake's or another.
+    /// The fastest answer, the handshake's or another.
     QuickestAnswer,
-    /// The device is on the same network, and its quickest answer takes longer
-    /// than such a network does.
+    /// None: the device is on the same network, and its fastest answer takes longer than such a
+    /// network does.
     SameNetwork,
-    /// Nothing tells it: no handshake was captured.
+    /// None: no handshake was captured.
     Unknown,
 }
 
 /// The path from the capture to the device and back.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Path {
-    /// What it takes without any waiting.
+    /// Base RTT.
     #[serde(rename = "rtt_seconds")]
     pub rtt: Span,
-    /// Where that comes from.
+    /// Source of the round trip.
     pub source: PathSource,
-    /// What its slowest line carries; null where nothing tells.
+    /// Rate of the bottleneck; null if nothing shows it.
     #[serde(rename = "line_bytes_per_second")]
     pub rate: Option<Rate>,
 }
 
-/// An idle Wi-Fi answers in 1 to 5 ms, an Ethernet in less.
+/// Longest round trip on one network: an idle Wi-Fi answers in 1 to 5 ms, an Ethernet faster.
 const SAME_NETWORK: Span = Span::from_millis(5);
 /// Ethernet's framing and the headers of IPv4 and TCP.
 const OVERHEAD: u64 = 38 + 40;
 
 impl Path {
-    /// The path; puts down in the replies when their data arrived.
+    /// Estimates the path, and sets the arrival times of the replies' data.
     pub(super) fn of(talk: &Conversation, replies: &mut [Reply], known: KnownPath) -> Self {
         let rate = known.rate.or_else(|| pace(talk, replies));
         if let Some(rate) = rate {
@@ -72,8 +72,8 @@ impl Path {
             .filter_map(|reply| Some(reply.time.since(reply.covered.last()?.arrived)));
         let quickest = quickest.chain(probes(talk)).min().unwrap_or(handshake);
         let rtt = quickest.min(handshake).or_zero();
-        // No router has counted it down (RFC 1700 asks for 64; 30, 32, 60, 128
-        // and 255 are common too).
+        // No router has decremented the hop limit (RFC 1700 asks for 64; 30, 32, 60, 128 and 255
+        // are common too).
         let direct = matches!(talk.hop_limit, 30 | 32 | 60 | 64 | 128 | 255);
         if direct && rtt > SAME_NETWORK {
             return Self { source: PathSource::SameNetwork, ..unspent };
@@ -81,13 +81,13 @@ impl Path {
         Self { rtt, source: PathSource::QuickestAnswer, rate }
     }
 
-    /// The device's own share of a time since an arrival.
+    /// Returns the device's share of the time from an arrival to its answer.
     pub(super) fn own(&self, answer: Timestamp, arrival: Timestamp) -> Span {
         (answer.since(arrival) - self.rtt).or_zero()
     }
 }
 
-/// Lets the segments out of the line one behind the other.
+/// Sets the arrivals of segments that pass the bottleneck one after the other.
 fn queue(replies: &mut [Reply], rate: Rate) {
     let mut free: Option<Timestamp> = None;
     for segment in replies.iter_mut().flat_map(|reply| &mut reply.covered) {
@@ -98,7 +98,7 @@ fn queue(replies: &mut [Reply], rate: Rate) {
     }
 }
 
-/// From the SYN to its answer, where neither was sent twice.
+/// Returns the time from the SYN to its answer, if neither was sent twice.
 pub(super) fn handshake(talk: &Conversation) -> Option<Span> {
     let (asked, answered) = (talk.asked?, talk.answered?);
     let once = asked.times == 1 && answered.times == 1;
@@ -106,7 +106,7 @@ pub(super) fn handshake(talk: &Conversation) -> Option<Span> {
     (once && span >= Span::ZERO).then_some(span)
 }
 
-/// The times of the answers to probes.
+/// Returns the response times of probes.
 pub(super) fn probes(talk: &Conversation) -> impl Iterator<Item = Span> {
     let mut probe = None;
     talk.events.iter().filter_map(move |event| match event {
@@ -118,9 +118,8 @@ pub(super) fn probes(talk: &Conversation) -> impl Iterator<Item = Span> {
     })
 }
 
-/// The quickest pace of ACKs of data that was in flight together: the line's,
-/// or more. What is no pace of the line is no less than it, so that too little
-/// is taken for the line's share, and never too much.
+/// Returns the fastest rate of ACKs for data that was in flight together, as an upper bound of the
+/// bottleneck rate. The bottleneck's share of a time may then be too small, but never too large.
 fn pace(talk: &Conversation, replies: &[Reply]) -> Option<Rate> {
     let paces = replies.iter().filter_map(|reply| {
         let gap = reply.time.since(reply.before?);

@@ -1,5 +1,4 @@
-//! What makes the device acknowledge: the rule under which its ACKs come after
-//! the most constant time.
+//! ACK policy of the device: the rule that gives its ACKs the most constant latency.
 
 use windlass_base::Span;
 use windlass_base::figures::fixed;
@@ -9,21 +8,21 @@ use super::path::Path;
 use super::replies::Reply;
 use super::samples::Samples;
 
-/// The most replies that the rules are tried on.
+/// Maximum number of replies for which the rules are tested.
 const MAX: usize = 20_000;
-/// What strays further has other reasons than the rule.
+/// Distance from the median beyond which a time has other causes than the rule.
 const FAR: Span = Span::from_millis(100);
-/// A timer is longer than the latency of an ACK at once by this at least.
+/// Least difference between a timer and the latency of an immediate ACK.
 const APART: Span = Span::from_millis(5);
-/// A device that takes so long for two segments is slow, and does not count
-/// them: RFC 5681 has the second of two answered without delay.
+/// Latency for two segments from which a device is slow and does not count segments: RFC 5681 asks
+/// for an immediate ACK of the second segment.
 const SLOW: Span = Span::from_millis(20);
-/// This many samples make a rule out of two groups.
+/// Number of samples from which two groups make a rule.
 const ENOUGH: u64 = 3;
-/// The share of ACKs that must cover so many segments for a rule that counts.
+/// Share of ACKs that must cover the same number of segments for a counting rule.
 const MOSTLY: f64 = 0.6;
 
-/// A rule.
+/// A rule by which a device sends ACKs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rule {
     EverySegment,
@@ -31,33 +30,33 @@ pub(super) enum Rule {
     Share(f64),
 }
 
-/// A reply with its data's arrivals, as times that the device took from each.
+/// A reply, with the device's times for it.
 struct ReplyTimes {
-    /// From each arrival to the ACK.
+    /// Times from each arrival to the ACK.
     waits: Vec<Span>,
     payloads: Vec<u32>,
     offered: u64,
 }
 
-/// A rule with the times that it gives.
+/// A rule, with the times that it gives.
 #[derive(Debug)]
 pub(super) struct Fit {
     pub(super) rule: Rule,
-    /// From what makes it acknowledge to the ACK.
+    /// Times from the segment that triggers an ACK to the ACK.
     pub(super) at_once: Samples,
-    /// From the first data to an ACK that nothing else made due.
+    /// Times from the first data to an ACK of the timer.
     pub(super) timer: Samples,
-    /// The shares of the window between which the rule changes.
+    /// Shares of the window between which the rule changes.
     between: Option<(f64, f64)>,
-    /// True if that is how the ACKs are read, and a constant latency would look the same.
+    /// True if the rule is one of two readings: a constant latency would give the same ACKs.
     is_reading: bool,
 }
 
 impl Fit {
-    /// The rule that fits; `None` where there is no reply.
+    /// Returns the best rule; `None` without any reply.
     ///
-    /// `is_withheld` says that the transfer reads as one to a receiver that withholds its
-    /// ACK until more has come.
+    /// `is_withheld` tells that the analysis finds a receiver that withholds its ACK until more
+    /// data has arrived.
     pub(super) fn of(replies: &[Reply], path: &Path, is_withheld: bool) -> Option<Self> {
         let largest = replies.iter().map(Reply::largest).max()?;
         // Small segments may have a latency of their own.
@@ -87,7 +86,7 @@ impl Fit {
         if let Some(share) = counted(&taken, &covering) {
             return Some(share);
         }
-        // Where nothing has an ACK of its own, RFC 1122's rule is the likeliest.
+        // If no segment has an ACK of its own, RFC 1122's rule is the most likely.
         let alone = taken.iter().filter(|taken| taken.waits.len() == 1).count();
         let paired = covering(2) || alone * 20 < taken.len();
         if paired && quick && second.strays() <= strays + strays / 5 {
@@ -96,8 +95,8 @@ impl Fit {
         Some(every)
     }
 
-    /// The same times as those of a timer that runs until a share of the window has come,
-    /// where no more than a part of it ever came before an ACK.
+    /// Returns these times as those of a timer that runs until a share of the window has arrived.
+    /// `None` if a full window ever arrived before an ACK.
     fn withheld(&self, taken: &[ReplyTimes]) -> Option<Self> {
         let filled = taken.iter().filter_map(|taken| taken.filled().last());
         let most = filled.fold(0.0, f64::max);
@@ -119,7 +118,7 @@ impl Fit {
         (of(&self.at_once) + of(&self.timer)).scaled(1.0 / self.samples().max(1) as f64)
     }
 
-    /// Returns whether its timer was seen to run out so often.
+    /// Returns whether the timer expired at least `times` times.
     fn has_timer(&self, times: u64) -> bool {
         let latency = self.at_once.median();
         self.timer.count() >= times
@@ -132,14 +131,14 @@ impl Fit {
         let timer = self.timer.median().filter(|_| self.is_reading || self.has_timer(1));
         let told = match timer {
             Some(_) => format!("Its timer: {}", self.timer.told("ACK")),
-            None => "Its timer was not seen to run out: assumed.".to_owned(),
+            None => "Its timer was never seen to expire: assumed.".to_owned(),
         };
         let counts = format!("{} ACKs at once.", self.at_once.count());
         match self.rule {
             Rule::EverySegment => {
                 let how = format!(
-                    "{counts} They come as long after the first segment, however many there are. \
-                     A timer alone would look the same."
+                    "{counts} They come at the same time after the first segment, for any number \
+                     of segments. A timer alone would look the same."
                 );
                 seen("\"every-segment\"".to_owned(), how)
             }
@@ -154,11 +153,11 @@ impl Fit {
                 let percent = |share: f64| fixed(share * 100.0, 1);
                 let how = match self.is_reading {
                     true => format!(
-                        "Two readings, and the capture does not tell them apart. This one is that \
-                         of `windlass explain`: it withholds its ACK until a share of the window \
-                         has come, and no more than {} % of it ever came. {told} The other one: \
-                         when = \"every-segment\" with that time as its latency. A capture of a \
-                         sender with a larger send buffer tells: SO_SNDBUF of the window.",
+                        "Two rules fit, and the capture does not tell them apart. This one is that \
+                         of `windlass explain`: the device delays its ACK until a share of the \
+                         window has come, and no more than {} % of it ever came. {told} The other \
+                         one: when = \"every-segment\" with that time as its latency. To tell, \
+                         capture a sender with a larger send buffer: SO_SNDBUF of the window.",
                         percent(low)
                     ),
                     false => format!(
@@ -186,7 +185,7 @@ impl ReplyTimes {
         }
     }
 
-    /// The shares of the window that have come with each segment.
+    /// Returns the shares of the window that have arrived with each segment.
     fn filled(&self) -> impl Iterator<Item = f64> {
         let offered = self.offered.max(1) as f64;
         self.payloads.iter().scan(0.0, move |sum, payload| {
@@ -195,7 +194,7 @@ impl ReplyTimes {
         })
     }
 
-    /// The segment that makes an ACK due at once.
+    /// Returns the segment that triggers an immediate ACK.
     fn trigger(&self, rule: Rule) -> Option<usize> {
         match rule {
             Rule::EverySegment => Some(0),
@@ -205,7 +204,7 @@ impl ReplyTimes {
     }
 }
 
-/// The times under a rule.
+/// Returns the times that a rule gives.
 fn under(rule: Rule, taken: &[ReplyTimes]) -> Fit {
     let (mut at_once, mut timer) = (Vec::new(), Vec::new());
     for taken in taken {
@@ -218,12 +217,12 @@ fn under(rule: Rule, taken: &[ReplyTimes]) -> Fit {
     Fit { rule, at_once, timer, between: None, is_reading: false }
 }
 
-/// The share of the window that parts ACKs at once from those of a timer best.
+/// Returns the share of the window that best separates immediate ACKs from those of a timer.
 fn shares(taken: &[ReplyTimes]) -> Option<Fit> {
     let mut filled: Vec<f64> = taken.iter().flat_map(ReplyTimes::filled).collect();
     filled.sort_by(f64::total_cmp);
     filled.dedup_by(|one, other| (*one - *other).abs() < 0.01);
-    // Beyond this many there is no rule to be seen.
+    // With more values than these no rule can be recognized.
     let step = filled.len().div_ceil(40).max(1);
     let mut best: Option<Fit> = None;
     for pair in filled.windows(2).step_by(step) {
@@ -241,9 +240,8 @@ fn shares(taken: &[ReplyTimes]) -> Option<Fit> {
     best
 }
 
-/// ACKs that mostly cover the same number of segments, three or more, and come
-/// right after the last of them, whatever the window was a moment ago: a share
-/// of the window, whose timer is not seen.
+/// Returns a share of the window, without a timer, for ACKs that mostly cover the same number of
+/// segments, three or more. They come right after the last segment, whatever the window was before.
 fn counted(taken: &[ReplyTimes], covering: &dyn Fn(usize) -> bool) -> Option<Fit> {
     let count = (3..=64).find(|count| covering(*count))?;
     let usual = taken.iter().find(|taken| taken.waits.len() == count)?;

@@ -1,5 +1,5 @@
-//! Who reads: whether the window shrinks with unread data, and how fast it
-//! grows again.
+//! The device's reader: the effect of unread data on the window, and the speed at which the window
+//! opens.
 
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 
@@ -8,34 +8,34 @@ use super::conversation::{Answer, Conversation, Event};
 use super::parameter::{self, Parameter, around, size};
 use super::samples::Samples;
 
-/// This many windows that open after their ACK make a habit.
+/// Number of windows that open after their ACK from which they are a habit.
 const ENOUGH: u64 = 3;
-/// The share of an answer's window that counts as all of it: where segments do
-/// not fill it, a rest stays.
+/// Share of the largest window that counts as a full window: if segments do not fill it, a rest
+/// stays.
 const NEARLY: f64 = 0.98;
-/// The reader sets the window where it is below its most for a fifth of the time.
+/// Share of the time with a reduced window from which the reader sets the window.
 const BUSY: f64 = 0.2;
 
-/// How the window moves.
+/// Movements of the window.
 #[derive(Debug)]
-pub(super) struct Reading {
-    /// The most that was offered.
+pub(super) struct ReaderAnalysis {
+    /// Largest window.
     pub(super) most: u64,
-    /// Answers to data, and those of them that offered less.
+    /// ACKs of data, and those of them with a reduced window.
     pub(super) answers: u64,
     pub(super) shrunk: u64,
-    /// From an ACK with less to the update that offers all.
+    /// Times from an ACK with a reduced window to the update with the full window.
     opens: Samples,
-    /// How far the right edge moved while less was offered, and in what time.
+    /// Movement of the right edge while the window was reduced, and its time.
     moved: u64,
     busy: Span,
     lasted: Span,
-    /// Closures that only the sender ended.
+    /// Closures that ended only after a probe of the sender.
     asked: Vec<Closure>,
     largest: u32,
 }
 
-impl Reading {
+impl ReaderAnalysis {
     pub(super) fn of(talk: &Conversation, closures: &[Closure]) -> Self {
         let syn = talk.answered.map_or(0, |syn| u64::from(syn.window));
         let most = talk.window.max(syn);
@@ -98,7 +98,7 @@ impl Reading {
         window as f64 >= self.most as f64 * NEARLY
     }
 
-    /// Returns whether the window shrinks with unread data.
+    /// Returns whether unread data reduces the window.
     pub(super) fn is_buffer(&self) -> bool {
         self.shrunk > 0
     }
@@ -108,19 +108,19 @@ impl Reading {
         slow.then(|| Bytes::new(self.moved).per(self.busy))
     }
 
-    /// A device that does not say when it has read: it had by the time that the
-    /// sender asked. It may be quicker, and twice that is assumed.
+    /// Estimates the reader of a device that sends no window updates. It had read the data when the
+    /// sender probed. The reader may be faster: twice that speed is assumed.
     fn silent(&self) -> Option<(String, String)> {
         let count = self.asked.len();
         let waited: Samples = self.asked.iter().map(|closure| closure.lasted).collect();
         let wait = waited.median().filter(|_| count as u64 >= ENOUGH)?;
         let how = format!(
-            "Assumed: {count} closures ended when the sender asked, {wait} later, and all was read \
-             by then. How fast is not seen; twice as fast is assumed."
+            "Assumed: {count} closures ended after a window probe, {wait} later, and all data was \
+             read by then. The speed does not show; twice that speed is assumed."
         );
         let whole = self.asked.iter().filter(|closure| closure.left == 0).count();
         if whole * 2 >= count {
-            // Nothing is read before it is acknowledged.
+            // The device reads nothing before it is acknowledged.
             return Some((format!("{{ after-ack = {} }}", parameter::time(wait / 2)), how));
         }
         let least = parameter::rate(Bytes::new(self.most * 2).per(wait));
@@ -145,8 +145,8 @@ impl Reading {
                 size(self.largest.max(1).into())
             );
             let how = format!(
-                "{} while the window was below its most. The size of a read is not seen: assumed \
-                 to be a segment.",
+                "{} while the window was below its maximum. The size of a read does not show: one \
+                 segment is assumed.",
                 parameter::bytes(self.moved)
             );
             return drain(value, self.shrunk, how);
@@ -155,8 +155,8 @@ impl Reading {
             return drain(value, self.asked.len() as u64, how);
         }
         let how = match self.shrunk {
-            0 => format!("The window was whole in {} ACKs.", self.answers),
-            shrunk => format!("The window was whole in all but {shrunk} of {} ACKs.", self.answers),
+            0 => format!("The window was full in {} ACKs.", self.answers),
+            shrunk => format!("The window was full in all but {shrunk} of {} ACKs.", self.answers),
         };
         vec![Parameter::unseen("reading", "drain", self.answers, how)]
     }

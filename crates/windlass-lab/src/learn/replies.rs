@@ -1,4 +1,4 @@
-//! ACKs of new data, each with the data that it answers.
+//! ACKs of new data, each with the data that it covers.
 
 use std::collections::VecDeque;
 
@@ -8,41 +8,41 @@ use super::conversation::{Conversation, Event};
 
 /// A segment that an ACK covers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Covered {
+pub(super) struct CoveredSegment {
     pub(super) sent: Timestamp,
-    /// The time when it came out of the slowest line, but for the path's own time; when
-    /// it was sent, where nothing tells.
+    /// Time at which the segment left the bottleneck, without the rest of the path. Without an
+    /// estimate, the time at which it was sent.
     pub(super) arrived: Timestamp,
     pub(super) payload: u32,
 }
 
-/// An ACK of new data, whose time tells something: nothing of it was sent
-/// twice, and it carries nothing else.
+/// An ACK of new data whose time can be measured: none of the data was sent twice, and the ACK
+/// carries nothing else.
 #[derive(Clone, Debug)]
 pub(super) struct Reply {
     pub(super) time: Timestamp,
-    /// In the order of sending; one at least.
-    pub(super) covered: Vec<Covered>,
+    /// Covered segments in the order of sending; at least one.
+    pub(super) covered: Vec<CoveredSegment>,
     pub(super) bytes: u64,
-    /// The window that the ACK before offered.
+    /// Window of the ACK before.
     pub(super) offered: u64,
-    /// True if all of it was sent before the ACK before came.
+    /// True if all of the data was sent before the previous ACK arrived.
     pub(super) in_flight: bool,
-    /// The ACK before, where it was such a reply as well.
+    /// Time of the previous ACK, if it was such a reply as well.
     pub(super) before: Option<Timestamp>,
 }
 
 impl Reply {
-    /// The largest payload that it covers.
+    /// Returns the largest covered payload.
     pub(super) fn largest(&self) -> u32 {
         self.covered.iter().map(|covered| covered.payload).max().unwrap_or(0)
     }
 }
 
-/// The replies of a conversation.
+/// Returns the replies of a conversation.
 pub(super) fn of(conversation: &Conversation) -> Vec<Reply> {
     let mut replies = Vec::new();
-    let mut waiting: VecDeque<(Covered, u64, bool)> = VecDeque::new();
+    let mut waiting: VecDeque<(CoveredSegment, u64, bool)> = VecDeque::new();
     let mut acked = 0;
     let mut offered = conversation.answered.map_or(conversation.window, |syn| syn.window.into());
     let mut last: Option<Timestamp> = None;
@@ -50,13 +50,13 @@ pub(super) fn of(conversation: &Conversation) -> Vec<Reply> {
     for event in &conversation.events {
         match event {
             Event::Sent(sent) if sent.payload > 0 || sent.fin => {
-                // What is sent again, and what is closed, is answered otherwise.
+                // Retransmissions and FINs are answered differently.
                 let odd = sent.again || sent.fin;
                 if sent.again {
                     disturbed = true;
                 }
                 let covered =
-                    Covered { sent: sent.time, arrived: sent.time, payload: sent.payload };
+                    CoveredSegment { sent: sent.time, arrived: sent.time, payload: sent.payload };
                 waiting.push_back((covered, sent.to(), odd));
             }
             Event::Sent(_) => {}

@@ -1,6 +1,6 @@
-//! Samples of a time, and what is said of them.
+//! Samples of a time, and their statistics.
 
-use windlass_base::figures::Counted;
+use windlass_base::figures::ItemCount;
 use windlass_base::{Span, whole_part};
 
 /// Times of one kind.
@@ -20,7 +20,7 @@ impl Samples {
         self.0.len() as u64
     }
 
-    /// The least value that the share `quantile` of all do not exceed.
+    /// Returns the smallest value that a share `quantile` of the samples does not exceed.
     pub(super) fn quantile(&self, quantile: f64) -> Option<Span> {
         let last = self.0.len().checked_sub(1)?;
         let place = whole_part((last as f64 * quantile).round()) as usize;
@@ -31,8 +31,8 @@ impl Samples {
         self.quantile(0.5)
     }
 
-    /// Half the width of an even spread, which is the middle half's. A few that
-    /// stray have no say in it.
+    /// Returns half the width of a uniform distribution, estimated from the middle half. Outliers
+    /// have no effect.
     pub(super) fn spread(&self) -> Span {
         match (self.quantile(0.25), self.quantile(0.75)) {
             (Some(low), Some(high)) => high - low,
@@ -40,8 +40,7 @@ impl Samples {
         }
     }
 
-    /// The mean distance from the median; what strays further than `most`
-    /// counts as that.
+    /// Returns the mean distance from the median. A distance above `most` counts as `most`.
     pub(super) fn strays(&self, most: Span) -> Span {
         let Some(median) = self.median() else { return Span::ZERO };
         let far = |time: &Span| if *time > median { *time - median } else { median - *time };
@@ -49,9 +48,9 @@ impl Samples {
         sum / i64::try_from(self.0.len()).unwrap_or(i64::MAX)
     }
 
-    /// `median of 7,611 ACKs; p10 116.9 ms, p90 118.1 ms`.
+    /// Describes the samples: `Median of 7,611 ACKs; p10 116.9 ms, p90 118.1 ms.`
     pub(super) fn told(&self, what: &str) -> String {
-        let counted = Counted(self.count(), what);
+        let counted = ItemCount(self.count(), what);
         match (self.quantile(0.1), self.quantile(0.9)) {
             (Some(low), Some(high)) if self.count() > 1 => {
                 format!("Median of {counted}; p10 {low}, p90 {high}.")

@@ -1,4 +1,4 @@
-//! What was learned, as a profile that the lab reads.
+//! Output of the learned parameters as a profile.
 
 use std::fmt::Write;
 
@@ -9,22 +9,22 @@ use super::Parameter;
 pub struct Heading {
     /// Remarks for the top of the file.
     pub remarks: Vec<String>,
-    /// The device's name.
+    /// Name of the device.
     pub name: String,
-    /// What it is.
+    /// Description of the device.
     pub about: String,
-    /// Where the parameters come from.
+    /// Source of the parameters.
     pub source: String,
     /// `raw`, `lpr` or `ipp`.
     pub method: &'static str,
-    /// The port that it serves.
+    /// Port of the service.
     pub port: u16,
 }
 
 /// The width of comments.
 const WIDTH: usize = 80;
 
-/// The text of a profile, without a newline at its end.
+/// Returns the text of a profile, without a newline at its end.
 pub fn profile(heading: &Heading, parameters: &[Parameter]) -> String {
     let mut text = String::new();
     for remark in &heading.remarks {
@@ -59,7 +59,7 @@ pub fn profile(heading: &Heading, parameters: &[Parameter]) -> String {
     text.trim_end().to_owned()
 }
 
-/// Without line breaks and other controls, which TOML's comments do not take.
+/// Replaces line breaks and other control characters, which TOML comments do not allow.
 fn one_line(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

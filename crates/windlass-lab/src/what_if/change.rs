@@ -1,4 +1,4 @@
-//! The changes that `--what-if` takes, as people write them.
+//! The changes of `--what-if`, and their syntax.
 
 use std::mem::discriminant;
 
@@ -10,21 +10,20 @@ use windlass_trace::report::Unit;
 
 use crate::scenario::Row;
 
-/// The keys, for help and messages.
+/// Keys of the changes, for help and messages.
 const KEYS: &str = "window, ack-latency, read-rate, send-buffer, rtt, loss, ack-loss, reordering, \
     timer, streams, mss, reassembly, policer";
 
-/// The largest window that TCP can offer: a field of 16 bits, scaled by 14
-/// (RFC 7323 section 2.3).
+/// Largest TCP window: a field of 16 bits, scaled by 14 (RFC 7323 section 2.3).
 const MAX_WINDOW: Bytes = Bytes::new(1 << 30);
-/// The longest latency or round trip: beyond it a sender gives up.
+/// Longest latency or round trip: beyond it a sender gives up.
 const LONGEST: Span = Span::from_millis(60_000);
-/// The shortest retransmission timer: a tick of a kernel's clock.
+/// Shortest retransmission timer: a tick of a kernel's clock.
 const MIN_TIMER: Span = Span::from_millis(1);
-/// The most streams: what a browser or a copier opens, and more.
+/// Maximum number of streams: more than a browser or a copy tool opens.
 const MAX_STREAMS: u16 = 64;
-/// The smallest segment that IPv4 lets a host ask for (RFC 879: 576 bytes of
-/// packet are always taken; stacks accept less, Linux down to 88).
+/// Smallest MSS that a host may announce (RFC 879: packets of 576 bytes are always accepted; stacks
+/// accept less, Linux down to 88).
 const MIN_MSS: u16 = 88;
 
 /// A change. Reports list them in this order.
@@ -36,32 +35,32 @@ pub(super) enum Change {
     SendBuffer(Bytes),
     Rtt(Span),
     Loss(f64),
-    /// The share of ACKs that the path loses.
+    /// Share of ACKs that the path loses.
     AckLoss(f64),
-    /// The share of segments that come so late that the sender takes them for lost.
+    /// Share of segments that arrive so late that the sender counts them as lost.
     Reordering(f64),
-    /// The least time after which the sender's timer sends again.
+    /// Shortest retransmission timeout of the sender.
     Timer(Span),
     Streams(u16),
     Mss(u16),
-    /// Whether the receiver keeps what comes behind a hole.
+    /// True if the receiver keeps data beyond a gap.
     Reassembly(bool),
-    /// The rate beyond which something on the path drops.
+    /// Rate of a policer on the path.
     Policer(Rate),
 }
 
-/// Changes that apply together: in their order, and none twice.
+/// Changes that apply together, in their order and without duplicates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes(pub(super) Vec<Change>);
 
-/// A change as the record tells it.
+/// A change, as the record has it.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct ReportedChange {
-    /// What is changed.
+    /// Key of the change.
     pub key: &'static str,
-    /// To what.
+    /// New value.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: Unit,
 }
 
@@ -78,7 +77,7 @@ impl Change {
             "reordering" => Self::Reordering(loss(value)?),
             "timer" => match latency(value)? {
                 timer if timer < MIN_TIMER => {
-                    return Err(format!("a timer is {MIN_TIMER} at least"));
+                    return Err(format!("a timer is at least {MIN_TIMER}"));
                 }
                 timer => Self::Timer(timer),
             },
@@ -100,7 +99,7 @@ impl Change {
         })
     }
 
-    /// The change with its unit.
+    /// Returns the change with its unit.
     pub(super) fn told(self) -> ReportedChange {
         let (key, value, unit) = match self {
             Self::Window(bytes) => ("window", bytes.get() as f64, Unit::Bytes),
@@ -121,7 +120,7 @@ impl Change {
         ReportedChange { key, value, unit }
     }
 
-    /// Makes the change in a row of a scenario and its sender; nothing where these have no such
+    /// Applies the change to a row of a scenario and its sender; `None` if these have no such
     /// setting.
     fn make(self, row: &mut Row, sender: &mut SenderSettings) -> Option<()> {
         let (device, link) = (&mut row.profile.habits, &mut row.link);
@@ -138,7 +137,7 @@ impl Change {
                 }
             }
             Self::AckLatency(latency) => {
-                // What a small segment takes, which no device holds back, is its handling.
+                // The latency of a small segment is its processing time, since no device delays it.
                 let handling = device.small_segments.map_or(Span::ZERO, |one| one.latency.typical);
                 device.ack = AckPolicy::EverySegment;
                 device.ack_latency = Latency::of(latency.max(handling));
@@ -166,16 +165,16 @@ impl Change {
 }
 
 impl Changes {
-    /// Makes the changes in a row of a scenario and its sender; nothing where these lack one of
-    /// the settings.
+    /// Applies the changes to a row of a scenario and its sender; `None` if these lack one of the
+    /// settings.
     pub(crate) fn make(&self, row: &mut Row, sender: &mut SenderSettings) -> Option<()> {
         self.0.iter().try_for_each(|change| change.make(row, sender))
     }
 
-    /// Adds those of another `--what-if`.
+    /// Adds the changes of another `--what-if`.
     ///
     /// # Errors
-    /// Fails where one is given twice.
+    /// Fails if a change is given twice.
     pub(super) fn and(mut self, other: &Self) -> Result<Self, String> {
         other.0.iter().try_for_each(|change| self.add(*change))?;
         Ok(self)
@@ -191,10 +190,10 @@ impl Changes {
     }
 }
 
-/// Changes as `window=64k,rtt=10ms`.
+/// Parses changes such as `window=64k,rtt=10ms`.
 ///
 /// # Errors
-/// What is allowed, where `text` is not that.
+/// Returns the allowed syntax if `text` is something else.
 pub fn changes(text: &str) -> Result<Changes, String> {
     let mut all = Changes::default();
     let mut parts: Vec<String> = Vec::new();
@@ -225,7 +224,7 @@ fn window(text: &str) -> Result<Bytes, String> {
     Ok(window)
 }
 
-/// A time that may be none at all.
+/// Parses a time that may be zero.
 fn latency(text: &str) -> Result<Span, String> {
     if matches!(text, "0" | "0s" | "0ms" | "0us") {
         return Ok(Span::ZERO);
@@ -237,13 +236,13 @@ fn latency(text: &str) -> Result<Span, String> {
     Ok(span)
 }
 
-/// A share that may be nothing.
+/// Parses a share that may be zero.
 fn loss(text: &str) -> Result<f64, String> {
     if matches!(text, "0" | "0.0" | "0%") {
         return Ok(0.0);
     }
     let loss = values::share(text)?;
-    // A sender gives up long before: nothing could be told of it.
+    // A sender gives up long before: there would be no rate to predict.
     if loss > 0.5 { Err("a loss here is at most 50%".to_owned()) } else { Ok(loss) }
 }
 
@@ -280,13 +279,13 @@ mod tests {
         assert!(refused("windows=64k").contains("there are window, ack-latency"));
         assert!(refused("window").contains("KEY=VALUE"));
         assert!(refused("read-rate=fast").contains("rate"));
-        assert!(refused("window=-5").contains("a size is written"));
+        assert!(refused("window=-5").contains("write a size"));
         assert!(refused("window=2GiB").contains("1GiB"));
         assert!(refused("loss=3").contains("3%"));
         assert!(refused("loss=90%").contains("50%"));
         assert!(refused("rtt=5").contains("with its unit"));
         assert!(refused("rtt=2h").contains("60s"));
-        assert!(refused("timer=0").contains("1 ms at least"));
+        assert!(refused("timer=0").contains("at least 1 ms"));
         assert!(refused("streams=0").contains("1 to 64"));
         assert!(refused("mss=20").contains("from 88"));
         assert!(refused("reassembly=1").contains("on or off"));

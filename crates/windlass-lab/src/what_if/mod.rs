@@ -1,4 +1,4 @@
-//! What a change would bring: the simulator, fitted to a transfer, and then changed.
+//! Effect of a change: the simulator, fitted to a transfer, and then changed.
 
 mod change;
 mod model;
@@ -9,116 +9,118 @@ mod trial;
 
 use change::Change;
 pub use change::{Changes, ReportedChange, changes};
-pub use model::{Acks, Closing, Model, Pauses, Recurring};
+pub use model::{Acks, ClosurePattern, Model, Pauses, Recurrence};
 use promise::{ChangedTransfer, NEAR, Promise};
 use serde::Serialize;
 use trial::Trial;
 use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, WITHHELD_ACK};
 use windlass_base::verdict::{Bound, BoundSource, Remedy, serialize_estimate};
-use windlass_base::{Because, Bytes, Cause, Failure, Limit, Rate, Span, laws};
+use windlass_base::{Bytes, Cause, Failure, Limit, LimitReason, Rate, Span, laws};
 use windlass_trace::Transfer;
 use windlass_trace::report::{Confidence, ConnectionReport, Measures, WITHOUT_LOSS};
 use windlass_wire::Endpoint;
 
-/// Within this the model is the transfer, nearly: the tolerance that the laws
-/// are tested with on clean captures.
+/// Fit of a close model: the tolerance of the laws' tests on clean captures.
 const CLOSE: std::ops::RangeInclusive<f64> = 0.9..=1.1;
-/// Outside this the model misses something that takes a third of the time, and
-/// what it says of a change is no promise.
+/// Fit of a usable model. Outside it, the model misses a third of the time, and its rate for a
+/// change is no promise.
 const FITS: std::ops::RangeInclusive<f64> = 0.67..=1.5;
 
-/// Of so many segments in a send buffer one piece more or less matters.
+/// Number of segments in a send buffer for which one piece more or less matters.
 const FEW: u64 = 4;
 
-/// From this share of it on it is the line that bounds a rate.
+/// Share of the line's rate from which the line bounds a rate.
 const NEAR_LINE: f64 = 0.7;
 
-/// By how much a rate may differ by chance where it is promised.
+/// Largest random variation of a promised rate.
 const CHANCE: f64 = 0.1;
 
-/// What a change would bring.
+/// Effect of a change.
 #[derive(Debug, Default, Serialize)]
 pub struct WhatIf {
-    /// What was asked.
+    /// The requested changes.
     pub changes: Vec<ReportedChange>,
-    /// What the model consists of; null where the capture lacks a figure that
-    /// it needs.
-    pub model: Option<Fitted>,
+    /// The fitted model; null if the capture lacks a figure that it needs.
+    pub model: Option<FittedModel>,
     /// The rate of the model without the change.
     pub modelled_bytes_per_second: Option<Rate>,
     /// The rate that was measured.
     pub measured_bytes_per_second: Rate,
-    /// The one over the other.
+    /// Modelled rate over the measured one.
     pub fit: Option<f64>,
-    /// The rate of the model with the change, over the fit.
+    /// Rate of the model with the change, divided by the fit.
     pub changed_bytes_per_second: Option<Rate>,
-    /// The rate to expect: an estimate.
+    /// Expected rate: an estimate.
     #[serde(flatten, serialize_with = "serialize_estimate")]
     pub expected_bytes_per_second: Option<Rate>,
-    /// A bound of the rate, where there is no estimate; nothing where nothing bounds it.
+    /// Upper bound of the rate if there is no estimate; null without any bound.
     pub at_most_bytes_per_second: Option<Rate>,
-    /// The source of that bound; nothing where it is the limit's own law.
+    /// Source of the bound; null if it is the limit's own law.
     pub at_most_by: Option<BoundSource>,
-    /// The rate to expect over the measured one.
+    /// Expected rate over the measured one.
     pub factor: Option<f64>,
     /// The limit that holds the changed transfer.
     pub next_limit: Option<Limit>,
-    /// Its reason.
-    pub next_because: Option<Because>,
-    /// True if there is a rate to expect: the model fits, and the change leaves it no question
-    /// that the capture does not answer.
+    /// Reason of this limit.
+    pub next_because: Option<LimitReason>,
+    /// True if there is an expected rate: the model fits, and the capture answers all questions of
+    /// the change.
     pub promise: bool,
-    /// How much can be built on the model's rate.
+    /// Confidence in the model's rate.
     pub confidence: Confidence,
-    /// What must be known to read it.
+    /// Remarks for the reader.
     pub remarks: Vec<String>,
 }
 
-/// A model that was fitted to a transfer.
+/// A model, fitted to a transfer.
 #[derive(Debug, Serialize)]
-pub struct Fitted {
-    /// What it consists of.
+pub struct FittedModel {
+    /// The model.
     #[serde(flatten)]
     pub model: Model,
     /// The simulated bytes of the transfer.
     pub simulated_bytes: Bytes,
-    /// What was moved within what was seen, so that the model fits.
+    /// Parameter that was moved within its measured range, so that the model fits.
     pub calibrated: Option<&'static str>,
 }
 
-/// All changes of the command line as one.
+/// Joins all changes of the command line.
 ///
 /// # Errors
-/// Fails where one thing is changed twice.
+/// Fails if one setting is changed twice.
 pub fn joined(all: &[Changes]) -> Result<Option<Changes>, Failure> {
     let joined = all.iter().try_fold(Changes::default(), Changes::and);
     let joined = joined.map_err(|wrong| {
         Failure::usage("cannot apply --what-if", wrong)
-            .advise("Changes apply together; run windlass again for another.")
+            .advise("All changes apply together; run windlass again for a separate change.")
     })?;
     Ok((!all.is_empty()).then_some(joined))
 }
 
-/// The simulator, fitted to a transfer, on which changes are tried.
-struct Fitting {
+/// The simulator, fitted to a transfer: the basis for changes.
+struct ModelFit {
     model: Model,
-    /// What it gives without a change.
+    /// Result without a change.
     before: Trial,
-    /// That rate over the measured one.
+    /// Rate of this result over the measured rate.
     fit: f64,
-    /// True if its latency was moved to fit.
+    /// True if the latency was moved for a better fit.
     moved: bool,
     measures: Measures,
 }
 
-impl Fitting {
-    /// Fits it; or what the capture lacks.
+impl ModelFit {
+    /// Fits the simulator to a transfer.
+    ///
+    /// # Errors
+    /// Names the figure that the capture lacks.
     fn of(report: &ConnectionReport, finished: &Transfer) -> Result<Self, &'static str> {
         let measures = finished.measures();
         let model = Model::of(report, &measures)?;
         let measured = report.bytes_per_second.bytes_per_second();
         let fit = |trial: &Trial| trial.rate.bytes_per_second() / measured;
-        let before = trial::run(&model).ok_or("The model does not come to an end: no figures.")?;
+        let before =
+            trial::run(&model).ok_or("The simulated transfer does not end: no figures.")?;
         if let Some(cycle) = measures.cycle
             && let Some(other) = trial::calibrated(&model, fit(&before), cycle.p10, cycle.p90)
             && let Some(trial) = trial::run(&other)
@@ -135,10 +137,10 @@ impl WhatIf {
     /// Fits the simulator to a transfer and applies the changes.
     pub fn of(changes: &Changes, report: &ConnectionReport, finished: &Transfer) -> Self {
         let (mut answer, promise) =
-            Self::on(Fitting::of(report, finished).as_ref(), changes, report);
+            Self::on(ModelFit::of(report, finished).as_ref(), changes, report);
         let mut remedies = report.verdict.remedies.iter();
         let remedy = remedies.find(|remedy| change_of(remedy).as_ref() == Some(changes));
-        // The report has said already what it brings.
+        // The report has made a promise for this remedy already.
         let promise = remedy.map(Promise::of_remedy).or(promise).unwrap_or(Promise::Unknown);
         match promise {
             Promise::Estimate(rate) => {
@@ -156,10 +158,10 @@ impl WhatIf {
         answer
     }
 
-    /// Applies the changes to the fitted simulator, or says what the capture lacks for one. With it
-    /// comes what is promised of them, and nothing where the model does not decide that.
+    /// Applies the changes to the fitted simulator, or names the figure that the capture lacks.
+    /// Also returns the promise of the changes; `None` if the model does not decide it.
     fn on(
-        fitting: Result<&Fitting, &&'static str>,
+        fitting: Result<&ModelFit, &&'static str>,
         changes: &Changes,
         report: &ConnectionReport,
     ) -> (Self, Option<Promise>) {
@@ -168,7 +170,7 @@ impl WhatIf {
             measured_bytes_per_second: report.bytes_per_second,
             ..Self::default()
         };
-        let Fitting { model, before, fit, moved, measures } = match fitting {
+        let ModelFit { model, before, fit, moved, measures } = match fitting {
             Ok(fitting) => fitting,
             Err(lacks) => {
                 answer.remarks.push((*lacks).to_owned());
@@ -179,17 +181,17 @@ impl WhatIf {
         answer.modelled_bytes_per_second = Some(before.rate);
         answer.fit = Some(fit);
         answer.remarks.extend(remarks(model, changes, report));
-        answer.model = Some(Fitted {
+        answer.model = Some(FittedModel {
             model: model.clone(),
             simulated_bytes: before.bytes,
             calibrated: moved.then_some("ack-latency"),
         });
         let Some(after) = trial::run(&model.changed(changes)) else {
-            answer.remarks.push("The changed model does not come to an end.".to_owned());
+            answer.remarks.push("With the change, the simulated transfer does not end.".to_owned());
             return (answer, None);
         };
-        // Where nothing is lost any more, or the line holds it, nothing is left of what the model
-        // misses of the limit that is gone.
+        // Without loss, or with the line as the new limit, the model's error for the old limit no
+        // longer applies.
         let is_lossless = |change: &Change| match *change {
             Change::Loss(share) => share <= 0.0 && model.loss > 0.0,
             Change::AckLoss(share) => share <= 0.0 && model.ack_loss > 0.0,
@@ -207,13 +209,14 @@ impl WhatIf {
         doubts.extend(doubts_of_loss(model, changes, after.rate, report));
         doubts.extend(asked.unbounded());
         if !FITS.contains(&fit) {
-            doubts.push("The model does not fit: it misses what takes a third of the time.");
+            doubts.push("The model does not fit: it does not explain a third of the time.");
         }
         let is_good = doubts.is_empty();
         let was_full = model.capacity.is_some() || asked.is_no_faster(rate);
         answer.next_limit = Some(after.cause.limit());
-        // A line that is always busy is full, whatever stands before it.
-        answer.next_because = after.cause.because().filter(|because| *because != Because::Queue);
+        // A line that is always busy is full, with any queue before it.
+        answer.next_because =
+            after.cause.because().filter(|because| *because != LimitReason::Queue);
         answer.confidence = if !is_good {
             Confidence::Low
         } else if !CLOSE.contains(&fit) || !near || !was_full || !answer.remarks.is_empty() {
@@ -228,12 +231,12 @@ impl WhatIf {
             _ if doubts.is_empty() => {
                 Promise::Estimate(bound.map_or(rate, |bound| rate.min(bound.rate)))
             }
-            Some(bound) => Promise::AtMost(bound),
+            Some(bound) => Promise::AtMost(bound.with_margin()),
             None => Promise::Unknown,
         };
         answer.remarks.extend(doubts.into_iter().map(str::to_owned));
         if asked.is_by_law() {
-            let why = "How far a sender stays below a policer does not show.";
+            let why = "The capture does not show how far the sender stays below the policer.";
             answer.remarks.push(why.to_owned());
             return (answer, None);
         }
@@ -246,7 +249,7 @@ fn change_of(remedy: &Remedy) -> Option<Changes> {
     changes(remedy.what_if.as_deref()?).ok()
 }
 
-/// The report of a transfer, with its remedies tried by [`try_remedies`].
+/// Returns the report of a transfer, with its remedies tried by [`try_remedies`].
 pub fn report(
     finished: &Transfer,
     name: impl Fn(Endpoint) -> String,
@@ -257,14 +260,14 @@ pub fn report(
     report
 }
 
-/// Gives the remedies of a transfer the promises that the fitted model has for them: a remedy
-/// and `--what-if` are one model and one promise. One that would bring less than a tenth is left
-/// out. Where the capture has no model, the laws' own rates stay.
+/// Replaces the promises of a transfer's remedies by those of the fitted model. Thus a remedy and
+/// `--what-if` have one model and one promise. A remedy that would bring less than a tenth is left
+/// out. Without a model, the laws' own rates stay.
 pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
     if report.verdict.remedies.iter().all(|remedy| remedy.what_if.is_none()) {
         return;
     }
-    let Ok(fitting) = Fitting::of(report, finished) else { return };
+    let Ok(fitting) = ModelFit::of(report, finished) else { return };
     let mut remedies = std::mem::take(&mut report.verdict.remedies);
     let least = report.verdict.measured_bytes_per_second.bytes_per_second() * A_TENTH_MORE.get();
     remedies.retain_mut(|remedy| {
@@ -279,7 +282,7 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
         let brings = promise.rate().is_none_or(|rate| rate.bytes_per_second() >= least);
         brings || remedy.second.is_some()
     });
-    // No repair of what is lost is faster than a path that loses nothing.
+    // No repair of lost data is faster than a path without loss.
     let lossless = remedies.iter().find(|remedy| remedy.what_if.as_deref() == Some(WITHOUT_LOSS));
     if let Some(lossless) = lossless.and_then(|remedy| remedy.expected_bytes_per_second) {
         for expected in remedies.iter_mut().filter_map(|one| one.expected_bytes_per_second.as_mut())
@@ -290,7 +293,7 @@ pub fn try_remedies(report: &mut ConnectionReport, finished: &Transfer) {
     report.verdict.remedies = remedies;
 }
 
-/// What the change asks of the model that the capture does not answer.
+/// Returns the questions of the change that the capture does not answer.
 fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> {
     let mut doubts = Vec::new();
     let any = |is: &dyn Fn(&Change) -> bool| changes.0.iter().any(is);
@@ -299,50 +302,50 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
     let is_small = |change: &Change| matches!(*change, Change::Window(new) if new.get() < two && new != model.window);
     if any(&is_small) && !(was_small && model.acks == Acks::EachSegment) {
         doubts.push(
-            "A window below two segments leaves it to both ends' rules what is sent and \
-             acknowledged when, and the capture does not show these.",
+            "With a window below two segments, the rules of both ends decide when data is sent and \
+             acknowledged. The capture does not show these rules.",
         );
     }
-    // Held by their send buffer, segments come alone as well.
+    // Limited by the send buffer, segments arrive alone as well.
     let buffers =
         |most: u64| any(&|change| matches!(change, Change::SendBuffer(new) if new.get() < most));
-    // A reader that is slow, or a window that closes, hides it.
+    // A slow reader or a closing window hides it.
     let alone = model.acks == Acks::EachSegment
         && model.reader.is_none()
-        && model.closing == Closing::Never;
+        && model.closing == ClosurePattern::Never;
     if buffers(two) && !alone {
         doubts.push(
-            "With less than two segments in flight each waits for the ACK of the one before, and \
-             the capture does not show for how long that of a single one is withheld.",
+            "With less than two segments in flight, each waits for the ACK of the one before. The \
+             capture does not show how long the ACK of a single segment is delayed.",
         );
     }
     let segment = u64::from(model.segment);
     let leaves_piece = |change: &Change| matches!(*change, Change::SendBuffer(new) if new.get() < FEW * segment && new.get() % segment != 0);
     if any(&leaves_piece) && !buffers(segment) {
         doubts.push(
-            "A few segments and a piece fit: when the piece goes is left to the sender's program \
-             and to Nagle's algorithm.",
+            "The buffer holds a few full segments and a small one: the sender's program and \
+             Nagle's algorithm decide when the small one is sent.",
         );
     }
     if model.ack_latency >= WITHHELD_ACK.get() && any(&|change| matches!(change, Change::Mss(_))) {
         doubts.push(
-            "The receiver withholds its ACKs: for how many segments of another size it does the \
-             capture does not show.",
+            "The receiver delays its ACKs, and the capture does not show for how many segments of \
+             another size.",
         );
     }
     let is_larger = |change: &Change| matches!(*change, Change::Window(new) if new > model.window);
     let in_shares = model.covered > u64::from(model.segment) * 5 / 2;
     if buffers(model.window.get()) && in_shares {
         doubts.push(
-            "An ACK comes for three segments and more: where that is for a share of the window, \
-             less in flight has later ACKs.",
+            "Each ACK covers three segments or more: if the receiver waits for a share of the \
+             window, less in flight makes ACKs later.",
         );
     }
-    // One that is late as well has all that came meanwhile in an ACK.
+    // A late ACK covers all data that arrived until then.
     if any(&is_larger) && in_shares && model.ack_latency < WITHHELD_ACK.get() {
         doubts.push(
-            "An ACK comes for three segments and more: where that is for a share of the window, \
-             a larger one has later ACKs.",
+            "Each ACK covers three segments or more: if the receiver waits for a share of the \
+             window, a larger window makes ACKs later.",
         );
     }
     let opens = |change: &Change| {
@@ -358,27 +361,27 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
     };
     if model.cause.limit() == Limit::ZeroWindow && any(&opens) {
         doubts.push(
-            "When the window closes and opens depends on what comes when, and the model has only \
-             how often it did.",
+            "The times at which the window closes depend on when data arrives; the model knows \
+             only how often it closed.",
         );
     }
     if model.reader.is_some() && any(&|change| matches!(change, Change::Streams(_))) {
         doubts.push(
-            "The streams share the reader here. Where each has a reader of its own they get more.",
+            "The streams share one reader here. If each has its own reader, the rate is higher.",
         );
     }
     let capacity = model.capacity.filter(|_| model.cause.limit() != Limit::PathCapacity);
     let is_near = capacity.is_some_and(|line| expected > line.bytes_per_second() * NEAR_LINE);
     if is_near && any(&|change| matches!(change, Change::Streams(_))) {
         doubts.push(
-            "What bounds the streams shows only by the spacing of the ACKs of one: that may be the \
-             line's, or the receiver's for each.",
+            "The limit of the streams shows only by the ACK spacing of one stream: that may be of \
+             the link, or of the receiver for each stream.",
         );
     }
     if model.capacity.is_some() || model.reader.is_some() {
         return doubts;
     }
-    // The rest of a round trip may be the receiver's, or the line's for what is in flight.
+    // The rest of a round trip may be the receiver's, or the line's for the data in flight.
     let own = model.ack_latency;
     let held = model.send_buffer.map_or(model.window, |buffer| buffer.min(model.window));
     let line = held.per(own).bytes_per_second();
@@ -388,20 +391,20 @@ fn doubts(model: &Model, changes: &Changes, expected: f64) -> Vec<&'static str> 
     let quicker = |change: &Change| matches!(change, Change::AckLatency(new) if *new < own);
     if any(&quicker) && own.share_of(model.rtt + own) >= A_TENTH.get() {
         doubts.push(
-            "What a round trip takes beyond the path's may be the line's for what is in flight, \
-             and not the receiver's.",
+            "The round trip time above the path's may be transmission time on the link, not delay \
+             of the receiver.",
         );
     } else if expected > line * A_TENTH_MORE.get() {
         doubts.push(
-            "How fast the line is was not seen: what a round trip takes beyond the path's may be \
-             its time for what is in flight.",
+            "The capture does not show the rate of the link: the round trip time above the path's \
+             may be its transmission time.",
         );
     }
     doubts
 }
 
-/// What another loss asks of the model that the capture does not answer: at this rate of the
-/// changed model.
+/// Returns the questions of a changed loss rate that the capture does not answer. `after` is the
+/// rate of the changed model.
 fn doubts_of_loss(
     model: &Model,
     changes: &Changes,
@@ -416,31 +419,32 @@ fn doubts_of_loss(
     let mut doubts = Vec::new();
     if !model.sack && report.losses.events == 0 {
         doubts.push(
-            "Nothing was lost here, and without SACK nothing shows whether the receiver keeps \
-             what comes behind a hole.",
+            "Nothing was lost here, and without SACK the capture does not show whether the \
+             receiver keeps data beyond a gap.",
         );
     }
-    // How much of the time losses take, and by how much that differs from one transfer to the next.
+    // The losses' share of the time, and its variation from one transfer to the next.
     let lossless = model.changed(changes).without_loss();
     let Some(best) = trial::run(&lossless) else { return doubts };
     let taken = 1.0 - after.bytes_per_second() / best.rate.bytes_per_second();
     let losses = loss * model.bytes.get() as f64 / model.piece.get().max(1) as f64;
     if taken.max(0.0) / losses.sqrt() > CHANCE {
         doubts.push(
-            "So few are lost of so short a transfer that it is by chance how many, and each takes \
-             long.",
+            "The transfer is so short that the number of losses varies by chance, and each loss \
+             takes long.",
         );
     }
     doubts
 }
 
-/// What the reader must know of a change.
+/// Returns the remarks that a reader of the change needs.
 fn remarks(model: &Model, changes: &Changes, report: &ConnectionReport) -> Vec<String> {
     let mut remarks = Vec::new();
     let mut say = |text: &str| remarks.push(text.to_owned());
     if report.rtt_seconds.is_none() {
         say(
-            "The capture does not tell the path's round trip: the whole time to an ACK counts as it.",
+            "The capture does not show the path's round trip time: the whole time to an ACK counts \
+             as the path's.",
         );
     }
     let scaled = report.handshake.as_ref().is_some_and(|opening| {
@@ -450,7 +454,8 @@ fn remarks(model: &Model, changes: &Changes, report: &ConnectionReport) -> Vec<S
     let is_wide = |change: &Change| matches!(change, Change::Window(bytes) if bytes.get() > 65_535);
     if !scaled && changes.0.iter().any(is_wide) {
         say(
-            "A window beyond 65,535 B takes window scaling on both sides, which this handshake does not show.",
+            "A window above 65,535 B needs window scaling on both sides, which this handshake does \
+             not show.",
         );
     }
     match (model.hold, model.cause) {
@@ -458,16 +463,15 @@ fn remarks(model: &Model, changes: &Changes, report: &ConnectionReport) -> Vec<S
             if changes.0.iter().any(|change| matches!(change, Change::SendBuffer(_))) =>
         {
             say(
-                "What holds the flight level may be the congestion window: then another send buffer brings nothing.",
+                "The congestion window may hold the flight level: then another send buffer brings \
+                 nothing.",
             );
         }
         (Some(_), Cause::SmallSegments) => {
             say("The program's small writes hold the flight level: no change here lifts it.");
         }
         (Some(_), _) => {
-            say(
-                "Something that the capture does not name holds the flight level: no change here lifts it.",
-            );
+            say("An unknown limit holds the flight level: no change here lifts it.");
         }
         (None, _) => {}
     }

@@ -1,7 +1,7 @@
-//! A transfer reduced to what the simulator needs to make it again.
+//! A model of a transfer, from which the simulator can reproduce it.
 //!
-//! Each limit has the simplest model that shows it. `docs/what-if.md` says
-//! which figure comes from where.
+//! Each limit has the simplest model that shows it. `docs/what-if.md` tells the source of each
+//! figure.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -11,80 +11,79 @@ use windlass_trace::report::{ConnectionReport, Interval, Measures, Offer};
 
 use super::change::{Change, Changes};
 
-/// The share of its window that a receiver which withholds its ACK waits for:
-/// that of the IMAGEN printer (G. Cooper, 1986).
+/// Share of its window for which a receiver waits that withholds its ACK: that of the IMAGEN
+/// printer (G. Cooper, 1986).
 const WITHHELD_SHARE: f64 = 0.35;
 
-/// From this share of the time on, pauses of the program are in the model; less
-/// changes the rate by less than that.
+/// Share of the time from which pauses of the program are in the model. A smaller share has a
+/// smaller effect on the rate.
 const PAUSES: f64 = 0.05;
 
-/// From this share of segments on, loss is in the model: one in a hundred
-/// thousand.
+/// Share of lost segments from which loss is in the model: one in a hundred thousand.
 const LOSS: f64 = 1e-5;
 
-/// A queue that was never full holds whatever comes: nothing shows its end.
+/// Size of a queue that was never full, whose end is unknown.
 pub(super) const NEVER_FULL: Bytes = Bytes::new(4 << 20);
 
-/// A full segment goes in so many pieces at the most.
+/// Maximum number of pieces of a full segment.
 const MOST_PIECES: f64 = 8.0;
 
-/// The first flight that Linux sends since 2011, in segments (RFC 6928).
+/// Initial window of Linux since 2011, in segments (RFC 6928).
 const INITIAL: u64 = 10;
 
-/// When the receiver acknowledges.
+/// Timing of the receiver's ACKs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Acks {
-    /// Each segment at once.
+    /// An immediate ACK for each segment.
     EachSegment,
-    /// Every second segment at once.
+    /// An immediate ACK for every second segment.
     EverySecondSegment,
-    /// After a share of the window, or else when a timer says so: the latency.
+    /// An ACK after a share of the window, otherwise when a timer expires: the latency.
     Withheld(#[serde(skip)] f64),
 }
 
-/// Something that happens again and again.
+/// A recurring event.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Recurring {
-    /// After so many bytes.
+pub struct Recurrence {
+    /// Bytes between two events.
     pub every: Bytes,
-    /// For so long.
+    /// Length of an event.
     pub lasting: Span,
 }
 
-/// How the window closes.
+/// Pattern of the window's closures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Closing {
-    /// It stays open.
+pub enum ClosurePattern {
+    /// The window stays open.
     Never,
-    /// With each ACK, and opens so long after.
+    /// The window closes with each ACK, and opens this time later.
     AfterAck(Span),
-    /// When the reader stalls.
-    Stalls(Recurring),
-    /// For a reader that takes so many bytes each so often.
-    Reads(Recurring),
+    /// The window closes when the reader stalls.
+    Stalls(Recurrence),
+    /// The reader takes a fixed amount at fixed intervals.
+    Reads(Recurrence),
 }
 
-/// What the program does between its data.
+/// Pauses of the program between its data.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pauses {
-    /// It has more at once.
+    /// The program has more data at once.
     Never,
-    /// It writes a piece each so often, whatever the network does.
-    Paced(Recurring),
-    /// It writes a piece, and goes on so long after its answer.
-    Answered(Recurring),
+    /// The program writes a piece at fixed intervals, whatever the network does.
+    Paced(Recurrence),
+    /// The program writes a piece, and continues a fixed time after its answer.
+    Answered(Recurrence),
 }
 
-/// The model of a transfer. In its record null is what does not apply.
+/// The model of a transfer. In its record, null means that a property does not apply.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Model {
     #[serde(skip)]
     pub(super) cause: Cause,
     #[serde(skip)]
     pub(super) bytes: Bytes,
-    /// What an ACK covers, on average.
+    /// Mean bytes that an ACK covers.
     #[serde(skip)]
     pub(super) covered: u64,
     /// The receive window.
@@ -93,10 +92,10 @@ pub struct Model {
     /// The payload of a full segment.
     #[serde(rename = "segment_bytes")]
     pub segment: u16,
-    /// The receiver's own part of an ACK's time.
+    /// The receiver's own share of an ACK's time.
     #[serde(rename = "ack_latency_seconds")]
     pub ack_latency: Span,
-    /// The time when it acknowledges.
+    /// Timing of the ACKs.
     pub acks: Acks,
     /// The path's round trip.
     #[serde(rename = "rtt_seconds")]
@@ -104,50 +103,50 @@ pub struct Model {
     /// Goodput of the full path.
     #[serde(rename = "capacity_bytes_per_second")]
     pub capacity: Option<Rate>,
-    /// The queue before it.
+    /// Queue of the path.
     #[serde(rename = "queue_bytes")]
     pub queue: Option<Bytes>,
-    /// The share of segments that the path loses.
+    /// Share of segments that the path loses.
     pub loss: f64,
-    /// The share of ACKs that the path loses.
+    /// Share of ACKs that the path loses.
     pub ack_loss: f64,
-    /// The share of segments that come late by a quarter of a round trip.
+    /// Share of segments that arrive late, by a quarter of a round trip.
     pub reordering: f64,
-    /// The sender's least timer, where it shows.
+    /// Shortest timeout of the sender, if the capture shows one.
     #[serde(rename = "timer_seconds")]
     pub timer: Option<Span>,
-    /// True if the receiver keeps what comes behind a hole.
+    /// True if the receiver keeps data beyond a gap.
     #[serde(rename = "keeps_out_of_order")]
     pub keeps: bool,
-    /// What a token bucket lets pass in each second.
+    /// Rate of a policer.
     #[serde(rename = "policer_bytes_per_second")]
     pub policer: Option<Rate>,
-    /// What it lets pass at once.
+    /// Burst of the policer.
     #[serde(rename = "policer_burst_bytes")]
     pub burst: Option<Bytes>,
     /// The send buffer.
     #[serde(rename = "send_buffer_bytes")]
     pub send_buffer: Option<Bytes>,
-    /// A flight that something unnamed holds level: no change lifts it.
+    /// A constant flight without a known cause: no change raises it.
     #[serde(rename = "held_flight_bytes")]
     pub hold: Option<Bytes>,
-    /// The first flight.
+    /// Initial window.
     #[serde(rename = "initial_window_bytes")]
     pub initial_window: Bytes,
-    /// How the window closes.
+    /// Pattern of the window's closures.
     #[serde(flatten)]
-    pub closing: Closing,
-    /// What the program does between its data.
+    pub closing: ClosurePattern,
+    /// Pauses of the program between its data.
     #[serde(flatten)]
     pub pauses: Pauses,
-    /// How fast the receiver's program reads, where it is the one that sets the rate.
+    /// Rate of the receiver's program, if the program sets the rate.
     #[serde(skip)]
     pub(super) reader: Option<Rate>,
-    /// What a segment carried on average: below a window of two segments a sender fills it with
-    /// several that are not full.
+    /// Mean payload of a segment. A sender fills a window of less than two segments with several
+    /// small ones.
     #[serde(skip)]
     pub(super) piece: Bytes,
-    /// True if duplicate ACKs make the sender repair a loss.
+    /// True if duplicate ACKs trigger the sender's repair.
     #[serde(skip)]
     pub(super) repairs_fast: bool,
     #[serde(skip)]
@@ -158,8 +157,8 @@ pub struct Model {
     pub(super) streams: u16,
 }
 
-/// How long and after how much data it closes, and how much is read how often.
-impl Serialize for Closing {
+/// Length of the closures and the data between them, or length and size of the reads.
+impl Serialize for ClosurePattern {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (closed, every, reads) = match self {
             Self::Never => (None, None, None),
@@ -176,7 +175,7 @@ impl Serialize for Closing {
     }
 }
 
-/// How long it pauses, after how much data, and when.
+/// Length of the pauses, the data between them, and their occasion.
 impl Serialize for Pauses {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (pauses, when) = match self {
@@ -193,7 +192,10 @@ impl Serialize for Pauses {
 }
 
 impl Model {
-    /// The model of a transfer, or what the capture lacks for one.
+    /// Returns the model of a transfer.
+    ///
+    /// # Errors
+    /// Names the figure that the capture lacks.
     pub(super) fn of(report: &ConnectionReport, measures: &Measures) -> Result<Self, &'static str> {
         let offered = &report.receive_window;
         let cause = report.verdict.cause;
@@ -202,17 +204,17 @@ impl Model {
             return Err("Too little data for a model.");
         }
         if cause == Cause::AckPath {
-            return Err("The way back of the ACKs held it, and the model has none.");
+            return Err("The return path of the ACKs was the limit, and the model has none.");
         }
         if cause == Cause::PathMarks {
-            return Err("A queue that marks data (ECN) held it, and the model has none.");
+            return Err("A queue that marks data (ECN) was the limit, and the model has none.");
         }
         let cycle = measures
             .cycle
-            .ok_or("No ACK that answers data was captured, and a model needs its time.")?
+            .ok_or("The capture has no ACK of data, and a model needs its time.")?
             .p50;
         let usual =
-            offered.bytes.ok_or("No window of the receiver was captured, and a model needs it.")?;
+            offered.bytes.ok_or("The capture has no receive window, and a model needs it.")?;
         let most = offered.max_bytes.unwrap_or(usual).max(usual);
         let flight = offered.max_flight_bytes.max(Bytes::new(1));
         let rtt = report.rtt_seconds.map_or(cycle, |rtt| rtt.min).or_zero();
@@ -224,9 +226,10 @@ impl Model {
         let whole = u64::from(segment);
         let full = share(report, Limit::PathCapacity) >= 0.3 && cause != Cause::PathPolicer;
         let was_full = measures.capacity.filter(|_| full);
-        // Each ACK by itself answers so many bytes, also those of super-packets.
+        // Mean bytes of an ACK, super-packets included.
         let per_ack = report.bytes.get() / measures.acks.max(1);
-        // A line that was not full shows where nothing else parts the data.
+        // The spacing of the ACKs shows a bottleneck that was not full, if nothing else separates
+        // the data.
         let parts = matches!(
             cause.limit(),
             Limit::ReceiverWindow | Limit::SendBuffer | Limit::CongestionWindow | Limit::Loss
@@ -241,7 +244,7 @@ impl Model {
         let reader = report.verdict.predicted_bytes_per_second;
         let reader = reader.filter(|_| cause == Cause::ReceiverLimited);
         let closing = match reader {
-            Some(_) => Closing::Never,
+            Some(_) => ClosurePattern::Never,
             None => closing(report, measures, flight.min(most)),
         };
         let acks = match cause {
@@ -251,7 +254,7 @@ impl Model {
             }
             _ if own >= WITHHELD_ACK.get()
                 || reader.is_some()
-                || closing != Closing::Never
+                || closing != ClosurePattern::Never
                 || per_ack * 2 < whole * 3 =>
             {
                 Acks::EachSegment
@@ -267,7 +270,7 @@ impl Model {
         let level = measures.plateau.unwrap_or(flight);
         let buffered = cause.limit() == Limit::SendBuffer;
         let first = measures.initial_flight.max(Bytes::new(1));
-        // What the window or the buffer cut short is no initial window.
+        // A flight that the window or the buffer limits is no initial window.
         let bound = if buffered { level.min(window) } else { window };
         let cut = first.get() + whole > bound.get() || share(report, Limit::Application) > 0.0;
         let initial_window = if cut { first.max(Bytes::new(INITIAL * whole)) } else { first };
@@ -275,7 +278,7 @@ impl Model {
         Ok(Self {
             cause,
             bytes: report.bytes,
-            // Of segments that a card joins, an ACK may cover many.
+            // An ACK may cover many segments that the network card merged.
             covered: if measures.super_packets { 0 } else { per_ack },
             segment,
             window,
@@ -323,20 +326,20 @@ impl Model {
         })
     }
 
-    /// The same on a path that loses nothing.
+    /// Returns the model on a path without loss.
     pub(super) fn without_loss(self) -> Self {
         Self { loss: 0.0, ..self }
     }
 
-    /// The share that is lost of what the simulated sender sends at once, where the one that was
-    /// seen sends it in pieces, of which each may be lost.
+    /// Returns the loss rate of the simulated sender's segments. The captured sender sends each in
+    /// several pieces, of which each may be lost.
     pub(super) fn loss_of_one(&self) -> f64 {
         let one = Bytes::new(self.segment.into()).min(self.window);
         let pieces = one.get() as f64 / self.piece.get().max(1) as f64;
         1.0 - (1.0 - self.loss).powf(pieces.clamp(1.0, MOST_PIECES))
     }
 
-    /// The model with the changes made.
+    /// Returns the model with the changes applied.
     pub(super) fn changed(&self, changes: &Changes) -> Self {
         let mut model = self.clone();
         for change in &changes.0 {
@@ -348,12 +351,12 @@ impl Model {
                 Change::AckLatency(latency) => model.ack_latency = latency,
                 Change::ReadRate(rate) => {
                     model.reader = Some(rate);
-                    model.closing = Closing::Never;
+                    model.closing = ClosurePattern::Never;
                 }
                 Change::SendBuffer(buffer) => {
                     model.send_buffer = Some(buffer);
-                    // No packet tells a steady congestion window from a buffer that
-                    // is refilled at once: who asks for a buffer takes it for one.
+                    // The packets do not separate a steady congestion window from a buffer that is
+                    // refilled at once. A user who asks for another buffer assumes the buffer.
                     if model.cause == Cause::Steady {
                         model.hold = None;
                     }
@@ -367,7 +370,7 @@ impl Model {
                 Change::Mss(mss) => model.segment = mss,
                 Change::Reassembly(keeps) => model.keeps = keeps,
                 Change::Policer(rate) => {
-                    // A tenth of a second of the rate, where nothing tells.
+                    // Without a measured burst, a tenth of a second of the rate.
                     let usual = whole_part(rate.bytes_per_second() / 10.0).max(10 * 1_460);
                     model.policer = Some(rate);
                     model.burst.get_or_insert(Bytes::new(usual));
@@ -378,18 +381,17 @@ impl Model {
     }
 }
 
-/// The share of the time that a limit cost.
+/// Returns the share of the time that a limit cost.
 fn share(report: &ConnectionReport, limit: Limit) -> f64 {
     report.shares.get(limit.id()).copied().unwrap_or(0.0)
 }
 
-/// The share of segments that the model loses, one by one. Where loss is
-/// repaired all the time, losses that came together count once, as they brought
-/// one reduction of the congestion window.
+/// Returns the loss rate of the model, with independent losses. If loss is repaired all the time,
+/// losses that came together count once: they caused one reduction of the congestion window.
 fn loss(report: &ConnectionReport, measures: &Measures, cause: Cause) -> f64 {
     let losses = &report.losses;
     if let Some(path) = measures.path_loss {
-        // What the receiver discards the simulated one discards as well.
+        // The simulated receiver discards the same data as the captured one.
         return if path < LOSS { 0.0 } else { path.min(0.5) };
     }
     let reactions = losses.events as f64 / measures.segments.max(1) as f64;
@@ -398,13 +400,13 @@ fn loss(report: &ConnectionReport, measures: &Measures, cause: Cause) -> f64 {
     if loss < LOSS { 0.0 } else { loss.min(0.5) }
 }
 
-/// Returns whether its sender waits for timers.
+/// Returns whether the sender waits for timers.
 fn by_timer(cause: Cause) -> bool {
     matches!(cause, Cause::Timeout | Cause::SlowTimer | Cause::AckLoss)
 }
 
-/// The share of ACKs that a path loses where that made a timer run out so often. One that is
-/// lost costs nothing where another of the same flight arrives.
+/// Returns the share of ACKs that a path loses to cause this number of timeouts. A lost ACK costs
+/// nothing if another one of the same flight arrives.
 fn ack_loss(bytes: Bytes, timers: u64, flight: u64, per_ack: u64) -> f64 {
     let flights = (bytes.get() / flight.max(1)).max(1);
     let all = (timers as f64 / flights as f64).min(0.5);
@@ -412,39 +414,39 @@ fn ack_loss(bytes: Bytes, timers: u64, flight: u64, per_ack: u64) -> f64 {
     all.powf(1.0 / acks).min(0.5)
 }
 
-/// What stood before the path beyond what the path holds; ten segments at least,
-/// as the shortest queue of a common device.
+/// Returns the standing queue: the flight beyond the path's own capacity. It has at least ten
+/// segments, as the smallest queue of a common device.
 fn queue(rate: Rate, rtt: Span, flight: Bytes, segment: u64) -> Bytes {
     let path = rate.bytes_per_second() * rtt.as_seconds();
     let standing = flight.get() as f64 - path;
     Bytes::new(whole_part(standing).max(INITIAL * segment))
 }
 
-/// How the window closed: with each window's data, or now and then.
-fn closing(report: &ConnectionReport, measures: &Measures, window: Bytes) -> Closing {
+/// Returns the pattern of the window's closures: with each window of data, or occasionally.
+fn closing(report: &ConnectionReport, measures: &Measures, window: Bytes) -> ClosurePattern {
     let Some(closure) = measures.closure.filter(|_| measures.closures > 0) else {
-        return Closing::Never;
+        return ClosurePattern::Never;
     };
     if report.receive_window.closed_seconds.share_of(report.seconds) < PAUSES {
-        return Closing::Never;
+        return ClosurePattern::Never;
     }
-    // Nothing closes after the last of the data.
+    // There is no closure after the last of the data.
     let every = Bytes::new(report.bytes.get().div_ceil(measures.closures + 1));
     let windows = every.get() as f64 / window.get().max(1) as f64;
     if windows > 1.5 {
-        return Closing::Stalls(Recurring { every, lasting: closure.mean });
+        return ClosurePattern::Stalls(Recurrence { every, lasting: closure.mean });
     }
     if windows > 0.67 {
-        return Closing::AfterAck(closure.mean);
+        return ClosurePattern::AfterAck(closure.mean);
     }
-    // Less than the buffer between two closures: the reader sets the pace.
+    // Less than the window between two closures: the reader sets the rate.
     let parts = i64::try_from(measures.closures).unwrap_or(i64::MAX);
-    Closing::Reads(Recurring { every, lasting: report.seconds / parts })
+    ClosurePattern::Reads(Recurrence { every, lasting: report.seconds / parts })
 }
 
-/// The pauses of the program, with the data between: those of the timeline.
+/// Returns the program's pauses and the data between them, from the timeline.
 fn pauses(report: &ConnectionReport, first: Bytes) -> Pauses {
-    // A program that reads slowly is no pause of the one that sends.
+    // A slow reader at the receiver is no pause of the sending program.
     let reads = report.causes.get(&Cause::ReceiverLimited.to_string()).copied().unwrap_or(0.0);
     let share = share(report, Limit::Application) - reads + share(report, Limit::NagleDelayedAck);
     if share < PAUSES {
@@ -458,16 +460,16 @@ fn pauses(report: &ConnectionReport, first: Bytes) -> Pauses {
     let parts = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     let idle = report.causes.get(&Cause::SenderIdle.to_string()).copied().unwrap_or(0.0);
     if idle >= 0.5 {
-        // The timeline merges pauses that follow each other closely; what left
-        // first is then a better measure of a piece.
+        // The timeline merges pauses that follow each other closely; then the first flight is a
+        // better measure of a piece.
         let count = seen.max(report.bytes.get() / first.get().max(1));
         let tail = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.min);
-        return Pauses::Paced(Recurring {
+        return Pauses::Paced(Recurrence {
             every: Bytes::new(report.bytes.get().div_ceil(count + 1)),
             lasting: (report.seconds - tail).or_zero() / parts(count),
         });
     }
-    Pauses::Answered(Recurring {
+    Pauses::Answered(Recurrence {
         every: Bytes::new(report.bytes.get().div_ceil(seen + 1)),
         lasting: report.seconds.scaled(share) / parts(seen),
     })

@@ -7,25 +7,25 @@ use windlass_trace::report::{ConnectionReport, Measures};
 use super::change::{Change, Changes};
 use super::model::Model;
 
-/// A change beyond this factor leaves what the capture shows.
+/// Factors of a change that stay near the captured transfer.
 pub(super) const NEAR: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 
-/// A rate that was divided and multiplied again may be higher by this factor.
+/// Tolerance for the rounding of a rate that was divided and multiplied again.
 const ROUNDED: f64 = 1.0 + 1e-9;
 
 /// The promise of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Promise {
-    /// A rate to expect.
+    /// An expected rate.
     Estimate(Rate),
-    /// A bound.
+    /// An upper bound.
     AtMost(Bound),
-    /// Nothing: the capture does not tell.
+    /// No promise: the capture does not show it.
     Unknown,
 }
 
 impl Promise {
-    /// Returns the promise that a remedy has.
+    /// Returns the promise of a remedy.
     pub(super) fn of_remedy(remedy: &Remedy) -> Self {
         match (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) {
             (Some(rate), _) => Self::Estimate(rate),
@@ -34,7 +34,7 @@ impl Promise {
         }
     }
 
-    /// Gives it to a remedy.
+    /// Writes the promise into a remedy.
     pub(super) fn give_to(self, remedy: &mut Remedy) {
         match self {
             Self::Estimate(rate) => remedy.set_expected(rate),
@@ -43,7 +43,7 @@ impl Promise {
         }
     }
 
-    /// Returns the rate; nothing where it is unknown.
+    /// Returns the rate; `None` if it is unknown.
     pub(super) fn rate(self) -> Option<Rate> {
         match self {
             Self::Estimate(rate) | Self::AtMost(Bound { rate, .. }) => Some(rate),
@@ -65,21 +65,21 @@ impl ChangedTransfer<'_> {
         self.changes.0.iter().any(is)
     }
 
-    /// Returns the reasons for which nothing bounds the rate either.
+    /// Returns the reasons for which the rate has no bound either.
     pub(super) fn unbounded(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
         let is_contested =
             self.report.verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::OtherPace);
         if is_contested {
             reasons.push(
-                "Another cause explains this transfer as well: what a change brings depends on \
-                 which one it is.",
+                "Another cause explains this transfer as well, and the effect of a change depends \
+                 on the cause.",
             );
         }
         if self.measures.is_split {
             reasons.push(
-                "The cause lies beyond the host that opened the connection, and what a change \
-                 there brings does not show.",
+                "The cause lies beyond the host that opened the connection, so the effect of a \
+                 change there does not show.",
             );
         }
         if self.measures.rtt_of_few && self.any(|change| matches!(change, Change::AckLatency(_))) {
@@ -91,38 +91,51 @@ impl ChangedTransfer<'_> {
         reasons
     }
 
-    /// Returns true if only a law tells of it: how far a sender stays below a policer does not show.
+    /// Returns whether only a law predicts the change: a sender's distance below a policer's rate
+    /// is unknown.
     pub(super) fn is_by_law(&self) -> bool {
         self.any(|change| matches!(change, Change::Policer(_)))
     }
 
-    /// Returns the reasons for which this rate is no estimate, though the model is good.
+    /// Returns the reasons for which this rate is no estimate, even with a good model.
     pub(super) fn uncertain(&self, expected: Rate, next: Limit) -> Vec<&'static str> {
         let measured = self.report.bytes_per_second;
         let mut reasons = Vec::new();
         if !self.is_carried(expected, next) {
             reasons.push(
-                "The path was never full, so its capacity is not in the model: it may hold the \
+                "The path was never full, so its capacity is not in the model: it may limit the \
                  transfer earlier.",
             );
         }
         let two_segments = Bytes::new(2 * u64::from(self.model.segment));
         if self.any(|change| matches!(change, Change::Loss(_))) && self.model.window < two_segments
         {
-            reasons.push("A receiver may delay the ACK of each single segment then.");
+            reasons.push("The receiver may then delay the ACK of each single segment.");
+        }
+        if !self.report.verdict.between.is_empty() {
+            reasons.push("The capture does not tell two causes apart, and the change helps one.");
+        }
+        let usual = self.report.receive_window.bytes;
+        if self.any(|change| matches!(change, Change::Loss(_)))
+            && next == Limit::ReceiverWindow
+            && usual.is_some_and(|usual| self.model.window.get() > usual.get() * 2)
+        {
+            reasons.push("The receive window varies, and may stay as small as it mostly was.");
         }
         if self.any(|change| matches!(change, Change::Reassembly(_))) {
-            reasons.push("How the sender repairs a receiver that discards nothing does not show.");
+            reasons.push(
+                "How the sender repairs losses with a receiver that discards nothing is unknown.",
+            );
         }
         if self.any(|change| matches!(change, Change::Timer(_))) {
-            reasons.push("How many timers run out the next time is chance.");
+            reasons.push("The number of timeouts in another transfer is random.");
         }
         if self.any(|change| matches!(change, Change::AckLatency(_))) {
-            reasons.push("How soon the receiver can acknowledge at all does not show.");
+            reasons.push("The capture does not show how soon the receiver can acknowledge.");
         }
         let limit = self.report.verdict.cause.limit();
         if next == Limit::Application && limit != Limit::Application {
-            reasons.push("Which of the program's pauses stay does not show.");
+            reasons.push("The capture does not show which of the program's pauses stay.");
         }
         if !NEAR.contains(&(expected.bytes_per_second() / measured.bytes_per_second())) {
             reasons.push("The change goes beyond ten times what the capture shows.");
@@ -130,15 +143,15 @@ impl ChangedTransfer<'_> {
         reasons
     }
 
-    /// Returns whether the rate is no higher than the measured one, but for rounding.
+    /// Returns whether the rate is at most the measured one, rounding aside.
     pub(super) fn is_no_faster(&self, expected: Rate) -> bool {
         let measured = self.report.bytes_per_second.bytes_per_second();
         expected.bytes_per_second() <= measured * ROUNDED
     }
 
-    /// Returns whether the path carries as much, by what it carried or by its line. Of a line that
-    /// was never full only pairs of packets tell: where it holds the transfer next, its rate is a
-    /// bound.
+    /// Returns whether the path carries this rate, by the rate that it carried or by its
+    /// bottleneck. Only packet pairs show the rate of a bottleneck that was never full: if it holds
+    /// the transfer next, its rate is a bound.
     fn is_carried(&self, expected: Rate, next: Limit) -> bool {
         let was_full = self.report.verdict.cause.limit() == Limit::PathCapacity;
         self.model.capacity.is_some() && (was_full || next != Limit::PathCapacity)
@@ -146,8 +159,8 @@ impl ChangedTransfer<'_> {
             || self.measures.best.is_some_and(|best| expected <= best)
     }
 
-    /// Returns the most that windows, slow start and the path allow then. A shorter path and larger
-    /// segments have other bounds than the measured ones.
+    /// Returns the highest rate that windows, slow start and the path allow with the changes. A
+    /// shorter path and larger segments have other bounds than the measured ones.
     pub(super) fn bound(&self) -> Option<Bound> {
         let is_other = |change: &Change| match *change {
             Change::Rtt(new) => new < self.model.rtt,
@@ -158,10 +171,13 @@ impl ChangedTransfer<'_> {
         if self.any(is_other) || !self.unbounded().is_empty() {
             return None;
         }
-        Some(self.measures.bounds?.most(self.window(), self.streams()))
+        let bounds = self.measures.bounds?;
+        let is_doubtful = !self.report.verdict.between.is_empty();
+        let bounds = if is_doubtful { bounds.without_path() } else { bounds };
+        Some(bounds.most(self.window(), self.streams()))
     }
 
-    /// Returns the window that the changes ask for, and nothing where they leave it.
+    /// Returns the window of the changes; `None` if they leave it.
     fn window(&self) -> Option<Bytes> {
         self.changes.0.iter().find_map(|change| match *change {
             Change::Window(window) => Some(window),
@@ -169,7 +185,7 @@ impl ChangedTransfer<'_> {
         })
     }
 
-    /// Returns the number of connections that the changes ask for.
+    /// Returns the number of connections of the changes.
     fn streams(&self) -> u16 {
         let streams = self.changes.0.iter().find_map(|change| match *change {
             Change::Streams(streams) => Some(streams),

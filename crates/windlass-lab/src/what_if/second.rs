@@ -1,4 +1,4 @@
-//! The change for the limit that holds a transfer after another change.
+//! The second change, for the limit that holds a transfer after the first one.
 
 use windlass_base::thresholds::BEYOND_JITTER;
 use windlass_base::verdict::{BoundSource, SecondChange, is_telling};
@@ -8,18 +8,18 @@ use windlass_trace::report::{ConnectionReport, WITHOUT_LOSS};
 use super::change::{Change, Changes};
 use super::model::Model;
 use super::promise::Promise;
-use super::{Fitting, WhatIf};
+use super::{ModelFit, WhatIf};
 
-/// Returns the change for the limit that holds the transfer after `first`, and the promise of
-/// both; nothing where both together bring no more, or the capture does not tell.
+/// Returns the change for the limit that holds the transfer after `first`, and the promise of both.
+/// Returns `None` if both together bring no more, or if the capture does not show it.
 pub(super) fn of(
-    fitting: &Fitting,
+    fitting: &ModelFit,
     first: &Changes,
     promise: Promise,
     next: Option<Limit>,
     report: &ConnectionReport,
 ) -> Option<SecondChange> {
-    // Several connections are used in place of a larger window.
+    // Several connections are an alternative to a larger window.
     if first.0.iter().any(|change| matches!(change, Change::Streams(_))) {
         return None;
     }
@@ -50,7 +50,7 @@ pub(super) fn of(
     })
 }
 
-/// Returns the change that lifts a limit of this model, as `--what-if` takes it; nothing where no
+/// Returns the change that raises a limit of this model, as `--what-if` takes it; `None` if no
 /// setting of a host does.
 fn change_for(limit: Limit, model: &Model) -> Option<(String, Change)> {
     match limit {

@@ -3,15 +3,15 @@
 use windlass_base::{Bytes, Cause, Rate, Span, whole_part};
 use windlass_sim::device::{AckPolicy, Drain, StallEvery, Stalls, Window};
 use windlass_sim::segment::line_bytes;
-use windlass_sim::sender::{Segmenting, Writes};
+use windlass_sim::sender::{PartialSegmentPolicy, WritePattern};
 use windlass_sim::{Habits, Hop, Latency, LinkSettings, Policer, SenderSettings, Setting, Stream};
 
-use super::model::{Acks, Closing, Model, Pauses, Recurring};
+use super::model::{Acks, ClosurePattern, Model, Pauses, Recurrence};
 
-/// The least timer of a delayed ACK in Linux.
+/// Shortest delayed-ACK timer of Linux.
 const ACK_TIMER: Span = Span::from_millis(40);
 
-/// The setting that makes the model's transfer, with so many bytes in all.
+/// Returns the setting that reproduces the model's transfer, with `bytes` bytes in all.
 pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
     let each = Bytes::new(bytes.get().div_ceil(u64::from(model.streams.max(1))));
     let stream = Stream { sender: sender(model, each), device: device(model, each) };
@@ -37,16 +37,15 @@ pub(super) fn setting(model: &Model, bytes: Bytes, seed: u64) -> Setting {
     }
 }
 
-/// What recurs, as often as a shorter transfer needs to show it once, and as
-/// much shorter.
-fn within(recurring: Recurring, bytes: Bytes) -> Recurring {
+/// Returns a recurring event, scaled so that a shorter transfer contains it once.
+fn within(recurring: Recurrence, bytes: Bytes) -> Recurrence {
     let most = bytes.get().div_ceil(2).max(1);
     let every = recurring.every.get().max(1);
     if every <= most {
-        return Recurring { every: Bytes::new(every), ..recurring };
+        return Recurrence { every: Bytes::new(every), ..recurring };
     }
     let lasting = recurring.lasting.scaled(most as f64 / every as f64);
-    Recurring { every: Bytes::new(most), lasting }
+    Recurrence { every: Bytes::new(most), lasting }
 }
 
 fn scaled(bytes: Bytes, factor: f64) -> u64 {
@@ -64,35 +63,35 @@ fn sender(model: &Model, bytes: Bytes) -> SenderSettings {
         Pauses::Paced(pauses) => {
             let pauses = within(pauses, bytes);
             let piece = pauses.every;
-            settings.writes = Writes::Paced { first: piece, piece, every: pauses.lasting };
+            settings.writes = WritePattern::Paced { first: piece, piece, every: pauses.lasting };
         }
         Pauses::Answered(pauses) => {
-            // A whole number of requests, so that each gets its answer.
+            // A whole number of requests, so that each one gets its answer.
             let every = within(pauses, bytes).every;
             let count = bytes.get().div_ceil(every.get()).max(1);
             settings.bytes = Bytes::new(count * every.get());
-            settings.writes = Writes::Requests { bytes: every, answer: Bytes::new(1) };
+            settings.writes = WritePattern::Requests { bytes: every, answer: Bytes::new(1) };
         }
     }
     SenderSettings {
         mss: model.segment,
         send_buffer: buffer,
-        // What is in flight tells of what is written, not of when the program
-        // was woken: Linux's flights fill each round trip (`docs/what-if.md`).
+        // The flight shows the written data, not the wake-ups of the program: Linux's flights fill
+        // each round trip (`docs/what-if.md`).
         wakes_at: 0.0,
         initial_window: model.initial_window,
         nagle: model.nagle,
-        // A sender that a small window holds sends what it has room for.
+        // A sender that is limited by a small window sends as much as fits.
         segmenting: if model.cause == Cause::WindowBelowMss
             && model.window.get() < 2 * u64::from(model.segment)
         {
-            Segmenting::WhatFits
+            PartialSegmentPolicy::WhatFits
         } else {
-            Segmenting::Careful
+            PartialSegmentPolicy::Careful
         },
         sack: model.sack,
         window_scale: Some(7),
-        // It has learnt how late the ACKs come.
+        // The sender has measured the delay of the ACKs.
         least_timeout: model
             .timer
             .unwrap_or(settings.least_timeout.max((model.rtt + model.ack_latency) * 2)),
@@ -103,28 +102,28 @@ fn sender(model: &Model, bytes: Bytes) -> SenderSettings {
 
 fn device(model: &Model, bytes: Bytes) -> Habits {
     let (window, drain) = match (model.closing, model.reader) {
-        (Closing::Never, Some(rate)) => {
-            // Several streams share the one that reads.
+        (ClosurePattern::Never, Some(rate)) => {
+            // Several streams share the reader.
             let each = rate.bytes_per_second() / f64::from(model.streams.max(1));
             let chunk = u64::from(model.segment).min(model.window.get() / 2).max(1);
             let rate = Rate::from_bytes_per_second(each);
             (Window::Buffer(model.window), Drain::Rate { rate, chunk: Bytes::new(chunk) })
         }
-        (Closing::AfterAck(later), _) => {
+        (ClosurePattern::AfterAck(later), _) => {
             (Window::Buffer(model.window), Drain::AfterAck(Latency::of(later)))
         }
-        (Closing::Stalls(_), _) => (Window::Buffer(model.window), Drain::AtOnce),
-        (Closing::Reads(reads), _) => {
+        (ClosurePattern::Stalls(_), _) => (Window::Buffer(model.window), Drain::AtOnce),
+        (ClosurePattern::Reads(reads), _) => {
             let drain = Drain::Rate { rate: reads.every.per(reads.lasting), chunk: reads.every };
             (Window::Buffer(model.window), drain)
         }
-        (Closing::Never, None) => (Window::Fixed(model.window), Drain::AtOnce),
+        (ClosurePattern::Never, None) => (Window::Fixed(model.window), Drain::AtOnce),
     };
     let stalls = match model.closing {
-        Closing::Stalls(stall) => {
+        ClosurePattern::Stalls(stall) => {
             // The window closes only when it is full, a round trip later.
             let lasting = stall.lasting + model.rtt + model.ack_latency;
-            let stall = within(Recurring { lasting, ..stall }, bytes);
+            let stall = within(Recurrence { lasting, ..stall }, bytes);
             let every = StallEvery::Bytes(stall.every);
             Some(Stalls { every, lasting: Latency::of(stall.lasting) })
         }
@@ -164,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_recurs_seldom_weighs_the_same_in_a_shorter_transfer() {
-        let stall = Recurring { every: Bytes::new(1_000_000), lasting: Span::from_millis(800) };
+        let stall = Recurrence { every: Bytes::new(1_000_000), lasting: Span::from_millis(800) };
         assert_eq!(within(stall, Bytes::new(2_000_000)), stall);
         let shorter = within(stall, Bytes::new(500_000));
         assert_eq!(shorter.every, Bytes::new(250_000));

@@ -1,27 +1,29 @@
-//! Runs a model, and reads off its rate and what holds it.
+//! Simulations of a model, with their rates and limiting causes.
 
 use windlass_base::thresholds::{MOST_OF_IT, MOSTLY_CLOSED, SLOW_TIMER};
 use windlass_base::{Bytes, Cause, Limit, Rate, Span, Timestamp, whole_part};
-use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Truth, Until, World};
+use windlass_sim::{
+    CapturePoint, Direction, HoldCause, PacketEvent, RunLimits, StopReason, Truth, World,
+};
 
-use super::model::{Closing, Model, NEVER_FULL, Pauses, Recurring};
+use super::model::{ClosurePattern, Model, NEVER_FULL, Pauses, Recurrence};
 use super::setting::setting;
 
-/// The most full segments that a trial sends. More go on at the rate of the
+/// Maximum number of full segments of a trial. A longer transfer continues at the rate of the
 /// second half.
 const MAX_SEGMENTS: u64 = 20_000;
-/// Trials of a path that loses at random, at the least and at the most: their mean.
+/// Least and most trials of a path with random loss. The result is their mean.
 const TRIALS: std::ops::RangeInclusive<u64> = 3..=40;
-/// In all of them together so much is lost: by how many there are in one the answer differs from
-/// trial to trial.
+/// Number of losses in all trials together: the number in a single trial varies, and so does its
+/// rate.
 const LOSSES: f64 = 100.0;
-/// Trials end before where the standard error of their mean is below this share of it.
+/// Relative standard error of the mean below which trials end early.
 const PRECISE: f64 = 0.03;
-/// After so many segments, of both ends, a trial is looked at.
+/// Segments of both ends between two snapshots of a trial.
 const STEP: u64 = 1_000;
-/// Steps of a trial whose rates differ by less than this share are alike.
+/// Relative difference below which the rates of a trial's steps count as equal.
 const STEADY: f64 = 0.01;
-/// A trial that is steady ends where the rest would take this many times what it took so far.
+/// Ratio of the remaining to the elapsed time from which a steady trial ends early.
 const LONGER: f64 = 4.0;
 
 /// The result of a model.
@@ -36,16 +38,15 @@ pub(super) struct Trial {
 /// The progress of all streams together, seen at the senders.
 #[derive(Debug, Default)]
 struct Progress {
-    /// By stream: the first sequence number of the data, and what was
-    /// acknowledged.
+    /// For each stream, the first sequence number of the data, and the acknowledged data.
     streams: Vec<Option<(u32, u64)>>,
     first: Option<Timestamp>,
     half: Option<(Timestamp, u64)>,
-    /// The moment at which the rate became steady: the rest goes on as from there.
+    /// The moment at which the rate became steady: the rest continues at this rate.
     steady: Option<Snapshot>,
     last: Option<Timestamp>,
     acked: u64,
-    /// The data of one stream, and of all.
+    /// Data of one stream, and of all streams.
     each: u64,
     whole: u64,
 }
@@ -64,8 +65,8 @@ impl Progress {
                 }
             }
             (Direction::Backward, Some((start, acked))) => {
-                // A trial carries less than the 4 GB after which numbers come
-                // again; the FIN has one that is no data.
+                // A trial carries less than the 4 GB after which sequence numbers repeat. The
+                // number of the FIN is no data.
                 let now = u64::from(segment.acknowledgment.wrapping_sub(*start)).min(self.each);
                 if self.first.is_none() || now <= *acked {
                     return;
@@ -81,8 +82,8 @@ impl Progress {
         }
     }
 
-    /// Returns how many times longer than so far the rest of a transfer of `bytes` takes, at the
-    /// steady rate.
+    /// Returns the remaining time of a transfer of `bytes`, at the steady rate, over the elapsed
+    /// time.
     fn rests(&self, bytes: Bytes, steady: &Snapshot) -> f64 {
         let (Some(first), Some(last)) = (self.first, self.last) else { return 0.0 };
         let rate = Bytes::new(self.acked - steady.acked).per(last.since(steady.time));
@@ -90,7 +91,7 @@ impl Progress {
         rest.as_seconds() / last.since(first).as_seconds().max(1e-9)
     }
 
-    /// The rate of a transfer of `bytes` that began like this.
+    /// Returns the rate of a transfer of `bytes` that began like this.
     fn rate(&self, bytes: Bytes) -> Option<Rate> {
         let acked = self.acked;
         let (first, last) = (self.first?, self.last?);
@@ -106,7 +107,7 @@ impl Progress {
     }
 }
 
-/// Runs the model; `None` where nothing came through.
+/// Runs the model; `None` if no data arrived.
 pub(super) fn run(model: &Model) -> Option<Trial> {
     if !is_by_chance(model) {
         return once(model, 1);
@@ -115,7 +116,7 @@ pub(super) fn run(model: &Model) -> Option<Trial> {
     let each = odds * (model.bytes.get() / full(model)).clamp(1, MAX_SEGMENTS) as f64;
     let most = whole_part((LOSSES / each).ceil()).clamp(*TRIALS.start(), *TRIALS.end());
     let mut first = None;
-    // The times that the same bytes took: their number, sum, and sum of squares.
+    // The times per byte: their number, sum, and sum of squares.
     let (mut count, mut sum, mut squares) = (0_u64, 0.0, 0.0);
     for seed in 1..=most {
         let Some(trial) = once(model, seed) else { continue };
@@ -138,14 +139,14 @@ fn is_by_chance(model: &Model) -> bool {
     model.loss_of_one().max(model.ack_loss).max(model.reordering) > 0.0
 }
 
-/// Returns whether a steady rate stays. A queue or a bucket may overflow later, a buffer may become
-/// full, and a pause or a stall that comes less often than looks do may be still to come.
+/// Returns whether a steady rate stays steady. A queue or a bucket may overflow later, or a buffer
+/// may fill. A pause or a stall that is rarer than the snapshots may be still to come.
 fn may_settle(model: &Model) -> bool {
     let short = Bytes::new(full(model) * STEP / 4);
-    let is_short = |recurring: &Recurring| recurring.every < short;
+    let is_short = |recurring: &Recurrence| recurring.every < short;
     let patterns = match (&model.closing, &model.pauses) {
-        (Closing::Stalls(stall), _) if !is_short(stall) => false,
-        (Closing::Reads(reads), _) if !is_short(reads) => false,
+        (ClosurePattern::Stalls(stall), _) if !is_short(stall) => false,
+        (ClosurePattern::Reads(reads), _) if !is_short(reads) => false,
         (_, Pauses::Paced(pauses) | Pauses::Answered(pauses)) => is_short(pauses),
         _ => true,
     };
@@ -156,14 +157,14 @@ fn may_settle(model: &Model) -> bool {
         && (model.reader.is_none() || model.window < short)
 }
 
-/// The state of a simulation at one look.
+/// Snapshot of a simulation.
 #[derive(Clone, Copy, Debug)]
 struct Snapshot {
     time: Timestamp,
     acked: u64,
-    /// The sender's own account of what held it.
+    /// The sender's own record of its limiting causes.
     truth: Truth,
-    /// The time that the line was busy.
+    /// Time for which the line was busy.
     busy: Span,
 }
 
@@ -179,14 +180,14 @@ impl Snapshot {
     }
 }
 
-/// The last looks at a simulation, whose rate may become steady.
+/// Detector of a steady rate, from the last snapshots of a simulation.
 #[derive(Debug, Default)]
-struct Settling {
+struct SteadyRateDetector {
     looks: [Option<Snapshot>; 4],
 }
 
-impl Settling {
-    /// Takes a look, and returns the first of four between which the rate was steady.
+impl SteadyRateDetector {
+    /// Takes a snapshot. Returns the first of four between which the rate was steady.
     fn look(&mut self, world: &World, progress: &Progress) -> Option<Snapshot> {
         self.looks.rotate_left(1);
         self.looks[3] = Snapshot::of(world, progress);
@@ -200,7 +201,7 @@ impl Settling {
     }
 }
 
-/// Returns the bytes that a simulated sender sends at once.
+/// Returns the payload of a simulated sender's full segment.
 fn full(model: &Model) -> u64 {
     u64::from(model.segment).min(model.window.get()).max(1)
 }
@@ -214,27 +215,27 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     let each = bytes / streams.max(1) as u64;
     let mut progress =
         Progress { streams: vec![None; streams], each, whole: bytes, ..Progress::default() };
-    // A model with requests may round the transfer up.
+    // A model with requests may round the amount of data up.
     let all = model.bytes.max(Bytes::new(bytes));
     let may_settle = may_settle(model);
-    let mut settling = Settling::default();
-    let mut until = Until { segments: 0, ..Until::OVER };
+    let mut settling = SteadyRateDetector::default();
+    let mut until = RunLimits { segments: 0, ..RunLimits::OVER };
     let stopped = loop {
         until.segments += if may_settle { STEP } else { 10 * MAX_SEGMENTS };
         let stopped = world.run(until, &mut |event: PacketEvent<'_>| progress.sees(&event));
-        if stopped != Stopped::Segments || until.segments >= 10 * MAX_SEGMENTS {
+        if stopped != StopReason::Segments || until.segments >= 10 * MAX_SEGMENTS {
             break stopped;
         }
-        // A congestion window that holds a sender goes on growing.
+        // A congestion window that limits a sender continues to grow.
         if let Some(steady) = settling.look(&world, &progress)
-            && world.truth(0).since(&steady.truth).most() != Some(HeldBy::CongestionWindow)
+            && world.truth(0).since(&steady.truth).most() != Some(HoldCause::CongestionWindow)
             && progress.rests(all, &steady) > LONGER
         {
             progress.steady = Some(steady);
             break stopped;
         }
     };
-    if stopped != Stopped::Over && progress.steady.is_none() && progress.acked * 4 < bytes {
+    if stopped != StopReason::Over && progress.steady.is_none() && progress.acked * 4 < bytes {
         return None;
     }
     let rate = progress.rate(all)?;
@@ -242,14 +243,14 @@ fn once(model: &Model, seed: u64) -> Option<Trial> {
     let waits = matches!(held.limit(), Limit::ReceiverWindow | Limit::ZeroWindow);
     let is_busy =
         |reader: Rate| rate.bytes_per_second() >= reader.bytes_per_second() * MOST_OF_IT.get();
-    // A window that is full as its reader is busy.
+    // The window is full because the reader is busy.
     let reads = waits && model.reader.is_some_and(is_busy);
     let cause = if reads { Cause::ReceiverLimited } else { held };
     (rate > Rate::ZERO).then_some(Trial { rate, bytes: Bytes::new(bytes), cause })
 }
 
-/// Returns the cause that the simulated sender itself names,
-/// in the whole transfer or since it became steady.
+/// Returns the limiting cause that the simulated sender records, in the whole transfer or since it
+/// became steady.
 fn holds(model: &Model, world: &World, steady: Option<Snapshot>) -> Cause {
     let (mut truth, mut lasted) = (world.truth(0), world.lasted(0));
     let mut busy = world.hop(0).map_or(Span::ZERO, |(forward, _)| forward.busy);
@@ -263,11 +264,11 @@ fn holds(model: &Model, world: &World, steady: Option<Snapshot>) -> Cause {
     }
     let Some(held) = truth.most() else { return Cause::Unknown };
     let lost = world.lost(0) > 0;
-    // Closed also means nearly closed: with what is left the sender waits too.
-    let (closed, open) = (truth.span(HeldBy::ZeroWindow), truth.span(HeldBy::ReceiveWindow));
+    // A nearly closed window counts as closed: the sender waits in both cases.
+    let (closed, open) = (truth.span(HoldCause::ZeroWindow), truth.span(HoldCause::ReceiveWindow));
     let closed = closed > open.scaled(MOSTLY_CLOSED.get());
-    let repairs = matches!(held, HeldBy::FastRecovery | HeldBy::Timeout);
-    if model.policer.is_some() && lost && (repairs || held == HeldBy::CongestionWindow) {
+    let repairs = matches!(held, HoldCause::FastRecovery | HoldCause::Timeout);
+    if model.policer.is_some() && lost && (repairs || held == HoldCause::CongestionWindow) {
         return Cause::PathPolicer;
     }
     if !model.keeps && repairs {
@@ -278,43 +279,43 @@ fn holds(model: &Model, world: &World, steady: Option<Snapshot>) -> Cause {
     }
     let own = model.ack_latency > model.rtt;
     match held {
-        HeldBy::ReceiveWindow
-            if closed && (model.closing != Closing::Never || model.reader.is_some()) =>
+        HoldCause::ReceiveWindow
+            if closed && (model.closing != ClosurePattern::Never || model.reader.is_some()) =>
         {
             zero(model)
         }
-        HeldBy::ZeroWindow => zero(model),
-        HeldBy::ReceiveWindow if model.window.get() < u64::from(model.segment) => {
+        HoldCause::ZeroWindow => zero(model),
+        HoldCause::ReceiveWindow if model.window.get() < u64::from(model.segment) => {
             Cause::WindowBelowMss
         }
-        HeldBy::ReceiveWindow if own => Cause::WindowAckLatency,
-        HeldBy::ReceiveWindow => Cause::WindowPathRtt,
-        HeldBy::SendBuffer if holds_level(model) && model.cause == Cause::SmallSegments => {
+        HoldCause::ReceiveWindow if own => Cause::WindowAckLatency,
+        HoldCause::ReceiveWindow => Cause::WindowPathRtt,
+        HoldCause::SendBuffer if holds_level(model) && model.cause == Cause::SmallSegments => {
             Cause::SmallSegments
         }
-        HeldBy::SendBuffer if holds_level(model) => Cause::Steady,
-        HeldBy::SendBuffer if own => Cause::BufferDelayedAck,
-        HeldBy::SendBuffer => Cause::BufferPathRtt,
-        HeldBy::CongestionWindow if lost => Cause::AfterLoss,
-        HeldBy::CongestionWindow => Cause::SlowStart,
-        HeldBy::FastRecovery => Cause::FastRecovery,
-        HeldBy::Timeout => Cause::Timeout,
-        HeldBy::Nagle => Cause::NagleDelayedAck,
-        HeldBy::Application => match model.cause {
+        HoldCause::SendBuffer if holds_level(model) => Cause::Steady,
+        HoldCause::SendBuffer if own => Cause::BufferDelayedAck,
+        HoldCause::SendBuffer => Cause::BufferPathRtt,
+        HoldCause::CongestionWindow if lost => Cause::AfterLoss,
+        HoldCause::CongestionWindow => Cause::SlowStart,
+        HoldCause::FastRecovery => Cause::FastRecovery,
+        HoldCause::Timeout => Cause::Timeout,
+        HoldCause::Nagle => Cause::NagleDelayedAck,
+        HoldCause::Application => match model.cause {
             Cause::NagleDelayedAck | Cause::AwaitsAnswer => model.cause,
             _ => Cause::SenderIdle,
         },
-        HeldBy::Opening | HeldBy::Sending | HeldBy::Closing => Cause::Unknown,
+        HoldCause::Opening | HoldCause::Sending | HoldCause::Closing => Cause::Unknown,
     }
 }
 
-/// Names why the sender repairs, where the path does not lose the data.
-fn looks_like_loss(model: &Model, held: HeldBy) -> Option<Cause> {
+/// Returns the cause of repairs that are no loss of data on the path.
+fn looks_like_loss(model: &Model, held: HoldCause) -> Option<Cause> {
     let slow = model.timer.is_some_and(|timer| timer >= SLOW_TIMER.get());
     match held {
-        HeldBy::Timeout if model.ack_loss > model.loss => Some(Cause::AckLoss),
-        HeldBy::Timeout if slow => Some(Cause::SlowTimer),
-        HeldBy::FastRecovery | HeldBy::CongestionWindow if model.reordering > model.loss => {
+        HoldCause::Timeout if model.ack_loss > model.loss => Some(Cause::AckLoss),
+        HoldCause::Timeout if slow => Some(Cause::SlowTimer),
+        HoldCause::FastRecovery | HoldCause::CongestionWindow if model.reordering > model.loss => {
             Some(Cause::Reordering)
         }
         _ => None,
@@ -328,20 +329,22 @@ fn holds_level(model: &Model) -> bool {
 fn zero(model: &Model) -> Cause {
     match model.closing {
         _ if model.cause.limit() == Limit::ZeroWindow => model.cause,
-        Closing::AfterAck(_) => Cause::WindowOpensLate,
-        Closing::Stalls(_) | Closing::Reads(_) | Closing::Never => Cause::ReceiverNotReading,
+        ClosurePattern::AfterAck(_) => Cause::WindowOpensLate,
+        ClosurePattern::Stalls(_) | ClosurePattern::Reads(_) | ClosurePattern::Never => {
+            Cause::ReceiverNotReading
+        }
     }
 }
 
-/// The model with its latency moved towards what was measured: within what nine
-/// of ten flights showed.
+/// Returns the model with its latency moved towards the measured rate, within the range of nine of
+/// ten flights.
 pub(super) fn calibrated(model: &Model, fit: f64, least: Span, most: Span) -> Option<Model> {
     let latency = matches!(model.cause, Cause::WindowAckLatency | Cause::WindowPathRtt)
         || matches!(model.cause, Cause::WindowBelowMss | Cause::BufferDelayedAck);
     if !latency || (0.97..1.03).contains(&fit) {
         return None;
     }
-    // The rate of a window goes with one over the time.
+    // The rate of a window is proportional to one over the time.
     let cycle = (model.rtt + model.ack_latency).scaled(fit);
     let own = (cycle.max(least).min(most) - model.rtt).or_zero();
     (own != model.ack_latency).then(|| Model { ack_latency: own, ..model.clone() })

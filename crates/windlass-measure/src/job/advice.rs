@@ -1,5 +1,5 @@
-//! The send buffer by a verdict: of packets, of the kernel, or of a
-//! capture or a report from before.
+//! Choice of the send buffer by a verdict: of packets, of the kernel, or of an earlier capture or
+//! report.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::Value;
 use windlass_base::verdict::{Remedy, Side, Unit, Verdict};
 use windlass_base::{Bytes, Cause, Failure, Limit, Rate, laws, sentence, whole_part};
-use windlass_capture::Reading;
+use windlass_capture::ReadSettings;
 use windlass_drive::report::SenderStream;
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Keep};
@@ -19,22 +19,22 @@ use windlass_wire::{ConnectionFilter, PacketRange};
 
 use super::choice::Choice;
 
-/// The largest report that is read: that of some 10,000 connections.
+/// Largest report that is read: one of some 10,000 connections.
 const MAX_REPORT: u64 = 256 << 20;
 
-/// The connections of a capture that are looked at: those that carried most.
+/// Maximum number of analysed connections of a capture, by transferred bytes.
 const MAX: usize = 16;
 
-/// A congestion window this much above the flight does not hold it: what is in
-/// flight is at the most a part of a segment below the window that does.
+/// Ratio of the congestion window to the flight beyond which the window is not the limit. A
+/// limiting window exceeds the flight by less than a segment.
 const BEYOND: f64 = 1.5;
 
-/// Takes a verdict, with the send buffer that is needed.
+/// Choices from a verdict, with the required send buffer.
 impl Choice {
-    /// That of a verdict. Who knows the size that the law asks for says so; else
-    /// it is the remedy's.
+    /// Makes the choice of a verdict. `needed` is the size by the law, if the caller knows it;
+    /// otherwise the remedy's size is taken.
     pub(super) fn of(verdict: &Verdict, needed: Option<Bytes>) -> Self {
-        // Where it is open, the likelier is tried: a larger buffer does no harm.
+        // If the cause is open, the more likely one is tried: a larger buffer does no harm.
         let cause = verdict.between.first().copied().unwrap_or(verdict.cause);
         let is_buffer = cause.limit() == Limit::SendBuffer;
         let remedy = verdict.remedies.iter().find(|remedy| is_size(remedy));
@@ -46,7 +46,7 @@ impl Choice {
             share: Some(verdict.share),
             sentence: Some(verdict.sentence.clone()),
             needed_bytes: if is_buffer { needed.or(of_remedy) } else { None },
-            // Expected is what the remedy's size would bring.
+            // The expected rate applies to the remedy's size.
             expected_bytes_per_second: match needed {
                 Some(_) => None,
                 None => remedy.and_then(|remedy| remedy.expected_bytes_per_second),
@@ -55,10 +55,9 @@ impl Choice {
         }
     }
 
-    /// Combines packets and kernel. A congestion window that
-    /// holds steady and a send buffer that is refilled at once look alike in
-    /// packets; the kernel knows its congestion window, and where that would
-    /// allow more it was the buffer.
+    /// Combines packets and kernel. In packets, a steady congestion window and a send buffer that
+    /// is refilled at once look alike. The kernel knows its congestion window: if the window
+    /// allowed more, the buffer was the limit.
     pub(super) fn of_both(report: &ConnectionReport, kernel: Option<&SenderStream>) -> Self {
         let verdict = &report.verdict;
         let flight = report.receive_window.max_flight_bytes;
@@ -80,7 +79,7 @@ impl Choice {
         }
     }
 
-    /// That of a verdict in a report.
+    /// Reads the choice from a verdict in a report.
     fn read(verdict: &Value) -> Option<Self> {
         let text = |name: &str| verdict.get(name).and_then(Value::as_str).map(str::to_owned);
         let (limit, because) = (text("limit")?, text("because"));
@@ -103,9 +102,9 @@ impl Choice {
         })
     }
 
-    /// That of the connection in a file that sent most to one of a host's addresses:
-    /// of a capture, or of a report of `windlass explain` or `windlass print`. `reads`
-    /// is told how much of a capture was read, until `stop` is set.
+    /// Makes the choice from a file: a capture, or a report of `windlass explain` or `windlass
+    /// print`. The choice is that of the connection that sent most to one of a host's addresses.
+    /// `reads` is called with the progress in a capture, until `stop` is set.
     pub(super) fn from_file(
         path: &Path,
         (host, to): (&str, &[SocketAddr]),
@@ -117,7 +116,7 @@ impl Choice {
         let found = match report {
             Some(report) => of_report(&report, to).map_err(|wrong| {
                 Failure::new(doing.clone(), wrong)
-                    .advise("Give what windlass explain --json or windlass print --json said.")
+                    .advise("Give a report of windlass explain --json or windlass print --json.")
             })?,
             None => of_capture(path, to, stop, reads)?,
         };
@@ -129,7 +128,7 @@ impl Choice {
     }
 }
 
-/// Returns whether a remedy is a size that the sender is to set.
+/// Returns whether a remedy is a size for the sender to set.
 fn is_size(remedy: &Remedy) -> bool {
     remedy.side == Side::Sender && remedy.unit == Some(Unit::Bytes)
 }
@@ -138,7 +137,7 @@ fn whole(value: f64) -> Option<Bytes> {
     (value >= 1.0).then(|| Bytes::new(whole_part(value)))
 }
 
-/// The report in a file; nothing where the file is none, and so a capture.
+/// Returns the report in a file; nothing if the file is a capture.
 fn report(path: &Path) -> Result<Option<Value>, String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     let mut text = Vec::new();
@@ -150,10 +149,10 @@ fn report(path: &Path) -> Result<Option<Value>, String> {
     }
     let rest = file.take(MAX_REPORT).read_to_end(&mut text);
     rest.map_err(|error| error.to_string())?;
-    serde_json::from_slice(&text).map(Some).map_err(|error| format!("it is no report: {error}"))
+    serde_json::from_slice(&text).map(Some).map_err(|error| format!("it is not a report: {error}"))
 }
 
-/// The verdict in a report on the transfer to one of these addresses.
+/// Returns the verdict of a report on the transfer to one of these addresses.
 fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Choice>, String> {
     let is_there =
         |address: &str| address.parse::<SocketAddr>().is_ok_and(|there| is_one_of(there.ip(), to));
@@ -162,7 +161,7 @@ fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Choice>, String
         if is_there(receiver) { Choice::read(connection.get("verdict")?) } else { None }
     };
     match report["schema"].as_str() {
-        // The largest is the first.
+        // The largest connection is the first.
         Some("windlass.explain/2") => {
             Ok(report["connections"].as_array().and_then(|all| all.iter().find_map(of)))
         }
@@ -172,7 +171,7 @@ fn of_report(report: &Value, to: &[SocketAddr]) -> Result<Option<Choice>, String
                 if is_there(address) { Choice::read(&report["verdict"]) } else { None }
             })),
         Some(other) => Err(format!("it is a report of {other}")),
-        None => Err("it is no report of windlass".to_owned()),
+        None => Err("it is not a report of windlass".to_owned()),
     }
 }
 
@@ -180,7 +179,7 @@ fn is_one_of(host: IpAddr, to: &[SocketAddr]) -> bool {
     to.iter().any(|address| address.ip().to_canonical() == host.to_canonical())
 }
 
-/// The verdict on the largest transfer of a capture to one of these addresses.
+/// Returns the verdict on the largest transfer of a capture to one of these addresses.
 fn of_capture(
     path: &Path,
     to: &[SocketAddr],
@@ -188,7 +187,7 @@ fn of_capture(
     reads: impl FnMut(u64, Option<u64>),
 ) -> Result<Option<Choice>, Failure> {
     let filter = ConnectionFilter::default();
-    let reading = Reading {
+    let reading = ReadSettings {
         file: path,
         filter,
         range: PacketRange::default(),
@@ -210,7 +209,7 @@ fn of_capture(
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use windlass_base::Because;
+    use windlass_base::LimitReason;
 
     use super::*;
 
@@ -238,7 +237,7 @@ mod tests {
         let found = of_report(&report, &to("192.0.2.2")).unwrap().unwrap();
         assert_eq!(
             (found.limit, found.because),
-            (Some(Limit::SendBuffer), Some(Because::DelayedAck))
+            (Some(Limit::SendBuffer), Some(LimitReason::DelayedAck))
         );
         assert_eq!(found.needed_bytes, Some(Bytes::new(6_144)));
         assert_eq!(found.expected_bytes_per_second, Some(Rate::from_bytes_per_second(9e5)));
@@ -270,6 +269,6 @@ mod tests {
         assert_eq!(read(" \n{}"), Ok(Some(json!({}))));
         assert_eq!(read("12:00:00.1 IP 1.2.3.4.5 > 1.2.3.4.6:"), Ok(None));
         assert_eq!(read(""), Ok(None));
-        assert!(read("{ \"schema\": ").unwrap_err().starts_with("it is no report"));
+        assert!(read("{ \"schema\": ").unwrap_err().starts_with("it is not a report"));
     }
 }

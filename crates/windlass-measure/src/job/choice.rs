@@ -1,17 +1,17 @@
-//! The send buffer that `--send-buffer auto` chose, and why.
+//! The send buffer that `--send-buffer auto` chose, and its reason.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
-use windlass_base::{Because, Bytes, Limit, Rate, Sentence, Span};
+use windlass_base::{Bytes, Limit, LimitReason, Rate, Sentence, Span};
 use windlass_drive::report::DirectionReport;
-use windlass_drive::socket::Raised;
+use windlass_drive::socket::RaisedBuffer;
 
-/// Sources of a choice.
+/// Source of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum By {
-    /// The job's own packets.
+pub enum VerdictSource {
+    /// Job's own packets.
     Packets,
     /// This end's kernel.
     Kernel,
@@ -19,77 +19,77 @@ pub enum By {
     File,
 }
 
-/// The outcome.
+/// Outcome of a choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The buffer was set before the connection was made.
     Set,
-    /// It was raised on the live connection.
+    /// The buffer was raised on the live connection.
     Raised,
-    /// It has that size already: the kernel sized it.
+    /// The buffer already had the size: the kernel sized it.
     Enough,
-    /// The kernel grants no more than it has.
+    /// The kernel grants no more than the present size.
     Refused,
-    /// Something else held the job back.
+    /// Another limit held the job back.
     NotTheLimit,
-    /// The job was over before: it is known for the next one.
+    /// The job ended before: the size is known for the next job.
     TooLate,
-    /// There was too little to judge by.
+    /// There was too little data to judge.
     #[default]
     Unknown,
 }
 
-/// The send buffer that was chosen, and why.
+/// Chosen send buffer, and its reason.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Choice {
-    /// The outcome.
+    /// Outcome of the choice.
     pub outcome: Outcome,
-    /// The source; nothing where there was none.
-    pub by: Option<By>,
-    /// The file that did.
+    /// Source of the choice; nothing if there was none.
+    pub by: Option<VerdictSource>,
+    /// File that was the source.
     pub file: Option<PathBuf>,
-    /// The reason why no packets were looked at; nothing where they were, or a file told.
+    /// Reason why no packets were analysed; nothing if they were, or a file was the source.
     pub without_packets: Option<String>,
-    /// The time when it was judged, from the first byte of the data; nothing where a file told.
+    /// Time of the judgement, from the first byte of the data; nothing if a file was the source.
     pub seconds: Option<Span>,
     /// Bytes acknowledged by then.
     pub bytes: Option<Bytes>,
-    /// The limit.
+    /// Limit of the job.
     pub limit: Option<Limit>,
-    /// The reason of that.
-    pub because: Option<Because>,
-    /// The share of the time that it cost.
+    /// Reason of the limit.
+    pub because: Option<LimitReason>,
+    /// Share of the time that the limit cost.
     pub share: Option<f64>,
-    /// The limit in a sentence.
+    /// Limit in a sentence.
     pub sentence: Option<Sentence>,
-    /// The send buffer that the law asks for; nothing where another limit holds.
+    /// Send buffer by the law; nothing if the limit is another.
     pub needed_bytes: Option<Bytes>,
-    /// The rate to expect with it.
+    /// Expected rate with this buffer.
     pub expected_bytes_per_second: Option<Rate>,
-    /// The buffer before, as the kernel counts it.
+    /// Buffer before, as the kernel counts it.
     pub before_bytes: Option<Bytes>,
-    /// The size that was asked for; nothing where none was.
+    /// Requested size; nothing if none was requested.
     pub asked_bytes: Option<Bytes>,
-    /// The size that the kernel has since, as it counts it.
+    /// Size afterwards, as the kernel counts it.
     pub granted_bytes: Option<Bytes>,
-    /// The rate up to then; nothing where nothing was changed.
+    /// Rate up to the change; nothing without a change.
     pub bytes_per_second_before: Option<Rate>,
-    /// The rate from then on.
+    /// Rate after the change.
     pub bytes_per_second_after: Option<Rate>,
 }
 
 impl Choice {
-    /// Takes a file's word, for a connection that is to be made.
+    /// Takes a choice from a file, for a connection that is not made yet.
     pub(super) fn of_file(self, file: PathBuf) -> Self {
         let asked_bytes = self.needed_bytes;
         let outcome = if asked_bytes.is_some() { Outcome::Set } else { Outcome::NotTheLimit };
-        Self { outcome, by: Some(By::File), file: Some(file), asked_bytes, ..self }
+        Self { outcome, by: Some(VerdictSource::File), file: Some(file), asked_bytes, ..self }
     }
 
-    /// Takes what the live connection did with the size that is needed; nothing where it
-    /// takes no more.
-    pub(super) fn raise(&mut self, needed: Bytes, raised: Option<Raised>) {
+    /// Records the size after raising the buffer of the live connection; nothing if the connection
+    /// accepts no more data.
+    pub(super) fn raise(&mut self, needed: Bytes, raised: Option<RaisedBuffer>) {
         let Some(raised) = raised else {
             self.outcome = Outcome::TooLate;
             return;
@@ -105,7 +105,7 @@ impl Choice {
         };
     }
 
-    /// Says what the job went like since: `all` is the whole of it.
+    /// Records the rates before and after the change; `all` is the whole job.
     pub(super) fn close(&mut self, all: Option<&DirectionReport>) {
         match self.outcome {
             Outcome::Set => {

@@ -1,38 +1,38 @@
-//! The choice between two verdicts on a job.
+//! Decision between two verdicts on a job.
 //!
-//! Each ACK is in the packets, and the kernel is asked every 50 ms: so the packets decide,
-//! but for what is in none of them.
+//! Packets contain each ACK, but the kernel is sampled only every 50 ms. The packets therefore
+//! decide, except for facts that no packet shows.
 
 use windlass_base::verdict::{Confidence, Verdict};
 use windlass_base::{Cause, Limit};
 
-use super::choice::By;
+use super::choice::VerdictSource;
 
-/// A job's verdict, and its source.
+/// Verdict of a job, and its source.
 #[derive(Debug, Default)]
 pub(super) struct Decision {
     pub(super) verdict: Option<Verdict>,
-    pub(super) by: Option<By>,
+    pub(super) by: Option<VerdictSource>,
 }
 
 impl Decision {
-    /// By what the packets and the kernel say, as far as they do.
+    /// Decides between the verdicts of packets and kernel, as far as they exist.
     pub(super) fn of(packets: Option<&Verdict>, kernel: Option<&Verdict>) -> Self {
         let is_known = |verdict: &&Verdict| verdict.cause != Cause::Unknown;
         let kernel_knows = kernel.filter(is_known);
         let (verdict, by) = match (packets, kernel_knows) {
             (Some(packets), Some(kernel)) if is_the_kernels(packets, kernel) => {
-                (kernel, By::Kernel)
+                (kernel, VerdictSource::Kernel)
             }
             (Some(packets), kernel) => {
                 let mut verdict = packets.clone();
                 if kernel.is_some_and(|kernel| contradicts(kernel, packets)) {
                     verdict.confidence = verdict.confidence.min(Confidence::Medium);
                 }
-                return Self { verdict: Some(verdict), by: Some(By::Packets) };
+                return Self { verdict: Some(verdict), by: Some(VerdictSource::Packets) };
             }
             (None, _) => match kernel {
-                Some(kernel) => (kernel, By::Kernel),
+                Some(kernel) => (kernel, VerdictSource::Kernel),
                 None => return Self::default(),
             },
         };
@@ -40,8 +40,8 @@ impl Decision {
     }
 }
 
-/// Returns whether the kernel knows what no packet shows: a processor without a rest, and the
-/// room in the send buffer beside the congestion window, which look alike.
+/// Returns whether the kernel knows a fact that no packet shows: a saturated processor, or a send
+/// buffer that in packets looks like a steady congestion window.
 fn is_the_kernels(packets: &Verdict, kernel: &Verdict) -> bool {
     match packets.cause {
         Cause::Unknown => kernel.confidence > Confidence::Low,
@@ -51,7 +51,7 @@ fn is_the_kernels(packets: &Verdict, kernel: &Verdict) -> bool {
     }
 }
 
-/// Returns whether the kernel is not unsure, and says something else.
+/// Returns whether the kernel is confident of another limit.
 fn contradicts(kernel: &Verdict, packets: &Verdict) -> bool {
     kernel.confidence > Confidence::Low && kernel.cause.limit() != packets.cause.limit()
 }
@@ -95,7 +95,7 @@ mod tests {
         let reader = Cause::ReceiverLimited;
         is("application/receiver-limited high by Packets", reader, (reader, Medium));
         is("application/receiver-limited high by Packets", reader, (Cause::Unknown, Low));
-        // Two that are not unsure, and say two things.
+        // Two confident verdicts that differ.
         let other = (Cause::WindowAckLatency, Medium);
         is("application/receiver-limited medium by Packets", reader, other);
         assert_eq!(decided(Some(reader), None).unwrap(), is_high(reader));

@@ -8,35 +8,33 @@ use std::time::{Duration, Instant};
 use windlass_base::{Bytes, Span};
 use windlass_drive::meter::{Meter, is_crumb, pause_after};
 use windlass_drive::report::{Interval, StreamReport};
-use windlass_drive::socket::{Raised, raise_send_buffer, reset_on_close};
+use windlass_drive::socket::{RaisedBuffer, raise_send_buffer, reset_on_close};
 use windlass_drive::transfer::{End, Role};
 use windlass_print::{Event, Monitor};
 
-/// The measure of a job, which the sending thread and the one that looks on
-/// share.
+/// Measurements of a job, shared by the sending and the observing thread.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gauge(Arc<Mutex<Inner>>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Bytes of data that were handed to the kernel.
+    /// Bytes of data handed to the kernel.
     moved: Arc<AtomicU64>,
     meter: Option<Meter>,
     local: Option<SocketAddr>,
     remote: Option<SocketAddr>,
     began: Option<Instant>,
-    /// The time when the interval that runs began.
+    /// Beginning of the current interval.
     from: Option<Instant>,
-    /// All is acknowledged, or the connection breaks off: what the kernel says from now on is of
-    /// the end.
+    /// True once all data is acknowledged or the connection breaks: later samples are of the end.
     is_over: bool,
     state: Option<String>,
 }
 
-/// The beginning of a job that runs.
+/// Beginning of a running job.
 #[derive(Clone, Debug)]
-pub(super) struct Beginning {
-    /// Since its first byte.
+pub(super) struct JobBeginning {
+    /// Time since its first byte.
     pub(super) seconds: Duration,
     /// Bytes acknowledged in that time.
     pub(super) bytes: Bytes,
@@ -44,7 +42,7 @@ pub(super) struct Beginning {
 }
 
 impl Gauge {
-    /// A monitor that tells it of what happens.
+    /// Returns a monitor that reports events to this gauge.
     pub(super) fn monitor(&self) -> Monitor {
         let gauge = self.clone();
         let mut monitor = Monitor::new(move |event| gauge.heard(event));
@@ -56,8 +54,8 @@ impl Gauge {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what happens, in the thread in which it happens: so nothing is sent
-    /// between the last look and the first byte.
+    /// Handles an event in the thread in which it happens, so that nothing is sent between the last
+    /// sample and the first byte.
     fn heard(&self, event: Event) {
         let mut inner = self.inner();
         match event {
@@ -81,7 +79,7 @@ impl Gauge {
         }
     }
 
-    /// Looks at the connection. Where an interval is over, it is given.
+    /// Samples the connection. Returns the interval if one has ended.
     pub(super) fn tick(&self, every: Duration) -> Option<Interval> {
         let mut inner = self.inner();
         let is_over = inner.is_over;
@@ -96,43 +94,41 @@ impl Gauge {
         if due { inner.close(now) } else { None }
     }
 
-    /// Returns the beginning of a job that runs, from its first byte on: nothing before
-    /// that.
-    pub(super) fn so_far(&self, now: Instant) -> Option<Beginning> {
+    /// Returns the beginning of a running job, from its first byte; nothing before that.
+    pub(super) fn so_far(&self, now: Instant) -> Option<JobBeginning> {
         let inner = self.inner();
         let (meter, began) = (inner.meter.as_ref()?, inner.began?);
         let seconds = now.saturating_duration_since(began);
         let bytes = meter.bytes();
         let stream = meter.report(bytes, Span::from_duration(seconds));
-        Some(Beginning { seconds, bytes, stream })
+        Some(JobBeginning { seconds, bytes, stream })
     }
 
-    /// Makes the send buffer of the connection larger; nothing, where there is no
-    /// connection that takes more data, or it refuses.
-    pub(super) fn raise(&self, to: Bytes) -> Option<Raised> {
+    /// Raises the send buffer of the connection; returns nothing if the connection accepts no more
+    /// data, or the kernel refuses.
+    pub(super) fn raise(&self, to: Bytes) -> Option<RaisedBuffer> {
         let inner = self.inner();
         let meter = inner.meter.as_ref().filter(|_| !inner.is_over)?;
         raise_send_buffer(&meter.stream, to).ok()
     }
 
-    /// Has the connection reset once nobody holds it; whether it will be.
+    /// Makes closing the connection a reset; returns whether this succeeded.
     pub(super) fn reset_on_close(&self) -> bool {
         let inner = self.inner();
         inner.meter.as_ref().is_some_and(|meter| reset_on_close(&meter.stream).is_ok())
     }
 
-    /// The time when the data of the connection began.
+    /// Returns the time when the data of the connection began.
     pub(super) fn began(&self) -> Option<Instant> {
         self.inner().began
     }
 
-    /// Returns the time to the next look.
+    /// Returns the time until the next sample.
     pub(super) fn pause(&self) -> Duration {
         pause_after(self.inner().began.map_or(Duration::ZERO, |began| began.elapsed()))
     }
 
-    /// The last interval, and all that the kernel knows: `bytes` of it took
-    /// `seconds`.
+    /// Returns the last interval, and the kernel's figures: `bytes` of the job took `seconds`.
     pub(super) fn finish(
         &self,
         end: Instant,
@@ -141,7 +137,7 @@ impl Gauge {
     ) -> (Option<Interval>, Option<(StreamReport, Bytes)>) {
         let mut inner = self.inner();
         let last = inner.from.map_or(Duration::ZERO, |from| end.saturating_duration_since(from));
-        // A job shorter than that is one interval.
+        // A job shorter than an interval is one interval.
         let is_first = inner.from.is_some() && inner.from == inner.began;
         let interval = if !is_crumb(last, every) || is_first { inner.close(end) } else { None };
         let seconds =
@@ -153,13 +149,13 @@ impl Gauge {
         (interval, stream)
     }
 
-    /// Both ends of the connection.
+    /// Returns both addresses of the connection.
     pub(super) fn ends(&self) -> (Option<SocketAddr>, Option<SocketAddr>) {
         let inner = self.inner();
         (inner.local, inner.remote)
     }
 
-    /// The state that the job is in, as far as it was told.
+    /// Returns the last reported state of the job.
     pub(super) fn state(&self) -> Option<String> {
         self.inner().state.clone()
     }

@@ -1,75 +1,77 @@
 //! `--send-buffer auto`: the send buffer that the job itself shows to be needed.
 //!
-//! The beginning of the job is looked at, as `--explain` does, while it goes to the
-//! printer: nothing is printed twice. Where the send buffer held it back, the
-//! buffer of the live connection is raised to what the law asks for.
+//! The beginning of the job is analysed while it is sent to the printer, as `--explain` does:
+//! nothing is printed twice. If the send buffer is the limit, the buffer of the live connection is
+//! raised to the size by the law.
 
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, Span};
 
-use super::choice::{By, Choice, Outcome};
-use super::gauge::{Beginning, Gauge};
-use super::packets::{Captured, Packets, by_laws};
+use super::choice::{Choice, Outcome, VerdictSource};
+use super::gauge::{Gauge, JobBeginning};
+use super::packets::{CapturedPackets, Packets, by_laws};
 use super::report::seen_by_kernel;
 
-/// So often something is to be acknowledged before the job is judged: a wait that
-/// comes once is none that a buffer makes.
+/// Number of acknowledgements before the job is judged: a wait that occurs once does not come from
+/// a buffer.
 const ROUNDS: u32 = 8;
 
-/// And for so long it has run: slow start is over on most paths then.
+/// Shortest time before the job is judged: slow start is over on most paths then.
 const MIN: Duration = Duration::from_secs(1);
 
-/// It is judged by what there is after so long.
+/// Time after which the job is judged by the available data.
 const MAX: Duration = Duration::from_secs(5);
 
-/// The beginning of the job, and what this end's kernel says of it.
-struct Judged {
+/// Beginning of the job, and the kernel's choice for it.
+struct LearningInput {
     kernel: Option<Choice>,
-    so_far: Option<Beginning>,
+    so_far: Option<JobBeginning>,
 }
 
-impl Judged {
-    fn new(so_far: Option<Beginning>) -> Self {
+impl LearningInput {
+    fn new(so_far: Option<JobBeginning>) -> Self {
         Self { kernel: so_far.as_ref().and_then(seen_by_kernel), so_far }
     }
 
-    /// Returns the advice of the packets, or else of the kernel.
-    fn advice(&self, captured: Option<&Captured>) -> Option<Choice> {
+    /// Returns the choice by the packets, or else by the kernel.
+    fn advice(&self, captured: Option<&CapturedPackets>) -> Option<Choice> {
         let kernel = self.so_far.as_ref().and_then(|so_far| so_far.stream.sender.as_ref());
         match captured.and_then(|captured| captured.connection.as_ref()) {
             Some(report) => {
-                Some(Choice { by: Some(By::Packets), ..Choice::of_both(report, kernel) })
+                Some(Choice { by: Some(VerdictSource::Packets), ..Choice::of_both(report, kernel) })
             }
-            None => self.kernel.clone().map(|told| Choice { by: Some(By::Kernel), ..told }),
+            None => {
+                self.kernel.clone().map(|told| Choice { by: Some(VerdictSource::Kernel), ..told })
+            }
         }
     }
 }
 
-/// States of learning.
+/// State of learning.
 #[expect(clippy::large_enum_variant, reason = "there is one for each run")]
 enum LearningState {
-    /// The job is looked at.
+    /// The job is observed.
     Looking(Option<Packets>),
-    /// Its packets are read.
-    Reading { thread: JoinHandle<Option<Captured>>, judged: Judged },
-    /// It is decided.
+    /// Its packets are analysed.
+    Reading { thread: JoinHandle<Option<CapturedPackets>>, judged: LearningInput },
+    /// The choice is made.
     Decided(Choice),
 }
 
-/// Learns from a job what send buffer it needs.
+/// Learns the send buffer that a job needs.
 pub(super) struct Learner {
     state: LearningState,
-    /// The number of times that something was acknowledged, and the bytes in all.
+    /// Number of times that data was acknowledged, and all acknowledged bytes.
     rounds: u32,
     acknowledged: Bytes,
     without_packets: Option<String>,
 }
 
 impl Learner {
-    /// Begins, before the connection is made. Where no packets may be captured,
-    /// the kernel's own account has to do.
+    /// Begins before the connection is made. If packets cannot be captured, the kernel's figures
+    /// alone decide.
     pub(super) fn begin(packets: Result<Packets, Failure>) -> Self {
         let (packets, without_packets) = match packets {
             Ok(packets) => (Some(packets), None),
@@ -78,7 +80,7 @@ impl Learner {
         Self { without_packets, ..Self::at(LearningState::Looking(packets)) }
     }
 
-    /// One that was told by a file.
+    /// Returns a learner with a choice from a file.
     pub(super) const fn decided(choice: Choice) -> Self {
         Self::at(LearningState::Decided(choice))
     }
@@ -87,7 +89,7 @@ impl Learner {
         Self { state, rounds: 0, acknowledged: Bytes::ZERO, without_packets: None }
     }
 
-    /// Looks at the job, and changes its connection once it is known how.
+    /// Observes the job, and changes its connection once the choice is made.
     pub(super) fn tick(&mut self, gauge: &Gauge) {
         let state = std::mem::replace(&mut self.state, LearningState::Decided(Choice::default()));
         self.state = match state {
@@ -110,12 +112,12 @@ impl Learner {
         if !is_enough && so_far.seconds < MAX {
             return LearningState::Looking(packets);
         }
-        let judged = Judged::new(Some(so_far));
+        let judged = LearningInput::new(Some(so_far));
         let Some(packets) = packets else {
             return LearningState::Decided(self.decide(None, judged, Some(gauge)));
         };
         let from = gauge.ends().0;
-        // It takes a moment, and the job goes on.
+        // Analysing takes a moment, and the job continues.
         let reading = thread::Builder::new().name("learn".to_owned());
         match reading.spawn(move || packets.end(from, by_laws).ok()) {
             Ok(thread) => LearningState::Reading { thread, judged },
@@ -126,8 +128,13 @@ impl Learner {
         }
     }
 
-    /// Decides, and raises the buffer of a connection that is there still.
-    fn decide(&self, captured: Option<&Captured>, judged: Judged, live: Option<&Gauge>) -> Choice {
+    /// Makes the choice, and raises the buffer of a connection that is still open.
+    fn decide(
+        &self,
+        captured: Option<&CapturedPackets>,
+        judged: LearningInput,
+        live: Option<&Gauge>,
+    ) -> Choice {
         let told = judged.advice(captured);
         let told = told.map(|told| Choice { outcome: Outcome::NotTheLimit, ..told });
         let mut choice = told.unwrap_or_default();
@@ -142,7 +149,7 @@ impl Learner {
         choice
     }
 
-    /// Ends with the job. What was not decided by then is known for the next one.
+    /// Ends with the job. A choice that comes too late serves the next job.
     pub(super) fn finish(self, gauge: &Gauge, end: Instant) -> Choice {
         let this = Self { state: LearningState::Decided(Choice::default()), ..self };
         match self.state {
@@ -153,7 +160,7 @@ impl Learner {
             LearningState::Looking(packets) => {
                 let captured =
                     packets.and_then(|packets| packets.end(gauge.ends().0, by_laws).ok());
-                this.decide(captured.as_ref(), Judged::new(gauge.so_far(end)), None)
+                this.decide(captured.as_ref(), LearningInput::new(gauge.so_far(end)), None)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One print job, and what held it back.
+//! One print job, and its limit.
 
 mod advice;
 mod choice;
@@ -10,8 +10,10 @@ mod report;
 mod run;
 mod watch;
 
-pub use choice::{By, Choice, Outcome};
-pub use packets::{Captured, Capturing, Reported, by_laws};
-pub use report::{DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport};
+pub use choice::{Choice, Outcome, VerdictSource};
+pub use packets::{CapturePolicy, CapturedPackets, ReportMaker, by_laws};
+pub use report::{
+    DocumentReport, DocumentSource, JobReport, PrintReport, TargetReport, TransferReport,
+};
 pub use run::{Attendant, JobOutcome, Plan, SendBuffer, run};
-pub use watch::Watch;
+pub use watch::JobWatch;

@@ -1,4 +1,4 @@
-//! The packets of the job itself: captured meanwhile, and explained.
+//! Packets of the job itself, captured while it is sent, and analysed.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,40 +8,39 @@ use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::Failure;
-use windlass_capture::live::{Done, Dropping, Plan, Session, interface_to};
+use windlass_capture::live::{CaptureResult, KernelDrops, Plan, Session, interface_to};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Keep, Transfer};
-use windlass_wire::filter::Wanted;
+use windlass_wire::filter::PacketFilter;
 
-/// Time for packets after the job: the last ACKs, and a block of the
-/// ring that is not full.
+/// Time for packets after the job: the last ACKs, and a block of the ring that is not full.
 const LATE: Duration = Duration::from_millis(60);
 
-/// The most connections that are explained: those that carried most. Questions
-/// after the job may have others.
+/// Maximum number of analysed connections, by transferred bytes. Questions after the job may have
+/// other connections.
 const MAX: usize = 4;
 
-/// Makes the report of a connection, where so many packets were dropped meanwhile.
-pub type Reported = fn(&Transfer, Option<u64>) -> ConnectionReport;
+/// Function that makes the report of a connection, with the number of packets dropped meanwhile.
+pub type ReportMaker = fn(&Transfer, Option<u64>) -> ConnectionReport;
 
-/// A report whose remedies have the rates of the laws.
+/// Returns a report whose remedies have the rates of the laws.
 pub fn by_laws(connection: &Transfer, drops: Option<u64>) -> ConnectionReport {
     connection.report(|end| end.to_string(), drops)
 }
 
-/// Settings of a capture of a job's packets.
+/// Condition for capturing a job's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Capturing {
-    /// They are not.
+pub enum CapturePolicy {
+    /// Never capture.
     Never,
-    /// They are where that is allowed.
+    /// Capture if it is allowed.
     WherePossible,
-    /// They are, or the job is not begun.
+    /// Capture, or do not begin the job.
     Required,
 }
 
-impl Capturing {
-    /// Begins, or says why that is not possible.
+impl CapturePolicy {
+    /// Begins the capture, or returns the reason why it is not possible.
     pub(super) fn begin(
         self,
         to: &[SocketAddr],
@@ -57,43 +56,42 @@ impl Capturing {
     }
 }
 
-/// A capture that runs.
+/// A running capture.
 pub(super) struct Packets {
     interface: String,
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Result<Done, Failure>>,
+    thread: JoinHandle<Result<CaptureResult, Failure>>,
 }
 
-/// The captured packets.
+/// Captured packets.
 #[derive(Debug, Serialize)]
-pub struct Captured {
-    /// The interface.
+pub struct CapturedPackets {
+    /// Interface of the capture.
     pub interface: String,
-    /// The number of packets.
+    /// Number of packets.
     pub captured: u64,
-    /// The number of further ones that the kernel had no room for.
+    /// Number of further packets that the kernel dropped.
     pub kernel_drops: u64,
-    /// The job's connection, as an analysis reports it; nothing where none of its
-    /// data was captured.
+    /// Report on the job's connection; nothing if none of its data was captured.
     pub connection: Option<ConnectionReport>,
 }
 
 impl Packets {
-    /// Begins to capture what goes to a host's port and what comes from it.
+    /// Begins to capture the packets to and from a host's port.
     pub(super) fn begin(to: &[SocketAddr]) -> Result<Self, Failure> {
         let doing = "cannot capture the job's packets";
         let mut interfaces = Vec::new();
         for address in to {
-            // An address of which there is no way to will not be the job's.
+            // An address without a route will not be the job's.
             interfaces.extend(interface_to(address.ip()));
         }
         interfaces.dedup();
         let interface = match interfaces.as_slice() {
-            [] => return Err(Failure::new(doing, "there is no way to that host")),
+            [] => return Err(Failure::new(doing, "there is no route to that host")),
             [one] => one.clone(),
             _ => "any".to_owned(),
         };
-        let wanted = Wanted {
+        let wanted = PacketFilter {
             hosts: to.iter().map(SocketAddr::ip).collect(),
             nets: Vec::new(),
             ports: to.first().map(SocketAddr::port).into_iter().collect(),
@@ -103,12 +101,12 @@ impl Packets {
         let stop = Arc::new(AtomicBool::new(false));
         let (told, opened) = mpsc::channel();
         let stopped = Arc::clone(&stop);
-        // It gives up all rights once it is open: those of its own thread.
+        // The thread gives up its own privileges once the capture is open.
         let work = move || {
             let session = match Session::open(&plan) {
                 Ok(session) => session,
                 Err(failure) => {
-                    // Who asked hears of it by the end of the thread.
+                    // The caller learns of it from the end of the thread.
                     let _ = told.send(false);
                     return Err(failure);
                 }
@@ -127,12 +125,12 @@ impl Packets {
         }
     }
 
-    /// Ends it, and explains the connection from this address.
+    /// Ends the capture, and analyses the connection from this address.
     pub(super) fn end(
         self,
         from: Option<SocketAddr>,
-        reported: Reported,
-    ) -> Result<Captured, Failure> {
+        reported: ReportMaker,
+    ) -> Result<CapturedPackets, Failure> {
         thread::sleep(LATE);
         self.stop.store(true, Ordering::Relaxed);
         let broke_off = || Failure::new("cannot capture the job's packets", "its thread broke off");
@@ -142,13 +140,13 @@ impl Packets {
             let (connections, _) = analysis.observer.analyzer.finish();
             let reports = connections.iter().map(|connection| {
                 let (began, ended) = connection.lived();
-                let drops = Dropping::between(&done.dropping, began, ended);
+                let drops = KernelDrops::between(&done.dropping, began, ended);
                 reported(connection, Some(drops))
             });
             let from = from.to_string();
             of_job = reports.into_iter().find(|report| report.sender == from);
         }
-        Ok(Captured {
+        Ok(CapturedPackets {
             interface: self.interface,
             captured: done.count.tally.taken,
             kernel_drops: done.count.kernel.dropped,

@@ -1,4 +1,4 @@
-//! The outcome of a job.
+//! Report on a job.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,126 +12,126 @@ use windlass_drive::transfer::Role;
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_print::{Answer, Compression, Payload, Protocol, Times};
 
-use super::choice::{By, Choice};
-use super::gauge::Beginning;
-use super::packets::Captured;
+use super::choice::{Choice, VerdictSource};
+use super::gauge::JobBeginning;
+use super::packets::CapturedPackets;
 
-/// The outcome of a job.
+/// Report on a job.
 #[derive(Debug, Serialize)]
 pub struct PrintReport {
-    /// The shape of the JSON.
+    /// Schema of the JSON.
     pub schema: Schema,
-    /// The target.
+    /// Target of the job.
     pub target: TargetReport,
     /// The job.
     pub job: JobReport,
-    /// Its data.
+    /// Data of the job.
     pub document: DocumentReport,
-    /// The transfer of the data; nothing where none was sent.
+    /// Transfer of the data; nothing if none was sent.
     pub transfer: Option<TransferReport>,
-    /// The verdict; nothing where no data was acknowledged.
+    /// Verdict on the job; nothing if no data was acknowledged.
     pub verdict: Option<Verdict>,
-    /// The source of the verdict: the packets, where they were captured and tell.
-    pub verdict_by: Option<By>,
-    /// The verdict by this end's kernel alone.
+    /// Source of the verdict: the packets, if they were captured and show the limit.
+    pub verdict_by: Option<VerdictSource>,
+    /// Verdict by this end's kernel alone.
     pub kernel_verdict: Option<Verdict>,
-    /// The choice of a send buffer, where that was asked for.
+    /// Choice of a send buffer, if one was requested.
     pub send_buffer: Option<Choice>,
-    /// The job's packets; nothing where they were not captured.
-    pub packets: Option<Captured>,
-    /// The reason why they were not; nothing where they were, or were not wanted.
+    /// Job's packets; nothing if they were not captured.
+    pub packets: Option<CapturedPackets>,
+    /// Reason why packets were not captured; nothing if they were, or were not requested.
     pub without_packets: Option<String>,
-    /// The server's answer; nothing where the job did not arrive.
+    /// Server's answer; nothing if the job did not arrive.
     pub answer: Option<Answer>,
-    /// The parts of the transfer, to a bound.
+    /// Intervals of the transfer, up to a maximum number.
     pub intervals: Vec<Interval>,
-    /// True if it was stopped before its end.
+    /// True if the job was stopped before its end.
     pub interrupted: bool,
-    /// The error; nothing where there was none.
+    /// Error of the job; nothing if there was none.
     pub failure: Option<String>,
 }
 
-/// The target.
+/// Target of a job.
 #[derive(Debug, Serialize)]
 pub struct TargetReport {
-    /// Its URI.
+    /// URI of the target.
     pub uri: String,
-    /// Its protocol.
+    /// Protocol of the target.
     pub protocol: Protocol,
-    /// The address that took the connection.
+    /// Address that accepted the connection.
     pub address: Option<SocketAddr>,
 }
 
-/// The job.
+/// Name and user of a job.
 #[derive(Debug, Serialize)]
 pub struct JobReport {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
-    /// Its user.
+    /// User of the job.
     pub user: String,
 }
 
-/// The data.
+/// Data of a job.
 #[derive(Debug, Serialize)]
 pub struct DocumentReport {
-    /// Its source.
-    pub from: From,
-    /// Its size; nothing where that was not known.
+    /// Source of the data.
+    pub from: DocumentSource,
+    /// Size of the data; nothing if it was not known.
     pub bytes: Option<Bytes>,
-    /// Bytes read of it.
+    /// Bytes read of the data.
     pub read_bytes: Bytes,
-    /// Its compression on the way; nothing where the protocol has none.
+    /// Compression on the wire; nothing if the protocol has none.
     pub compression: Option<Compression>,
 }
 
-/// Sources of data.
+/// Source of a job's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum From {
+pub enum DocumentSource {
     /// A file.
     File,
     /// Standard input.
     StandardInput,
-    /// Made here.
+    /// Generated data.
     Payload(Payload),
 }
 
-/// The transfer of the data.
+/// Transfer of the data.
 #[derive(Debug, Serialize)]
 pub struct TransferReport {
-    /// Bytes of data that were handed to the kernel.
+    /// Bytes of data handed to the kernel.
     pub sent_bytes: Bytes,
-    /// Bytes that the peer's TCP acknowledged.
+    /// Bytes acknowledged by the peer's TCP.
     pub acknowledged_bytes: Bytes,
-    /// Bytes that the kernel has still, and goes on to send unless the connection is reset.
+    /// Bytes still in the kernel, which continues to send them unless the connection is reset.
     pub unacknowledged_bytes: Bytes,
-    /// True if the connection was reset as it was stopped.
+    /// True if stopping the job reset the connection.
     #[serde(rename = "reset")]
     pub is_reset: bool,
-    /// From the first byte handed to the kernel to the last acknowledged; to the
-    /// end of the attempt, where not all was.
+    /// Time from the first byte handed to the kernel to the last acknowledged; to the end of the
+    /// attempt, if not all was acknowledged.
     pub seconds: Span,
-    /// Bytes acknowledged in that time.
+    /// Acknowledged bytes per second in that time.
     pub bytes_per_second: Rate,
-    /// From the first byte until the server said that it has the job; nothing where
-    /// it does not say so.
+    /// Time from the first byte to the server's statement that it has the job; nothing if the
+    /// server does not say so.
     pub answered_seconds: Option<Span>,
-    /// The rate up to then.
+    /// Rate until that statement.
     pub answered_bytes_per_second: Option<Rate>,
-    /// The send buffer that was asked for; nothing for the kernel's choice.
+    /// Requested send buffer; nothing for the kernel's choice.
     pub asked_send_buffer_bytes: Option<Bytes>,
-    /// True if all was acknowledged.
+    /// True if all data was acknowledged.
     pub complete: bool,
-    /// The connection by this end's kernel.
+    /// Figures of the connection by this end's kernel.
     pub connection: StreamReport,
-    /// The processor time of the thread that sent.
+    /// Processor time of the sending thread.
     pub cpu: Cpu,
     /// This machine's processors meanwhile; nothing for a job of less than 0.2 s.
     pub machine: Option<Machine>,
 }
 
 impl PrintReport {
-    /// The shape of the JSON, described by `schemas/print.schema.json`.
+    /// Schema of the JSON, described by `schemas/print.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.print", version: 3 };
 }
 
@@ -161,8 +161,8 @@ impl TransferReport {
     }
 }
 
-/// The data as a transfer of one stream: `bytes` of it were acknowledged in `seconds`, and `all`
-/// handed to the kernel, by a thread that took this time.
+/// Returns the data as a transfer of one stream. `bytes` were acknowledged in `seconds`, and `all`
+/// handed to the kernel, by a thread with these times.
 pub(super) fn as_direction(
     seconds: Duration,
     (bytes, all): (Bytes, Bytes),
@@ -192,20 +192,20 @@ pub(super) fn judged(sender: &DirectionReport) -> Verdict {
     verdict(&DirectionSeen::by_sender(sender))
 }
 
-/// Returns the choice by the kernel's account of the beginning of a job; nothing where
-/// nothing of it was acknowledged.
-pub(super) fn seen_by_kernel(beginning: &Beginning) -> Option<Choice> {
-    let Beginning { seconds, bytes, stream } = beginning;
+/// Returns the choice by the kernel's figures of the beginning of a job; nothing if none of it was
+/// acknowledged.
+pub(super) fn seen_by_kernel(beginning: &JobBeginning) -> Option<Choice> {
+    let JobBeginning { seconds, bytes, stream } = beginning;
     if *bytes == Bytes::ZERO {
         return None;
     }
-    // The law's size, and not a multiple of the buffer: the window is known.
+    // The size by the law, and not a multiple of the buffer, because the window is known.
     let needed = stream.sender.as_ref().and_then(|kernel| {
         let window = kernel.max_peer_window_bytes?;
         Some(laws::send_buffer_for(window, kernel.mean_flight_bytes))
     });
-    // The thread that sends tells of its time at its end. One that waits for room
-    // in a buffer takes little.
+    // The sending thread reports its times only at its end. A thread that waits for room in a
+    // buffer uses little.
     let spent = ThreadTime { ran: *seconds, ..ThreadTime::default() };
     let sent = as_direction(*seconds, (*bytes, *bytes), stream.clone(), spent);
     Some(Choice::of(&judged(&sent), needed))

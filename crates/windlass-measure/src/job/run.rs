@@ -1,4 +1,4 @@
-//! A job that is sent while it is measured.
+//! Sending and measuring one job.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,104 +13,104 @@ use windlass_drive::report::{DirectionReport, Interval, Machine};
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Buffers;
 use windlass_host::cpu;
-use windlass_host::processors::Looker;
-use windlass_print::{Access, Answer, Document, Error, Follow, Job, Sending, Target};
+use windlass_host::processors::ProcessorSampler;
+use windlass_print::{Access, Answer, Document, Error, FollowMode, Job, JobProtocol, Target};
 
 use super::choice::Choice;
 use super::decision::Decision;
 use super::gauge::Gauge;
 use super::learn::Learner;
-use super::packets::{Capturing, Packets, Reported};
+use super::packets::{CapturePolicy, Packets, ReportMaker};
 use super::report::{
-    DocumentReport, From, JobReport, PrintReport, TargetReport, TransferReport, as_direction,
-    judged,
+    DocumentReport, DocumentSource, JobReport, PrintReport, TargetReport, TransferReport,
+    as_direction, judged,
 };
 use crate::dial::Dialer;
 
-/// The longest TLS handshake of a job that has no limit.
+/// Longest TLS handshake of a job without a time limit.
 const HANDSHAKE: Duration = Duration::from_secs(60);
 
-/// A job to send, and its measurement.
+/// A job to send, and the settings of its measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The name of the action, for messages.
+    /// Name of the action, for messages.
     pub doing: String,
     /// The job.
     pub job: Job,
-    /// The addresses of its target.
+    /// Addresses of its target.
     pub addresses: Vec<SocketAddr>,
-    /// The trusted servers of TLS, and the user.
+    /// Trusted TLS servers, and the user.
     pub access: Arc<Access>,
-    /// The source of its data.
-    pub from: From,
-    /// The send buffer to ask for; without it, the kernel's choice.
+    /// Source of its data.
+    pub from: DocumentSource,
+    /// Requested send buffer; the kernel's choice if none is set.
     pub send_buffer: Option<SendBuffer>,
-    /// The congestion control, as `cubic`.
+    /// Congestion control, such as `cubic`.
     pub congestion: Option<String>,
-    /// The largest segment.
+    /// Largest segment.
     pub mss: Option<u16>,
-    /// True if it is sent from a port of LPR's.
+    /// True if the job is sent from a reserved LPR port.
     pub reserved_port: bool,
-    /// True if the connection is reset where the job is stopped; else the kernel goes on to
-    /// send what it has of it.
+    /// True if stopping the job resets the connection; otherwise the kernel continues to send its
+    /// part of the data.
     pub reset: bool,
-    /// True if its packets are captured.
-    pub capturing: Capturing,
-    /// The kind of report of its connection.
-    pub reported: Reported,
-    /// The time from one set of figures to the next.
+    /// Condition for capturing its packets.
+    pub capturing: CapturePolicy,
+    /// Function that makes the report of its connection.
+    pub reported: ReportMaker,
+    /// Interval between two sets of figures.
     pub interval: Span,
 }
 
-/// A send buffer.
+/// Send buffer of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SendBuffer {
-    /// Of this size.
+    /// This size.
     Size(Bytes),
-    /// Of the size that the beginning of the job shows to be needed.
+    /// Size that the beginning of the job shows to be needed.
     Learned,
-    /// Of the size that a capture or a report of an earlier job tells.
+    /// Size that a capture or a report of an earlier job shows to be needed.
     LearnedFrom(PathBuf),
 }
 
-/// Receives what happens meanwhile.
+/// Observer of a job.
 pub trait Attendant {
-    /// Called with the bytes read of a capture that tells the send buffer; of so many,
-    /// where that is known.
+    /// Reports the bytes read of a capture from which the send buffer is learned, and its size, if
+    /// known.
     fn reads(&mut self, _file: &Path, _bytes: u64, _of: Option<u64>) {}
 
-    /// The job is about to be sent.
+    /// Called when the job is about to be sent.
     ///
     /// # Errors
-    /// Fails where the job is not to be sent.
+    /// Fails if the job is not to be sent.
     fn begins(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// An interval is over, and was not all of the job.
+    /// Reports an interval that has ended and is not the whole job.
     fn interval(&mut self, _interval: &Interval) {}
 
-    /// This much was read of the document, of so much, where that is known; and the
-    /// state of the job, where the server told it. Told again and again.
+    /// Reports the bytes read of the document, its size, if known, and the state of the job, if the
+    /// server reported one. Called repeatedly.
     fn progress(&mut self, _read: Bytes, _of: Option<Bytes>, _state: Option<&str>) {}
 }
 
-/// The outcome.
+/// Outcome of a job.
 #[derive(Debug)]
 pub struct JobOutcome {
-    /// The measurements; nothing where nothing was sent.
+    /// Report on the job; nothing if nothing was sent.
     pub report: Option<PrintReport>,
-    /// The reason why the job did not arrive.
+    /// Reason why the job did not arrive.
     pub error: Option<Error>,
-    /// The reason why its packets were not captured to the end.
+    /// Reason why its packets were not captured to the end.
     pub uncaptured: Option<Failure>,
 }
 
-/// Sends a job, and measures it. Once `stop` is set no more is sent.
+/// Sends a job, and measures it. Once `stop` is set, no more is sent.
 ///
 /// # Errors
-/// Fails where it is not begun: what the send buffer is to be learned from tells nothing,
-/// packets cannot be captured, or there is no thread.
+/// Fails if the job cannot begin: the source of the send buffer has no answer, packets cannot be
+/// captured, or a thread cannot be started.
 pub fn run(
     plan: &Plan,
     mut document: Document,
@@ -124,7 +124,7 @@ pub fn run(
         buffers: Buffers { window: None, send },
         congestion: plan.congestion.clone(),
         mss: plan.mss,
-        // As CUPS has it for all that it prints to: a short job is no wait for an ACK.
+        // CUPS sets this for every printer: a short job does not wait for an ACK.
         nodelay: true,
         ..Options::default()
     };
@@ -137,7 +137,7 @@ pub fn run(
     let patience = plan.job.patience.get().unwrap_or(HANDSHAKE);
     let dial = plan.access.over(&dial, patience);
     let mut intervals = Vec::new();
-    let mut processors = MachineLook::begin();
+    let mut processors = ProcessorMeasurement::begin();
     let (result, spent) = thread::scope(|scope| {
         let work = || {
             let (began, before) = (Instant::now(), cpu::of_this_thread());
@@ -166,7 +166,7 @@ pub fn run(
             if stop.load(Ordering::Relaxed) {
                 monitor.stop();
             }
-            // A server may take long to answer; the verdict is of the data.
+            // A server may take long to answer, but the verdict is about the data.
             if monitor.times().acknowledged.is_some() {
                 processors.end();
             }
@@ -180,7 +180,7 @@ pub fn run(
     let (packets, uncaptured) =
         match packets.map(|it| it.end(gauge.ends().0, plan.reported)).transpose() {
             Ok(packets) => (packets, None),
-            Err(failure) if plan.capturing == Capturing::Required => (None, Some(failure)),
+            Err(failure) if plan.capturing == CapturePolicy::Required => (None, Some(failure)),
             Err(failure) => {
                 without_packets = Some(failure.in_one_line().to_string());
                 (None, None)
@@ -189,7 +189,7 @@ pub fn run(
     let times = monitor.times();
     let end = times.acknowledged.unwrap_or(ended);
     let mut choice = learner.map(|learner| learner.finish(&gauge, end));
-    // What is acknowledged whole is what was sent.
+    // If everything is acknowledged, this is the number of bytes sent.
     let moved = Bytes::new(monitor.moved.load(Ordering::Relaxed));
     let whole = times.acknowledged.map(|_| moved);
     let (last, measured) = gauge.finish(end, whole, plan.interval.to_duration());
@@ -220,10 +220,10 @@ pub fn run(
         return Ok(JobOutcome { report: None, error, uncaptured });
     }
     let is_ipp = match &plan.job.way {
-        Sending::Ipp(ipp) => Some(ipp),
-        Sending::Raw(_) | Sending::Lpr(_) => None,
+        JobProtocol::Ipp(ipp) => Some(ipp),
+        JobProtocol::Raw(_) | JobProtocol::Lpr(_) => None,
     };
-    let waits = is_ipp.is_some_and(|ipp| ipp.follow != Follow::No);
+    let waits = is_ipp.is_some_and(|ipp| ipp.follow != FollowMode::No);
     let unwaited = waits && matches!(&answer, Some(Answer::Ipp(ipp)) if ipp.end.is_none());
     let kernel_verdict = direction.as_ref().filter(|all| all.bytes > Bytes::ZERO).map(judged);
     let connection = packets.as_ref().and_then(|packets| packets.connection.as_ref());
@@ -262,19 +262,21 @@ pub fn run(
 }
 
 /// Measures this machine's processors over the data of a job.
-struct MachineLook {
-    /// Takes the first look. At thousands of processes that takes its time, and no job waits.
-    looker: Option<thread::JoinHandle<Option<Looker>>>,
+struct ProcessorMeasurement {
+    /// Takes the first sample. With thousands of processes this takes a while, and no job waits for
+    /// it.
+    looker: Option<thread::JoinHandle<Option<ProcessorSampler>>>,
     machine: Option<Machine>,
 }
 
-impl MachineLook {
+impl ProcessorMeasurement {
     fn begin() -> Self {
-        let looker = thread::Builder::new().name("machine".to_owned()).spawn(Looker::begin);
+        let looker =
+            thread::Builder::new().name("machine".to_owned()).spawn(ProcessorSampler::begin);
         Self { looker: looker.ok(), machine: None }
     }
 
-    /// Takes the last look, once.
+    /// Takes the last sample, once.
     fn end(&mut self) {
         if let Some(began) = self.looker.take() {
             let looker = began.join().ok().flatten();
@@ -288,7 +290,7 @@ impl MachineLook {
     }
 }
 
-/// The send buffer to ask for, and who learns another one from the job.
+/// Returns the send buffer to request, and the learner if the job itself shows another one.
 fn buffer(
     plan: &Plan,
     stop: &Arc<AtomicBool>,
@@ -309,7 +311,7 @@ fn buffer(
     }
 }
 
-/// Keeps intervals, to a bound.
+/// Stores an interval, up to a maximum number.
 fn keep(intervals: &mut Vec<Interval>, interval: Interval) {
     if intervals.len() < MAX_INTERVALS {
         intervals.push(interval);

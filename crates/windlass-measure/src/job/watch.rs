@@ -1,4 +1,4 @@
-//! A job that somebody else sends, watched by this end's kernel.
+//! Measurement, by this end's kernel, of a job that the caller sends.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,19 +12,19 @@ use windlass_print::Monitor;
 use super::gauge::Gauge;
 use super::report::{as_direction, judged};
 
-/// Watches a job from the thread that sends it on.
+/// Measures a job that the caller's thread sends.
 ///
-/// That thread makes it, sends with its [`Self::monitor`], and asks for the verdict; another one
-/// calls [`Self::tick`] meanwhile, about as often as [`Self::pause`] says.
+/// The sending thread creates it, sends with its [`Self::monitor`], and asks for the verdict.
+/// Another thread calls [`Self::tick`] meanwhile, about as often as [`Self::pause`] says.
 #[derive(Debug)]
-pub struct Watch {
+pub struct JobWatch {
     gauge: Gauge,
     began: Instant,
     before: CpuTime,
     waited: Option<Duration>,
 }
 
-impl Watch {
+impl JobWatch {
     /// Begins, in the thread that sends.
     pub fn begin() -> Self {
         Self {
@@ -40,19 +40,19 @@ impl Watch {
         self.gauge.monitor()
     }
 
-    /// Looks at the connection.
+    /// Samples the connection.
     pub fn tick(&self) {
-        // All of the job is one interval.
+        // The whole job is one interval.
         let _ = self.gauge.tick(Duration::MAX);
     }
 
-    /// Returns the time to the next look.
+    /// Returns the time until the next sample.
     pub fn pause(&self) -> Duration {
         self.gauge.pause()
     }
 
-    /// Returns the verdict on the last connection that carried any data, and what the peer's TCP
-    /// acknowledged of it; nothing where that is none. For the thread that sent.
+    /// Returns the verdict on the last connection that carried data, and its acknowledged bytes;
+    /// nothing if there was none. Call this in the sending thread.
     pub fn verdict(&self, monitor: &Monitor) -> Option<(Verdict, Bytes)> {
         let spent = ThreadTime {
             cpu: cpu::of_this_thread().since(self.before),

@@ -1,62 +1,63 @@
-//! What settings of cupsd to change, each with what was measured.
+//! Advice on settings of cupsd, each with its measurement.
 //!
-//! Nothing is changed here: an administrator does that, and `--compare` tells what it
-//! brought.
+//! Nothing is changed here: an administrator changes the settings, and `--compare` shows the
+//! effect.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Sentence, sentence};
-use windlass_print::load::{Counts, Kind, KnownBy, Outcomes, Queueing, Troubles};
+use windlass_print::load::{
+    Counts, OutcomeSource, Outcomes, ProblemKind, QueueingFigures, Troubles,
+};
 
 use super::cups::CupsSettings;
 use super::limits::{Limit, LimitKind};
 
-/// From here on answers have become longer while jobs came: as a part of what they
-/// were at first.
+/// Ratio of the last answer times to the first beyond which answers have become slower.
 const SLOWER: f64 = 1.5;
 
-/// From here on a log has so much of a job that it costs something.
+/// Bytes of log for a job beyond which the log costs something.
 const MUCH_LOG: u64 = 200;
 
-/// What to change.
+/// Advice to change a setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SettingAdvice {
-    /// Which setting.
+    /// Name of the setting.
     pub setting: &'static str,
-    /// The line for the file.
+    /// Line for the file.
     pub line: String,
-    /// In which file it is.
+    /// File of the setting.
     pub file: &'static str,
-    /// By which figures, in a sentence.
+    /// Figures that support the advice, in a sentence.
     pub sentence: Sentence,
 }
 
 const SERVER: &str = "cupsd.conf";
 const FILES: &str = "cups-files.conf";
 
-/// What was measured.
+/// Measurements on which the advice rests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Measured<'a> {
+pub(super) struct CupsMeasurements<'a> {
     pub(super) settings: &'a CupsSettings,
     pub(super) counts: Counts,
-    pub(super) queue: &'a Queueing,
+    pub(super) queue: &'a QueueingFigures,
     pub(super) wrong: &'a Troubles,
-    /// What became of jobs, and by what that is known.
-    pub(super) outcomes: Option<(&'a Outcomes, KnownBy)>,
+    /// Outcomes of jobs, and their source.
+    pub(super) outcomes: Option<(&'a Outcomes, OutcomeSource)>,
     pub(super) limits: [Option<&'a Limit>; 2],
     pub(super) connections: usize,
 }
 
-impl Measured<'_> {
+impl CupsMeasurements<'_> {
     fn is_limited_by(&self, kinds: &[LimitKind]) -> bool {
         self.limits.into_iter().flatten().any(|limit| kinds.contains(&limit.limit))
     }
 
-    fn refused(&self, kind: Kind) -> u64 {
+    fn refused(&self, kind: ProblemKind) -> u64 {
         let of = self.wrong.troubles.iter().filter(|trouble| trouble.kind == kind);
         of.map(|trouble| trouble.jobs).sum()
     }
 
-    /// What to change, that with most to gain first.
+    /// Returns the settings to change, the one with the largest gain first.
     pub(super) fn advice(&self) -> Vec<SettingAdvice> {
         let all = [
             self.jobs(),
@@ -73,15 +74,15 @@ impl Measured<'_> {
 
     fn jobs(&self) -> Option<SettingAdvice> {
         let most = self.settings.number("MaxJobs").filter(|most| *most > 0)?;
-        let refused = self.refused(Kind::TooManyJobs);
-        let was_full = self.wrong.full.iter().any(|full| full.kind == Kind::TooManyJobs);
+        let refused = self.refused(ProblemKind::TooManyJobs);
+        let was_full = self.wrong.full.iter().any(|full| full.kind == ProblemKind::TooManyJobs);
         (refused > 0 || was_full).then(|| SettingAdvice {
             setting: "MaxJobs",
             line: "MaxJobs 0".to_owned(),
             file: SERVER,
             sentence: sentence!(
-                "It keeps {most} jobs at the most, those that are over among them, and {refused} \
-                 were refused for that: 0 is no limit."
+                "cupsd keeps at most {most} jobs, including finished ones, and refused {refused} \
+                 jobs for that reason. 0 means no limit."
             ),
         })
     }
@@ -94,20 +95,20 @@ impl Measured<'_> {
             line: format!("MaxClients {}", wanted.saturating_mul(2)),
             file: SERVER,
             sentence: sentence!(
-                "It takes {most} clients at once, and there were {wanted}: the others waited."
+                "cupsd accepts {most} clients at once, and there were {wanted}: the others waited."
             ),
         })
     }
 
     fn files(&self) -> Option<SettingAdvice> {
-        let is_full = self.wrong.full.iter().any(|full| full.kind == Kind::SpoolFull);
+        let is_full = self.wrong.full.iter().any(|full| full.kind == ProblemKind::SpoolFull);
         (is_full && self.settings.is_on("PreserveJobFiles")).then(|| SettingAdvice {
             setting: "PreserveJobFiles",
             line: "PreserveJobFiles No".to_owned(),
             file: SERVER,
             sentence: sentence!(
-                "Its spool was full, and it keeps the documents of jobs that are over (now {}): \
-                 this load alone left {} there.",
+                "The spool was full, and cupsd keeps the documents of finished jobs (now {}): this \
+                 load alone left {} in the spool.",
                 self.settings.value("PreserveJobFiles").unwrap_or("Yes"),
                 self.outcomes.map_or(Bytes::ZERO, |(outcomes, _)| outcomes.completed_bytes)
             ),
@@ -127,11 +128,11 @@ impl Measured<'_> {
         }
         let measured = match (grew, of_job) {
             (Some(grew), Some(of_job)) => sentence!(
-                "Its log grew by {grew}, {} for each job, with LogLevel {level}: it writes that \
-                 itself, between jobs.",
+                "The log grew by {grew}, {} for each job, with LogLevel {level}: cupsd writes the \
+                 log between jobs.",
                 Bytes::new(of_job)
             ),
-            _ => sentence!("It writes a log of LogLevel {level}, which cannot be seen from here."),
+            _ => sentence!("cupsd logs with LogLevel {level}; the log cannot be read from here."),
         };
         Some(SettingAdvice {
             setting: "LogLevel",
@@ -151,9 +152,9 @@ impl Measured<'_> {
                 line: "PreserveJobHistory No".to_owned(),
                 file: SERVER,
                 sentence: sentence!(
-                    "Answers took {first} on average for the first tenth of the jobs and {last} \
-                     for the last: it goes through the jobs that it knows for each new one, and \
-                     it keeps those that are over (MaxJobs {most}). A lower MaxJobs keeps some."
+                    "The mean answer time was {first} for the first tenth of the jobs and {last} \
+                     for the last tenth: cupsd searches all known jobs for each new one, and keeps \
+                     finished jobs (MaxJobs {most}). A lower MaxJobs also helps."
                 ),
             }
         })
@@ -166,8 +167,8 @@ impl Measured<'_> {
             line: "SyncOnClose No".to_owned(),
             file: FILES,
             sentence: sentence!(
-                "It syncs each file that it has written, one client after the other, and a job \
-                 has two. Without it a loss of power costs jobs that were acknowledged."
+                "cupsd syncs each written file to disk, for one client after the other, and a job \
+                 has two files. Without it a power failure can lose acknowledged jobs."
             ),
         })
     }
@@ -175,13 +176,13 @@ impl Measured<'_> {
     fn disk(&self) -> Option<SettingAdvice> {
         let limit = self.limits.into_iter().flatten().find(|it| it.limit == LimitKind::Disk)?;
         let root = self.settings.value("RequestRoot")?;
-        let on = self.settings.spool_is_on.as_deref().unwrap_or("a disk that is not known");
+        let on = self.settings.spool_is_on.as_deref().unwrap_or("an unknown disk");
         Some(SettingAdvice {
             setting: "RequestRoot",
             line: "RequestRoot /a/fast/disk/of/its/own".to_owned(),
             file: FILES,
             sentence: sentence!(
-                "Its jobs are in {root} on {on}, a document and a control file for each. \
+                "The jobs are in {root} on {on}, with a document and a control file each. \
                  {limit.sentence}"
             ),
         })
@@ -191,13 +192,13 @@ impl Measured<'_> {
         let (outcomes, known_by) = self.outcomes?;
         let lost = outcomes.unknown;
         let most = self.settings.number("MaxEvents")?;
-        (known_by == KnownBy::Events && lost > 0).then(|| SettingAdvice {
+        (known_by == OutcomeSource::Events && lost > 0).then(|| SettingAdvice {
             setting: "MaxEvents",
             line: format!("MaxEvents {}", most.saturating_mul(10).max(1_000)),
             file: SERVER,
             sentence: sentence!(
-                "It keeps no history and {most} events: of {lost} jobs the event was gone before \
-                 it could be asked for."
+                "cupsd keeps no history and {most} events: the events of {lost} jobs were gone \
+                 before windlass asked for them."
             ),
         })
     }
@@ -206,7 +207,7 @@ impl Measured<'_> {
 #[cfg(test)]
 mod tests {
     use windlass_base::Span;
-    use windlass_print::load::{Became, Full, Trouble};
+    use windlass_print::load::{FullPeriod, SubmissionFailure, Trouble};
 
     use super::super::cups::Setting;
     use super::*;
@@ -227,12 +228,12 @@ mod tests {
 
     fn advised(
         settings: &CupsSettings,
-        queue: &Queueing,
+        queue: &QueueingFigures,
         wrong: &Troubles,
         limit: LimitKind,
     ) -> Vec<String> {
         let limit = Limit::new(limit, "It was so.".into());
-        let measured = Measured {
+        let measured = CupsMeasurements {
             settings,
             counts: Counts { acknowledged: 1_000, ..Counts::default() },
             queue,
@@ -248,7 +249,7 @@ mod tests {
 
     #[test]
     fn each_setting_is_advised_by_what_was_measured() {
-        let (queue, wrong) = (Queueing::default(), Troubles::default());
+        let (queue, wrong) = (QueueingFigures::default(), Troubles::default());
         let loud = settings(&[("LogLevel", "debug2")], Some(12_000_000));
         let none: [&str; 0] = [];
         assert_eq!(advised(&loud, &queue, &wrong, LimitKind::Answers), ["LogLevel warn"]);
@@ -259,10 +260,10 @@ mod tests {
         assert_eq!(advised(&quiet, &queue, &wrong, LimitKind::ServerCore), none);
 
         let kept = settings(&[("PreserveJobHistory", "Yes"), ("MaxJobs", "0")], None);
-        let slower = Queueing {
+        let slower = QueueingFigures {
             first_tenth_seconds: Some(Span::from_millis(1)),
             last_tenth_seconds: Some(Span::from_millis(4)),
-            ..Queueing::default()
+            ..QueueingFigures::default()
         };
         assert_eq!(
             advised(&kept, &slower, &wrong, LimitKind::ServerCore),
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(advised(&kept, &queue, &wrong, LimitKind::ServerCore), none);
 
         let full = |kind| Troubles {
-            full: vec![Full {
+            full: vec![FullPeriod {
                 kind,
                 refused_seconds: Span::ZERO,
                 accepted_seconds: None,
@@ -279,7 +280,7 @@ mod tests {
             }],
             troubles: vec![Trouble {
                 kind,
-                became: Became::Refused,
+                became: SubmissionFailure::Refused,
                 words: String::new(),
                 jobs: 7,
                 first_seconds: Span::ZERO,
@@ -288,10 +289,10 @@ mod tests {
             ..Troubles::default()
         };
         let few = settings(&[("MaxJobs", "500"), ("MaxClients", "100")], None);
-        let lines = advised(&few, &queue, &full(Kind::TooManyJobs), LimitKind::Full);
+        let lines = advised(&few, &queue, &full(ProblemKind::TooManyJobs), LimitKind::Full);
         assert_eq!(lines, ["MaxJobs 0", "MaxClients 400"]);
         let files = settings(&[("PreserveJobFiles", "86400"), ("SyncOnClose", "Yes")], None);
-        let lines = advised(&files, &queue, &full(Kind::SpoolFull), LimitKind::Answers);
+        let lines = advised(&files, &queue, &full(ProblemKind::SpoolFull), LimitKind::Answers);
         assert_eq!(lines, ["PreserveJobFiles No", "SyncOnClose No"]);
         let disk = settings(&[("RequestRoot", "/var/spool/cups")], None);
         assert_eq!(advised(&disk, &queue, &wrong, LimitKind::Disk).len(), 1);

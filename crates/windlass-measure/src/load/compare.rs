@@ -1,70 +1,70 @@
-//! A load beside an earlier one: what a change of settings brought.
+//! Comparison of a load with an earlier one: the effect of changed settings.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// What an earlier report has to be.
+/// Schema prefix of an earlier report.
 const KIND: &str = "windlass.spool-load/";
 
-/// Why an earlier report is none to compare with.
+/// Reason why an earlier report cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotComparable {
-    /// It is no JSON.
-    #[error("it is no JSON: {0}")]
+pub enum CompareError {
+    /// The text is not JSON.
+    #[error("it is not JSON: {0}")]
     NoJson(String),
-    /// It is the record of something else, or of another version.
-    #[error("it is {0}, and a report of this version is {1}")]
+    /// The text is another record, or of another version.
+    #[error("it is {0}, and this version reads {1}")]
     Other(String, String),
 }
 
-/// A load beside an earlier one.
+/// Comparison of a load with an earlier one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
-    /// The file of the earlier one.
+    /// File of the earlier report.
     pub file: String,
-    /// The time when that began; nothing where it does not say.
+    /// Start time of the earlier load; nothing if the report does not say.
     pub start_time: Option<String>,
-    /// What was asked for otherwise: then figures differ for that, too.
+    /// Requested settings that differ, and so make figures differ.
     pub asked_otherwise: Vec<Difference>,
     /// Settings of cupsd that differ.
     pub settings: Vec<Difference>,
-    /// The figures of both.
-    pub figures: Vec<Compared>,
+    /// Figures of both loads.
+    pub figures: Vec<ComparedFigure>,
 }
 
-/// Something that was another.
+/// A value that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What.
+    /// The name of the setting.
     pub name: String,
-    /// What it was.
+    /// The value before.
     pub before: Option<String>,
-    /// What it is.
+    /// The value now.
     pub now: Option<String>,
 }
 
-/// A figure of both.
+/// A figure of both loads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Compared {
-    /// Which, by its place in the record.
+pub struct ComparedFigure {
+    /// JSON pointer of the figure in the record.
     pub name: &'static str,
-    /// What it is called for people.
+    /// Name of the figure for people.
     pub words: &'static str,
-    /// In what it is counted.
+    /// Unit of the figure.
     pub unit: FigureUnit,
-    /// What it was.
+    /// The value before.
     pub before: Option<f64>,
-    /// What it is.
+    /// The value now.
     pub now: Option<f64>,
-    /// The second by the first; nothing where one is not known, or there was none.
+    /// Ratio of the second to the first; nothing if one is unknown, or the first is zero.
     pub ratio: Option<f64>,
 }
 
-/// In what a figure is counted.
+/// Unit of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureUnit {
-    /// Jobs in a second.
+    /// Jobs per second.
     JobsPerSecond,
     /// Seconds.
     Seconds,
@@ -74,23 +74,23 @@ pub enum FigureUnit {
     Bytes,
 }
 
-/// The figures that are compared: the place in the record, the words and the unit.
+/// Compared figures: JSON pointer, name and unit.
 const FIGURES: [(&str, &str, FigureUnit); 12] = [
     ("/queue/jobs_per_second", "jobs queued", FigureUnit::JobsPerSecond),
-    ("/queue/latency_seconds/p50", "an answer, the median", FigureUnit::Seconds),
-    ("/queue/latency_seconds/p99", "an answer, 99 %", FigureUnit::Seconds),
-    ("/queue/first_tenth_seconds", "an answer, the first tenth", FigureUnit::Seconds),
-    ("/queue/last_tenth_seconds", "an answer, the last tenth", FigureUnit::Seconds),
+    ("/queue/latency_seconds/p50", "answer time, median", FigureUnit::Seconds),
+    ("/queue/latency_seconds/p99", "answer time, 99 %", FigureUnit::Seconds),
+    ("/queue/first_tenth_seconds", "answer time, first tenth", FigureUnit::Seconds),
+    ("/queue/last_tenth_seconds", "answer time, last tenth", FigureUnit::Seconds),
     ("/process/jobs_per_second", "jobs completed", FigureUnit::JobsPerSecond),
-    ("/process/all_seconds", "all of it", FigureUnit::Seconds),
+    ("/process/all_seconds", "total time", FigureUnit::Seconds),
     ("/counts/refused", "refused", FigureUnit::Jobs),
     ("/outcomes/completed", "completed", FigureUnit::Jobs),
     ("/outcomes/aborted", "aborted", FigureUnit::Jobs),
     ("/outcomes/missing", "missing", FigureUnit::Jobs),
-    ("/cups/error_log_bytes", "the log grew by", FigureUnit::Bytes),
+    ("/cups/error_log_bytes", "log growth", FigureUnit::Bytes),
 ];
 
-/// What has to be the same for figures to be compared.
+/// JSON pointers that must be equal in comparable reports.
 const ASKED: [&str; 7] = [
     "/target/protocol",
     "/target/queues",
@@ -102,18 +102,18 @@ const ASKED: [&str; 7] = [
 ];
 
 impl Comparison {
-    /// A report beside the text of an earlier one, in a file.
+    /// Compares a report with the text of an earlier one, in a file.
     ///
     /// # Errors
-    /// Fails where that is no report of the same version.
-    pub(super) fn of(file: &str, earlier: &str, now: &Value) -> Result<Self, NotComparable> {
+    /// Fails if the text is no report of the same version.
+    pub(super) fn of(file: &str, earlier: &str, now: &Value) -> Result<Self, CompareError> {
         let before = read(earlier, now["schema"].as_str().unwrap_or_default())?;
         let figure = |record: &Value, place: &str| record.pointer(place).and_then(Value::as_f64);
         let figures = FIGURES.iter().filter_map(|(name, words, unit)| {
             let (before, now) = (figure(&before, name), figure(now, name));
             let is_there = before.is_some() || now.is_some();
             let ratio = before.filter(|before| *before > 0.0).zip(now);
-            is_there.then(|| Compared {
+            is_there.then(|| ComparedFigure {
                 name,
                 words,
                 unit: *unit,
@@ -136,19 +136,19 @@ impl Comparison {
     }
 }
 
-/// An earlier report, which is to be of this schema.
+/// Reads an earlier report of this schema.
 ///
 /// # Errors
-/// Fails where it is another.
-pub(super) fn read(earlier: &str, schema: &str) -> Result<Value, NotComparable> {
+/// Fails if the schema is another.
+pub(super) fn read(earlier: &str, schema: &str) -> Result<Value, CompareError> {
     let before: Value =
-        serde_json::from_str(earlier).map_err(|error| NotComparable::NoJson(error.to_string()))?;
+        serde_json::from_str(earlier).map_err(|error| CompareError::NoJson(error.to_string()))?;
     match before["schema"].as_str() {
         Some(kind) if kind == schema => Ok(before),
         Some(kind) if kind.starts_with(KIND) => {
-            Err(NotComparable::Other(kind.to_owned(), schema.to_owned()))
+            Err(CompareError::Other(kind.to_owned(), schema.to_owned()))
         }
-        _ => Err(NotComparable::Other("no report of spool load".to_owned(), schema.to_owned())),
+        _ => Err(CompareError::Other("not a spool load report".to_owned(), schema.to_owned())),
     }
 }
 
@@ -165,7 +165,7 @@ fn difference(name: &str, before: Option<&Value>, now: Option<&Value>) -> Option
     (before != now).then(|| Difference { name: name.to_owned(), before, now })
 }
 
-/// The settings of cupsd that differ.
+/// Returns the settings of cupsd that differ.
 fn settings(before: &Value, now: &Value) -> Vec<Difference> {
     let of = |record: &Value| -> Vec<(String, Value)> {
         let all = record.pointer("/cups/settings").and_then(Value::as_array);
@@ -215,7 +215,7 @@ mod tests {
         let compared = Comparison::of("a.json", &before, &now).unwrap();
         let rate = &compared.figures[0];
         assert_eq!((rate.before, rate.now, rate.ratio), (Some(100.0), Some(200.0), Some(2.0)));
-        // Of nothing there is no ratio.
+        // There is no ratio to zero.
         assert_eq!(compared.figures[1].ratio, None);
         assert_eq!(compared.figures.len(), 2);
         let text = |text: &str| Some(text.to_owned());
@@ -231,9 +231,9 @@ mod tests {
     fn what_is_no_report_is_told() {
         let now = record(1.0, "warn");
         let wrong = |text: &str| Comparison::of("a", text, &now).unwrap_err().to_string();
-        assert!(wrong("{").starts_with("it is no JSON"), "{}", wrong("{"));
-        assert!(wrong("[1]").contains("no report of spool load"));
-        assert!(wrong("{\"schema\":\"windlass.send/2\"}").contains("no report"));
+        assert!(wrong("{").starts_with("it is not JSON"), "{}", wrong("{"));
+        assert!(wrong("[1]").contains("not a spool load report"));
+        assert!(wrong("{\"schema\":\"windlass.send/2\"}").contains("not a spool load report"));
         assert!(wrong("{\"schema\":\"windlass.spool-load/2\"}").contains("spool-load/2"));
         assert!(read(&now.to_string(), "windlass.spool-load/3").is_ok());
     }

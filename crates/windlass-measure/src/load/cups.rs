@@ -1,8 +1,8 @@
-//! The settings of the cupsd that is loaded, and what was measured of each.
+//! Settings of the cupsd under load, and the measurements of each.
 //!
-//! cupsd tells its settings nobody by IPP. They are in `cupsd.conf(5)` and
-//! `cups-files.conf(5)`, whose paths the words of its process name (`-c`, `-s` of
-//! `cupsd(8)`); and cupsd gives the first of them to administrators by HTTP.
+//! cupsd does not report its settings over IPP. They are in `cupsd.conf(5)` and
+//! `cups-files.conf(5)`, whose paths are arguments of its process (`-c`, `-s` of `cupsd(8)`). cupsd
+//! also serves the first file to administrators over HTTP.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,17 +15,17 @@ use windlass_host::{Source, WatchTarget};
 use windlass_print::load::{Documents, JobLog};
 use windlass_print::{Dial, Monitor, Target, get};
 
-/// Where the files are, where the process names no others.
+/// Default paths of the files, if the process names no others.
 const SERVER: &str = "/etc/cups/cupsd.conf";
 const FILES: &str = "/etc/cups/cups-files.conf";
 
-/// Where cupsd has the first by HTTP.
+/// Path of the first file over HTTP.
 const PAGE: &str = "/admin/conf/cupsd.conf";
 
-/// The most bytes of a file of settings.
+/// Maximum size of a file of settings.
 const MAX_FILE: u64 = 1 << 20;
 
-/// What matters to a load, and what holds where nothing is said (cupsd 2.4).
+/// Settings that matter to a load, with their defaults (cupsd 2.4).
 const KNOWN: [(&str, &str); 14] = [
     ("LogLevel", "warn"),
     ("AccessLogLevel", "actions"),
@@ -43,39 +43,37 @@ const KNOWN: [(&str, &str); 14] = [
     ("ErrorLog", "/var/log/cups/error_log"),
 ];
 
-/// The settings of a cupsd, as far as they matter to a load.
+/// Settings of a cupsd that matter to a load.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CupsSettings {
-    /// Where they were read: the paths of files, or a URL.
+    /// Sources of the settings: the paths of files, or a URL.
     pub read_from: Vec<String>,
-    /// Each by its name.
+    /// Settings with their names.
     pub settings: Vec<Setting>,
-    /// What jobs are kept on: the kind of the file system, and its device; nothing
-    /// where that is not known.
+    /// Storage of the jobs: the kind of the file system, and its device; nothing if unknown.
     pub spool_is_on: Option<String>,
-    /// By how much the log of errors grew, while jobs were queued and processed;
-    /// nothing where that cannot be seen.
+    /// Growth of the error log while jobs were queued and processed; nothing if it cannot be read.
     pub error_log_bytes: Option<Bytes>,
 }
 
-/// A setting.
+/// A setting of cupsd.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Setting {
-    /// Its name.
+    /// Name of the setting.
     pub name: &'static str,
-    /// Its value.
+    /// Value of the setting.
     pub value: String,
-    /// True if the file says so; else it is what holds without.
+    /// True if the file has the setting; otherwise the value is the default.
     pub is_given: bool,
 }
 
 impl CupsSettings {
-    /// The value of a setting.
+    /// Returns the value of a setting.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.settings.iter().find(|it| it.name == name).map(|it| it.value.as_str())
     }
 
-    /// The number of a setting.
+    /// Returns the number of a setting.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         self.value(name)?.parse().ok()
     }
@@ -90,18 +88,18 @@ impl CupsSettings {
     }
 }
 
-/// The settings before a load, and what is needed to see what became of its logs.
+/// Settings before a load, and the state of its error log.
 #[derive(Debug)]
-pub(super) struct Before {
+pub(super) struct CupsBaseline {
     settings: CupsSettings,
     log: Option<(PathBuf, u64)>,
-    /// Whether its process sees the files that this one sees.
+    /// True if its process sees the same files as this process.
     shares_files: bool,
 }
 
-impl Before {
-    /// Those of the server of a load; nothing where it is no cupsd, or does not let
-    /// them be read.
+impl CupsBaseline {
+    /// Reads the settings of the server of a load; returns nothing if it is no cupsd, or they
+    /// cannot be read.
     pub(super) fn read(
         server: &[WatchTarget],
         asking: Option<&Target>,
@@ -118,7 +116,7 @@ impl Before {
             .iter()
             .filter_map(|(name, default)| {
                 let given = given.get(&name.to_ascii_lowercase());
-                // By HTTP the second file is not told.
+                // Over HTTP, the second file is not available.
                 let is_known = given.is_some() || read_from.len() > 1 || !is_of_files(name);
                 is_known.then(|| Setting {
                     name,
@@ -139,8 +137,8 @@ impl Before {
         Some(Self { settings, log, shares_files })
     }
 
-    /// Whether it keeps jobs that are over, as far as its settings tell: it may keep them
-    /// for some seconds.
+    /// Returns whether the server keeps finished jobs, as far as its settings show: it may keep
+    /// them for some seconds.
     pub(super) fn keeps_history(&self) -> Option<bool> {
         let value = self.settings.value("PreserveJobHistory")?.to_ascii_lowercase();
         match value.as_str() {
@@ -150,7 +148,7 @@ impl Before {
         }
     }
 
-    /// The log of the ends of its jobs, where it writes them and they may be read.
+    /// Returns the log of the ends of its jobs, if the server writes it and it can be read.
     pub(super) fn job_log(&self) -> Option<JobLog> {
         let level = self.settings.value("LogLevel")?.to_ascii_lowercase();
         let tells = ["info", "debug", "debug2"].contains(&level.as_str());
@@ -158,17 +156,17 @@ impl Before {
         JobLog::open(path).ok()
     }
 
-    /// The documents of its jobs, where they may be seen.
+    /// Returns the documents of its jobs, if they can be seen.
     pub(super) fn documents(&self) -> Option<Documents> {
         let root = self.settings.value("RequestRoot").filter(|_| self.shares_files)?;
         Documents::open(Path::new(root))
     }
 
-    /// The same after the load.
+    /// Returns the settings after the load, with the growth of the error log.
     pub(super) fn after(self) -> CupsSettings {
         let mut settings = self.settings;
         settings.error_log_bytes = self.log.and_then(|(path, before)| {
-            // One that is shorter was put aside meanwhile (`MaxLogSize`).
+            // A log that is shorter was rotated meanwhile (`MaxLogSize`).
             fs::metadata(path).ok()?.len().checked_sub(before).map(Bytes::new)
         });
         settings
@@ -179,11 +177,11 @@ fn is_of_files(name: &str) -> bool {
     ["SyncOnClose", "RequestRoot", "ErrorLog"].contains(&name)
 }
 
-/// Where settings were read, and they by their names in small letters.
-type Found = (Vec<String>, BTreeMap<String, String>);
+/// Sources of settings, and the settings by their names in lower case.
+type SourcedSettings = (Vec<String>, BTreeMap<String, String>);
 
-/// The settings of a process of cupsd of this machine, and its number.
-fn of_process(server: &[WatchTarget]) -> Option<(Found, u32)> {
+/// Returns the settings of a cupsd process on this machine, and its process ID.
+fn of_process(server: &[WatchTarget]) -> Option<(SourcedSettings, u32)> {
     let source = Source::open(Path::new("/"), server, &[]).ok()?;
     let processes = source.sample().ok()?.processes;
     let cupsd = processes.iter().find(|process| process.stat.name == "cupsd")?;
@@ -202,8 +200,8 @@ fn of_process(server: &[WatchTarget]) -> Option<(Found, u32)> {
     Some(((read_from, given), cupsd.stat.pid))
 }
 
-/// Returns whether a process has the mounts of this one, as far as that may be known: in a
-/// container it has others.
+/// Returns whether a process has the same mounts as this one, as far as this can be known: a
+/// container has others.
 fn shares_mounts(pid: u32) -> bool {
     let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
     mounts(&pid.to_string()).is_none_or(|theirs| mounts("self") == Some(theirs))
@@ -217,22 +215,22 @@ fn text(path: &str) -> Option<String> {
         .map(|it| String::from_utf8_lossy(&it).into_owned())
 }
 
-/// The settings that a cupsd elsewhere gives by HTTP to who asks.
+/// Returns the settings that a cupsd elsewhere serves over HTTP.
 fn of_page(
     asking: &Target,
     monitor: &Monitor,
     dial: &Dial<'_>,
     patience: Duration,
-) -> Option<Found> {
+) -> Option<SourcedSettings> {
     let page = get(asking, PAGE, &[], monitor, dial, patience, MAX_FILE as usize).ok()?;
     let text = String::from_utf8_lossy(&page.bytes);
-    // A page of HTML is no file of settings.
+    // An HTML page is no file of settings.
     let is_it = page.status == 200 && !text.trim_start().starts_with('<');
     is_it.then(|| (vec![format!("http://{}{PAGE}", asking.authority())], parsed(&text)))
 }
 
-/// The settings of a file that are not of a section, by their names in small letters.
-/// The last of a name holds, as in cupsd.
+/// Parses the settings of a file outside sections, by their names in lower case. The last value of
+/// a name applies, as in cupsd.
 fn parsed(text: &str) -> BTreeMap<String, String> {
     let (mut found, mut depth) = (BTreeMap::new(), 0_u32);
     for line in text.lines().map(str::trim) {
@@ -250,14 +248,14 @@ fn parsed(text: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// On what a path is, by the text of `/proc/mounts`.
+/// Returns the file system and device of a path, by the text of `/proc/mounts`.
 fn mounted(mounts: &str, path: &Path) -> Option<String> {
     let found = mounts.lines().filter_map(|line| {
         let mut words = line.split(' ');
         let (device, place, kind) = (words.next()?, words.next()?, words.next()?);
         path.starts_with(place).then(|| (place.len(), format!("{kind} ({device})")))
     });
-    // Of several at one place the last is on top.
+    // Of several mounts at one path, the last is on top.
     found.enumerate().max_by_key(|(at, (length, _))| (*length, *at)).map(|(_, (_, what))| what)
 }
 

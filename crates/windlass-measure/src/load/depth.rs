@@ -1,30 +1,29 @@
-//! How many jobs waited, over time.
+//! The number of waiting jobs over time.
 
 use std::time::Duration;
 
 use serde::Serialize;
 use windlass_base::Span;
 
-/// The most points that are kept: with more, every second one goes.
+/// Maximum number of stored points: beyond it, every second one is dropped.
 const MAX_POINTS: usize = 2_000;
 
-/// A point.
+/// Number of waiting jobs at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Point {
-    /// From the first job's beginning.
+    /// Time since the beginning of the first job.
     pub seconds: Span,
-    /// Jobs that were acknowledged until then.
+    /// Jobs acknowledged until then.
     pub acknowledged: u64,
-    /// Jobs that waited in the queues, or were printed just then; nothing where the
-    /// spooler did not say.
+    /// Jobs that waited in the queues or were being printed; nothing if the spooler did not say.
     pub waiting: Option<u64>,
 }
 
-/// Points, in bounded memory.
+/// Points in bounded memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Depth {
     points: Vec<Point>,
-    /// Points that lie closer are left out.
+    /// Shortest time between two points.
     spacing: Duration,
     last: Option<Point>,
 }
@@ -53,7 +52,7 @@ impl Depth {
         self.points.push(point);
     }
 
-    /// All that are kept, and the last one.
+    /// Returns all stored points, and the last one.
     pub(super) fn points(mut self) -> Vec<Point> {
         let last = self.last.filter(|last| self.points.last() != Some(last));
         self.points.extend(last);

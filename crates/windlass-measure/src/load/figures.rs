@@ -1,5 +1,5 @@
-//! What the machine did in a part of a run: the server with its children, windlass,
-//! and who had nothing to do with either.
+//! Load of the machine in a part of a run: the server with its children, windlass, and other
+//! programs.
 
 use std::time::Duration;
 
@@ -11,114 +11,114 @@ use windlass_host::processors::{SHORTEST, others};
 use windlass_host::sample::Sample;
 use windlass_host::{Interval, Source, WatchTarget};
 
-/// The most threads of the server that are looked at, each for some microseconds.
+/// Maximum number of sampled threads of the server, each for some microseconds.
 const MAX_THREADS: u64 = 2_048;
 
-/// A process of the server.
+/// Figures of a process of the server.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Process {
-    /// Its number.
+    /// Process ID.
     pub pid: u32,
-    /// Its name.
+    /// Name of the process.
     pub name: String,
     /// Processor time, as a share of one processor.
     pub cpu_share: Option<f64>,
-    /// That of its thread with most to do; nothing where it began in between, or has
+    /// Processor time of its busiest thread; nothing if the thread began in between, or there are
     /// too many.
     pub busiest_thread_share: Option<f64>,
-    /// That of its children, of those that have ended, too.
+    /// Processor time of its children, including ended ones.
     pub children_cpu_share: f64,
-    /// Those that live, by their names.
+    /// Running children, by their names.
     pub children: Vec<BusyChildren>,
-    /// The number of its threads.
+    /// Number of its threads.
     pub threads: u64,
-    /// Its memory.
+    /// Memory of the process.
     pub resident_bytes: Bytes,
-    /// What it writes to disks, where that may be known.
+    /// Rate of its writes to disks, if it can be known.
     pub written_bytes_per_second: Option<Rate>,
 }
 
-/// The disk with most to do.
+/// The busiest disk.
 #[derive(Clone, Debug, Serialize)]
 pub struct Disk {
-    /// Its name.
+    /// Name of the disk.
     pub name: String,
-    /// The share of the time in which something was under way.
+    /// Share of the time with a request in progress.
     pub utilisation: f64,
-    /// What is written to it.
+    /// Rate of the writes to the disk.
     pub written_bytes_per_second: Rate,
-    /// The time for which a request took; nothing where there was none.
+    /// Mean time of a request; nothing if there was none.
     pub await_seconds: Option<Span>,
 }
 
-/// What the machine did.
+/// Figures of the machine.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
-    /// For how long.
+    /// Duration of the figures.
     pub seconds: Span,
-    /// The share of all processors' time in which they worked.
+    /// Share of all processors' time in which they worked.
     pub busy_share: f64,
-    /// In which they waited for a disk.
+    /// Share of all processors' time in which they waited for a disk.
     pub iowait_share: f64,
-    /// The number of them.
+    /// Number of processors.
     pub processors: usize,
-    /// The processes of the server that are watched.
+    /// Observed processes of the server.
     pub server: Vec<Process>,
-    /// The processor time of windlass, as a share of one processor.
+    /// Processor time of windlass, as a share of one processor.
     pub client_cpu_share: f64,
-    /// That of the programs that it ran.
+    /// Processor time of the programs that windlass ran.
     pub programs_cpu_share: f64,
-    /// Who had most beside the server and windlass, with their children.
+    /// Busiest other programs, with their children.
     pub others: Vec<BusyProcess>,
-    /// The disk with most to do; nothing where none did anything.
+    /// The busiest disk; nothing if none did anything.
     pub disk: Option<Disk>,
 }
 
-/// Takes samples between which there are parts.
+/// Takes samples at the boundaries of the parts of a run.
 #[derive(Debug)]
-pub(super) struct Looker {
+pub(super) struct MachineSampler {
     source: Source,
     wanted: Vec<WatchTarget>,
-    last: Option<Look>,
+    last: Option<MachineSnapshot>,
 }
 
-/// What was seen at one moment.
+/// Sample of one moment.
 #[derive(Clone, Debug)]
-struct Look {
+struct MachineSnapshot {
     sample: Sample,
     census: Census,
-    /// The threads of the server's processes.
+    /// Threads of the server's processes.
     threads: Vec<(u32, Vec<ProcessStat>)>,
-    spent: Spent,
+    spent: ProcessorTimes,
 }
 
 /// Processor time of this process, and of the programs that it ran.
 #[derive(Clone, Copy, Debug)]
-struct Spent {
+struct ProcessorTimes {
     own: Duration,
     programs: Duration,
 }
 
-impl Spent {
+impl ProcessorTimes {
     fn now() -> Self {
         use windlass_host::cpu;
         Self { own: cpu::of_this_process().total(), programs: cpu::of_ended_children().total() }
     }
 }
 
-/// What a part of a run looked like.
+/// Outcome of observing a part of a run.
 #[derive(Debug)]
-pub(super) enum Looked {
-    /// So.
+pub(super) enum PartFigures {
+    /// Figures of the part.
     Seen(Box<Figures>),
-    /// It was too short to tell.
+    /// The part was too short.
     TooShort,
-    /// The machine does not tell.
+    /// The machine does not report figures.
     Unseen,
 }
 
-impl Looked {
-    /// The figures, where there are some.
+impl PartFigures {
+    /// Returns the figures, if there are any.
     pub(super) fn figures(self) -> Option<Figures> {
         match self {
             Self::Seen(figures) => Some(*figures),
@@ -127,8 +127,9 @@ impl Looked {
     }
 }
 
-impl Looker {
-    /// Of the machine and these processes; nothing where it tells nothing.
+impl MachineSampler {
+    /// Begins to sample the machine and these processes; returns nothing if the machine does not
+    /// report them.
     pub(super) fn new(wanted: Vec<WatchTarget>) -> Option<Self> {
         let source = Source::open(std::path::Path::new("/"), &wanted, &[]).ok()?;
         let mut looker = Self { source, wanted, last: None };
@@ -136,32 +137,37 @@ impl Looker {
         Some(looker)
     }
 
-    /// The server has other processes by now.
+    /// Follows new processes of the server.
     pub(super) fn follow(&mut self, wanted: Vec<WatchTarget>) {
         if let Ok(source) = Source::open(std::path::Path::new("/"), &wanted, &[]) {
             (self.source, self.wanted) = (source, wanted);
-            // By another clock.
+            // The new source uses another clock.
             self.last = None;
             self.look();
         }
     }
 
-    fn now(&self) -> Option<Look> {
+    fn now(&self) -> Option<MachineSnapshot> {
         let sample = self.source.sample().ok()?;
         let threads = sample.processes.iter().filter(|it| it.stat.threads <= MAX_THREADS);
         let threads = threads.map(|it| (it.stat.pid, self.source.threads(it.stat.pid)));
         let threads = threads.collect();
-        Some(Look { threads, census: self.source.census(), spent: Spent::now(), sample })
+        Some(MachineSnapshot {
+            threads,
+            census: self.source.census(),
+            spent: ProcessorTimes::now(),
+            sample,
+        })
     }
 
-    /// What happened since the last look.
-    pub(super) fn look(&mut self) -> Looked {
-        let Some(now) = self.now() else { return Looked::Unseen };
-        let Some(before) = self.last.replace(now.clone()) else { return Looked::Unseen };
+    /// Returns the figures since the last sample.
+    pub(super) fn look(&mut self) -> PartFigures {
+        let Some(now) = self.now() else { return PartFigures::Unseen };
+        let Some(before) = self.last.replace(now.clone()) else { return PartFigures::Unseen };
         let interval =
             Interval::between(&before.sample, &now.sample, self.source.scale, &self.wanted);
         if Span::from_seconds(interval.seconds()) < SHORTEST {
-            return Looked::TooShort;
+            return PartFigures::TooShort;
         }
         let share = |from: Duration, to: Duration| {
             to.saturating_sub(from).as_secs_f64() / interval.seconds()
@@ -170,7 +176,7 @@ impl Looker {
         let shares = Shares::between(&before.census, &now.census, ticks);
         let pids: Vec<u32> = interval.processes.iter().map(|process| process.pid).collect();
         let server = interval.processes.iter().map(|process| {
-            // One that is watched, too, is no child of another.
+            // A process that is itself observed is no child of another.
             let without: Vec<u32> =
                 pids.iter().copied().filter(|pid| *pid != process.pid).collect();
             let family = shares.family(process.pid, &without).unwrap_or_default();
@@ -198,7 +204,7 @@ impl Looker {
             written_bytes_per_second: disk.written_bytes_per_second,
             await_seconds: disk.await_seconds,
         });
-        Looked::Seen(Box::new(Figures {
+        PartFigures::Seen(Box::new(Figures {
             seconds: Span::from_seconds(interval.seconds()),
             busy_share: cpu.busy(),
             iowait_share: cpu.iowait_share,
@@ -212,9 +218,14 @@ impl Looker {
     }
 }
 
-/// The share of the thread of a process that had most.
-fn busiest_thread(before: &Look, now: &Look, pid: u32, ticks: u64) -> Option<f64> {
-    let of = |look: &Look| {
+/// Returns the share of the busiest thread of a process.
+fn busiest_thread(
+    before: &MachineSnapshot,
+    now: &MachineSnapshot,
+    pid: u32,
+    ticks: u64,
+) -> Option<f64> {
+    let of = |look: &MachineSnapshot| {
         let found = look.threads.iter().find(|(of, _)| *of == pid);
         found.map(|(_, threads)| threads.clone())
     };
@@ -229,13 +240,13 @@ fn busiest_thread(before: &Look, now: &Look, pid: u32, ticks: u64) -> Option<f64
 }
 
 impl Figures {
-    /// The process of the server with most to do.
+    /// Returns the busiest process of the server.
     pub(super) fn busiest(&self) -> Option<(&Process, f64)> {
         let known = self.server.iter().filter_map(|it| Some((it, it.cpu_share?)));
         known.max_by(|one, other| one.1.total_cmp(&other.1))
     }
 
-    /// All that the server had, with its children, as a share of one processor.
+    /// Returns the processor time of the server, with its children, as a share of one processor.
     pub fn server_cpu_share(&self) -> f64 {
         let of = |it: &Process| it.cpu_share.unwrap_or(0.0) + it.children_cpu_share;
         self.server.iter().map(of).sum()

@@ -1,4 +1,4 @@
-//! Printers that are stopped while jobs are queued, and let go then.
+//! Printers that are stopped while jobs are queued, and then released.
 
 use std::time::Instant;
 
@@ -9,11 +9,11 @@ use super::report::HoldReport;
 use super::session::Session;
 
 impl Session<'_> {
-    /// Stops the printers. Where one cannot be, those that were are started again.
+    /// Stops the printers. If one cannot be stopped, starts the stopped ones again.
     pub(super) fn hold(&mut self) -> Result<(), Error> {
         let began = Instant::now();
         let Some(control) = &self.control else {
-            return Err(Error::Asked("there is nobody to ask".to_owned()));
+            return Err(Error::Asked("no server can be asked to stop its printers".to_owned()));
         };
         let done = control.pause(&mut self.paused);
         let stopped = self.paused.len();
@@ -27,13 +27,13 @@ impl Session<'_> {
         if done.is_err() {
             self.release();
         } else {
-            // So it is known that they are stopped before the first job.
+            // This confirms that they are stopped before the first job.
             self.ask();
         }
         done
     }
 
-    /// Starts those that were stopped again. Tells why some could not be.
+    /// Starts the stopped printers again. Returns the reason if some could not be started.
     pub(super) fn release(&mut self) -> Option<Error> {
         let (Some(control), Some(held)) = (&self.control, &mut self.held) else { return None };
         let began = Instant::now();

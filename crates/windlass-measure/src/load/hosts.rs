@@ -1,4 +1,4 @@
-//! The servers of a load: their addresses, and connections to them.
+//! Servers of a load: their addresses, and connections to them.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,7 +12,7 @@ use windlass_print::{DialError, Target};
 use super::listener::listener;
 use crate::dial::Dialer;
 
-/// The addresses of servers, each asked for once.
+/// Addresses of servers, each resolved once.
 pub(super) struct Hosts(HashMap<(String, u16), Dialer>);
 
 impl Hosts {
@@ -38,10 +38,10 @@ impl Hosts {
         self.of(target).ok_or("it was not looked up")?.connect()
     }
 
-    /// The process that listens there, where that is of this machine.
+    /// Returns the process that listens there, if it is on this machine.
     pub(super) fn server(&self, target: &Target) -> Option<WatchTarget> {
         let found = self.of(target)?.addresses.iter().find_map(|address| listener(*address));
-        // What loads itself, as in a test, is no server to tell of.
+        // The process that creates the load, as in a test, is no server to report.
         found.filter(|pid| *pid != std::process::id()).map(WatchTarget::Pid)
     }
 }

@@ -1,4 +1,4 @@
-//! What limited a part of a run.
+//! Limit of a part of a run.
 
 use std::time::Duration;
 
@@ -8,63 +8,61 @@ use windlass_base::thresholds::{BUSY_PROCESSORS, OTHER_PROGRAMS};
 use windlass_base::{Sentence, Span, sentence};
 use windlass_host::busiest::named;
 use windlass_host::processors::SHORTEST;
-use windlass_print::load::{Absences, Kind, Queued};
+use windlass_print::load::{Absences, ProblemKind, QueueingResult};
 
-use super::figures::{Figures, Looked, Process};
+use super::figures::{Figures, PartFigures, Process};
 
-/// From here on what is waited for is the disk.
+/// Share of the time spent waiting for the disk from which the disk is the limit.
 const WAITS: f64 = 0.4;
 
-/// From here on the server was away, or took no jobs, for most of the time: what else
-/// there was mattered less.
+/// Share of the time without a server, or with a full one, from which this is the limit.
 const MOST: f64 = 0.5;
 
-/// A disk that was busy for so much of the time is told as what is waited for, where
-/// nothing was at its limit.
+/// Share of the time with a busy disk from which it is named if nothing was at its limit.
 const BUSY: f64 = 0.2;
 
-/// How many times as many connections are worth a try, each time twice as many, and
-/// the most of `--connections`.
+/// Number of suggestions for more connections, each twice as many, and the maximum of
+/// `--connections`.
 const TRIES: u32 = 3;
 const MAX_CONNECTIONS: usize = 1_024;
 
-/// What limited a part of a run.
+/// Kind of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitKind {
     /// The server was away.
     Away,
-    /// The server was full, and took no jobs until it had fewer.
+    /// The server was full, and accepted no jobs until it had fewer.
     Full,
-    /// One processor of the server: it does one thing after the other.
+    /// One processor of the server, which works serially.
     ServerCore,
     /// All processors of this machine.
     Processors,
     /// A disk.
     Disk,
-    /// The network, as the kernel's account of the connections has it.
+    /// The network, by the kernel's figures of the connections.
     Network,
-    /// The server does not read what is sent.
+    /// The server does not read the data.
     ServerReads,
-    /// Windlass itself, or the program that it runs for each job.
+    /// windlass itself, or the program that it runs for each job.
     Client,
     /// Nothing was at its limit: each connection waits for its answers.
     Answers,
-    /// It cannot be told from here.
+    /// The limit cannot be determined from here.
     Unknown,
 }
 
-/// The same with its reason.
+/// A limit with its reason.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
-    /// What it was.
+    /// Kind of the limit.
     pub limit: LimitKind,
-    /// By which figures, in a sentence.
+    /// Figures that show the limit, in a sentence.
     pub sentence: Sentence,
-    /// Jobs that were under way at once on average, by Little's law: their rate times
-    /// the mean time of an answer. Nothing where that says nothing of the limit.
+    /// Mean number of jobs in progress, by Little's law: their rate times the mean time of an
+    /// answer. Nothing if this does not explain the limit.
     pub in_flight: Option<f64>,
-    /// The `--connections` that are worth a try; none where more would not help.
+    /// Values of `--connections` to try; none if more would not help.
     pub try_connections: Vec<usize>,
 }
 
@@ -74,36 +72,36 @@ impl Limit {
     }
 }
 
-/// What was to be queued, and how that went.
+/// A queueing run, as it is judged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ran<'a> {
-    pub(super) queued: &'a Queued,
+pub(super) struct QueueingRun<'a> {
+    pub(super) queued: &'a QueueingResult,
     pub(super) absences: &'a Absences,
     pub(super) connections: usize,
-    /// True if programs handed jobs over.
+    /// True if a program submitted the jobs.
     pub(super) by_program: bool,
 }
 
-impl Ran<'_> {
-    /// What limited the queueing.
-    pub(super) fn limit(&self, looked: &Looked) -> Limit {
+impl QueueingRun<'_> {
+    /// Returns the limit of the queueing.
+    pub(super) fn limit(&self, looked: &PartFigures) -> Limit {
         if let Some(limit) = self.of_server() {
             return limit;
         }
         let seconds = self.queued.queueing.seconds;
-        if seconds < SHORTEST || matches!(looked, Looked::TooShort) {
-            return too_short("All of it");
+        if seconds < SHORTEST || matches!(looked, PartFigures::TooShort) {
+            return too_short("The run");
         }
         if self.queued.counts.acknowledged == 0 {
-            return unknown("Nothing was queued.");
+            return unknown("No job was queued.");
         }
         match looked {
-            Looked::Seen(figures) => figures.of_queueing(self),
-            Looked::TooShort | Looked::Unseen => unseen(),
+            PartFigures::Seen(figures) => figures.of_queueing(self),
+            PartFigures::TooShort | PartFigures::Unseen => unseen(),
         }
     }
 
-    /// The server itself says what it was, by being away or by its refusals.
+    /// Returns the limit that the server itself shows: its absence or its refusals.
     fn of_server(&self) -> Option<Limit> {
         let all = self.queued.queueing.seconds;
         let is_most =
@@ -111,7 +109,7 @@ impl Ran<'_> {
         let away = self.absences.within(all);
         if is_most(away) {
             let sentence = sentence!(
-                "The server was away for {away} of {all}: it took no connections in that time."
+                "The server was away for {away} of {all}: it accepted no connections in that time."
             );
             return Some(Limit::new(LimitKind::Away, sentence));
         }
@@ -120,14 +118,14 @@ impl Ran<'_> {
             return None;
         }
         let why = match kind {
-            Kind::TooManyJobs => {
-                "it had as many jobs as it may, and took others only as those were done. It \
-                 processes them no faster; a higher limit (MaxJobs of CUPS) moves that to later"
+            ProblemKind::TooManyJobs => {
+                "it had its maximum of jobs, and accepted others only as those finished. A higher \
+                 limit (MaxJobs of CUPS) delays that, but does not speed up processing"
             }
-            Kind::Busy => "it did another job, and took none meanwhile",
+            ProblemKind::Busy => "it processed another job, and accepted none meanwhile",
             _ => {
-                "its spool had no room, and took jobs only as others were done. It processes them \
-                 no faster; a larger spool moves that to later"
+                "its spool had no room, and it accepted jobs only as others finished. A larger \
+                 spool delays that, but does not speed up processing"
             }
         };
         let sentence = sentence!("The server was full for {full} of {all}: {why}.");
@@ -136,16 +134,16 @@ impl Ran<'_> {
 }
 
 impl Figures {
-    /// What limited it, where that is the machine.
+    /// Returns the limit of the machine, if there is one.
     fn of_machine(&self) -> Option<Limit> {
         let limit = |limit, sentence| Some(Limit::new(limit, sentence));
-        // Of several threads that have half of one each, none is at its limit: they may
-        // wait at work, as those of `windlass spool serve` do.
+        // Several threads that share processors evenly are not at a limit: they may wait while
+        // busy, as those of `windlass spool serve` do.
         let thread = self.busiest_thread().filter(|(_, share)| *share >= BUSY_PROCESSORS.get());
         if let Some((process, share)) = thread {
             let mut sentence = sentence!(
-                "{process.name} ({process.pid}) had {} of one processor in one thread: it is the \
-                 server's own work, on one core, that limits it.",
+                "{process.name} ({process.pid}) used {} of a processor in one thread: the server's \
+                 own work on one core is the limit.",
                 Share(share)
             );
             self.name_others(&mut sentence);
@@ -158,8 +156,8 @@ impl Figures {
         if let Some(disk) = full {
             let sentence = sentence!(
                 "The disk {disk.name} was busy {} of the time, with \
-                 {disk.written_bytes_per_second} written to it, and processors waited for disks {} \
-                 of theirs.",
+                 {disk.written_bytes_per_second} of writes, and processors waited for disks {} of \
+                 the time.",
                 Share(disk.utilisation),
                 Share(self.iowait_share)
             );
@@ -169,7 +167,7 @@ impl Figures {
             let mut parts = vec![sentence!("windlass {}", Share(self.client_cpu_share))];
             if self.programs_cpu_share > 0.0 {
                 let programs = Share(self.programs_cpu_share);
-                parts.push(sentence!("the programs that it ran {programs}"));
+                parts.push(sentence!("its programs {programs}"));
             }
             for process in &self.server {
                 let own = Share(process.cpu_share.unwrap_or(0.0));
@@ -185,8 +183,8 @@ impl Figures {
                 parts.push(sentence!("others {}", Share(others)));
             }
             let mut sentence = sentence!(
-                "All {self.processors} processors of this machine worked {} of the time. Of one \
-                 processor: {}.",
+                "All {self.processors} processors of this machine were busy {} of the time. Shares \
+                 of a processor: {}.",
                 Share(self.busy_share),
                 joined(&parts)
             );
@@ -196,12 +194,11 @@ impl Figures {
         None
     }
 
-    /// The thread of the server with most to do, and its process.
+    /// Returns the busiest thread of the server, and its process.
     fn busiest_thread(&self) -> Option<(&Process, f64)> {
         let of = |it: &Process| match (it.busiest_thread_share, it.threads) {
             (Some(share), _) => Some(share),
-            // It has but one.
-            // More it cannot have had, but by an error of the clock.
+            // The process has a single thread. A larger share is an error of the clock.
             (None, 1) => it.cpu_share.filter(|share| *share < 1.0 + (1.0 - BUSY_PROCESSORS.get())),
             (None, _) => None,
         };
@@ -209,7 +206,7 @@ impl Figures {
         known.max_by(|one, other| one.1.total_cmp(&other.1))
     }
 
-    /// Names who has nothing to do with the load and took much of the machine.
+    /// Names other programs that used much of the machine.
     fn name_others(&self, sentence: &mut Sentence) {
         let much: Vec<Sentence> = self
             .others
@@ -218,22 +215,21 @@ impl Figures {
             .map(named)
             .collect();
         if !much.is_empty() {
-            sentence.push(&sentence!(" What has nothing to do with the load: {}.", joined(&much)));
+            sentence.push(&sentence!(" Programs outside the load: {}.", joined(&much)));
         }
     }
 
-    fn of_queueing(&self, ran: &Ran<'_>) -> Limit {
-        let Ran { queued, connections, by_program: lp, .. } = *ran;
+    fn of_queueing(&self, ran: &QueueingRun<'_>) -> Limit {
+        let QueueingRun { queued, connections, by_program: lp, .. } = *ran;
         let seconds = queued.queueing.seconds.as_seconds();
         let core = self.of_machine().filter(|it| it.limit == LimitKind::ServerCore);
         if let Some(mut limit) = core {
             if connections == 1 {
-                // Some servers have a thread for each connection, and some, as
-                // `windlass spool serve`, await the next request at work.
+                // Some servers have one thread per connection, and some, such as `windlass spool
+                // serve`, wait for the next request while busy.
                 limit.sentence.push(
-                    " One connection shows no more of a server than one thread, and waiting for \
-                     the next job may be part of its work: more --connections tell whether it \
-                     takes more.",
+                    " One connection uses only one thread of a server, and waiting for the next \
+                     job may be part of its work: try more --connections.",
                 );
                 limit.try_connections = more_connections(connections);
             }
@@ -243,15 +239,15 @@ impl Figures {
         let programs = self.programs_cpu_share / connections as f64;
         if lp && programs >= BUSY_PROCESSORS.get() {
             let sentence = sentence!(
-                "The programs that were run for the jobs had {} of a processor: beginning and \
-                 ending them is most of the work.",
+                "The programs run for the jobs used {} of a processor: starting and ending them is \
+                 most of the work.",
                 Share(self.programs_cpu_share)
             );
             return Limit::new(LimitKind::Client, sentence);
         }
         if busiest >= BUSY_PROCESSORS.get() {
             let sentence = sentence!(
-                "Windlass itself had {} of a processor in one of its threads. More --connections \
+                "windlass itself used {} of a processor in one of its threads. More --connections \
                  share the work.",
                 Share(busiest)
             );
@@ -260,15 +256,15 @@ impl Figures {
         self.of_machine().unwrap_or_else(|| self.of_waiting(queued, connections, lp))
     }
 
-    /// Nothing here was at its limit.
-    fn of_waiting(&self, queued: &Queued, connections: usize, lp: bool) -> Limit {
+    /// Returns the limit if nothing here was at its limit.
+    fn of_waiting(&self, queued: &QueueingResult, connections: usize, lp: bool) -> Limit {
         let median = queued.queueing.latency_seconds.map_or(Span::ZERO, |latency| latency.p50);
         let all = queued.queueing.seconds.as_seconds() * connections as f64;
         if let Some(waited) = queued.waited {
             let share = |time: Duration| time.as_secs_f64() / all;
             if share(waited.receiver_limited) >= WAITS {
                 let sentence = sentence!(
-                    "The server's window was full {} of the time: it reads no faster. Nothing of \
+                    "The server's window was full {} of the time: it reads too slowly. Nothing on \
                      this machine was at its limit.",
                     Share(share(waited.receiver_limited))
                 );
@@ -277,16 +273,18 @@ impl Figures {
             let on_the_way = waited.busy.saturating_sub(waited.receiver_limited);
             if self.server.is_empty() && share(on_the_way) >= BUSY_PROCESSORS.get() {
                 let sentence = sentence!(
-                    "Data was on its way {} of the time, and {waited.retransmissions} segments \
-                     were sent again: the network carries no more on {connections} connections.",
+                    "Data was in flight {} of the time, with {waited.retransmissions} \
+                     retransmissions: the network carries no more over {connections} connections.",
                     Share(share(on_the_way))
                 );
                 return Limit::new(LimitKind::Network, sentence);
             }
         }
         let mut cpu = match self.busiest() {
-            Some((process, share)) => sentence!("{process.name} had {} of one", Share(share)),
-            None => "what the server's processors did cannot be seen from here".into(),
+            Some((process, share)) => {
+                sentence!("{process.name} used {} of a processor", Share(share))
+            }
+            None => "the server's processors cannot be seen from here".into(),
         };
         if let Some((_, share)) = self.busiest_thread() {
             cpu.push(&sentence!(", {} in one thread", Share(share)));
@@ -301,8 +299,8 @@ impl Figures {
                 .await_seconds
                 .map_or_else(Sentence::new, |took| sentence!(", and took {took} for a request"));
             sentence.push(&sentence!(
-                " The disk {disk.name} was busy {} of the time{took}: a server that syncs it \
-                 before it answers waits for it.",
+                " The disk {disk.name} was busy {} of the time{took}: a server that syncs files \
+                 before it answers waits for the disk.",
                 Share(disk.utilisation)
             ));
         }
@@ -312,11 +310,11 @@ impl Figures {
         limit
     }
 
-    /// What more connections would bring, by Little's law (J. D. C. Little, "A proof for
-    /// the queuing formula: L = λ W", Operations Research 9, 1961): so many jobs are
-    /// under way as come in a second times the seconds that each takes. As long as an
-    /// answer takes no longer, twice as many under way are twice the rate.
-    fn little(&self, limit: &mut Limit, queued: &Queued, connections: usize) {
+    /// Adds the effect of more connections by Little's law (J. D. C. Little, "A proof for the
+    /// queuing formula: L = λ W", Operations Research 9, 1961). The number of jobs in progress is
+    /// the arrival rate times the time of each. As long as answers take no longer, twice as many
+    /// jobs in progress give twice the rate.
+    fn little(&self, limit: &mut Limit, queued: &QueueingResult, connections: usize) {
         let Some(latency) = queued.queueing.latency_seconds else { return };
         let in_flight = queued.queueing.jobs_per_second * latency.mean.as_seconds();
         limit.in_flight = Some(in_flight);
@@ -326,10 +324,9 @@ impl Figures {
         }
         let words = tries.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         limit.sentence.push(&sentence!(
-            " By Little's law {} jobs under way at once, {latency.mean} for each on average, are \
-             the {} jobs/s that were measured; twice as many are twice the rate as long as an \
-             answer takes no longer. The processors were busy {}, so there is room: try \
-             --connections {words}.",
+            " By Little's law {} jobs in flight with a mean answer time of {latency.mean} give the \
+             measured {} jobs/s. Twice as many give twice the rate if answers take no longer. The \
+             processors were busy {}, so there is room: try --connections {words}.",
             fixed(in_flight, 1),
             fixed(queued.queueing.jobs_per_second, 0),
             Share(self.busy_share)
@@ -347,7 +344,7 @@ impl Figures {
                         }
                         _ => Sentence::new(),
                     };
-                    sentence!("{process.name} had {} of one processor{children}", Share(share))
+                    sentence!("{process.name} used {} of a processor{children}", Share(share))
                 }
                 None => "the server's processors cannot be seen from here".into(),
             };
@@ -358,8 +355,8 @@ impl Figures {
                 None => Sentence::new(),
             };
             let mut sentence = sentence!(
-                "No processor and no disk of this machine was at its limit: {cpu}{disk}. It waits \
-                 for its printers, or for something of its own."
+                "No processor and no disk of this machine was at its limit: {cpu}{disk}. The \
+                 server waits for its printers, or for something of its own."
             );
             self.name_others(&mut sentence);
             unknown(sentence)
@@ -376,45 +373,45 @@ fn joined(parts: &[Sentence]) -> Sentence {
     all
 }
 
-/// What is known of how jobs were processed, beside what the machine did.
+/// Facts of the processing, beside the figures of the machine.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Processed {
-    /// The time for which that took.
+pub(super) struct ProcessingRun {
+    /// Duration of the processing.
     pub(super) seconds: Span,
-    /// True if all were.
+    /// True if all jobs were processed.
     pub(super) is_complete: bool,
-    /// The time for which the server was away meanwhile.
+    /// Time in which the server was away.
     pub(super) away: Span,
-    /// Printers that are stopped, where that was asked.
+    /// Stopped printers, if the server was asked.
     pub(super) stopped_printers: usize,
 }
 
-/// What limited the processing.
-pub(super) fn of_processing(processed: Processed, looked: &Looked) -> Limit {
-    let Processed { seconds, is_complete, away, stopped_printers } = processed;
+/// Returns the limit of the processing.
+pub(super) fn of_processing(processed: ProcessingRun, looked: &PartFigures) -> Limit {
+    let ProcessingRun { seconds, is_complete, away, stopped_printers } = processed;
     if away > Span::ZERO && away.as_seconds() >= MOST * seconds.as_seconds() {
         let sentence = sentence!(
-            "The server was away for {away} of {seconds}: it took no connections in that time."
+            "The server was away for {away} of {seconds}: it accepted no connections in that time."
         );
         return Limit::new(LimitKind::Away, sentence);
     }
     if stopped_printers > 0 {
         let printers = if stopped_printers == 1 { "printer is" } else { "printers are" };
         return unknown(sentence!(
-            "{stopped_printers} {printers} stopped, and jobs wait there: nothing is processed."
+            "{stopped_printers} {printers} stopped, and their jobs wait: nothing is processed."
         ));
     }
     match looked {
         _ if seconds < SHORTEST && is_complete => {
-            too_short("The jobs were done as they came: what was left")
+            too_short("The jobs finished as they arrived: the rest")
         }
-        Looked::TooShort => too_short("All of it"),
-        Looked::Seen(figures) => figures.of_processing(),
-        Looked::Unseen => unseen(),
+        PartFigures::TooShort => too_short("The processing"),
+        PartFigures::Seen(figures) => figures.of_processing(),
+        PartFigures::Unseen => unseen(),
     }
 }
 
-/// More connections that are worth a try: twice as many, and so on.
+/// Returns larger numbers of connections to try: twice as many, and so on.
 fn more_connections(connections: usize) -> Vec<usize> {
     let tries = (1..=TRIES).map(|twice| connections.saturating_mul(1 << twice));
     tries.filter(|tries| *tries <= MAX_CONNECTIONS).collect()
@@ -422,8 +419,8 @@ fn more_connections(connections: usize) -> Vec<usize> {
 
 fn too_short(what: &str) -> Limit {
     unknown(sentence!(
-        "{what} took less than {SHORTEST}: the kernel counts processors' time in ticks of 10 ms, so \
-         of less no share can be told."
+        "{what} took less than {SHORTEST}. The kernel counts CPU time in ticks of 10 ms, which is \
+         too coarse for a share of so short a time."
     ))
 }
 
@@ -431,9 +428,9 @@ fn unknown(why: impl Into<Sentence>) -> Limit {
     Limit::new(LimitKind::Unknown, why.into())
 }
 
-/// Where the machine tells nothing.
+/// Returns the limit if the machine reports no figures.
 pub(super) fn unseen() -> Limit {
-    unknown("What this machine did is not known.")
+    unknown("The load of this machine is unknown.")
 }
 
 #[cfg(test)]

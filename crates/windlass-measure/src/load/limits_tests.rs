@@ -1,9 +1,9 @@
 use windlass_base::{Bytes, Histogram, Rate};
 use windlass_host::WatchTarget;
 use windlass_host::census::{Belonging, BusyProcess};
-use windlass_print::load::{Absence, Counts, Full, Queueing, Troubles, Waited};
+use windlass_print::load::{Absence, Counts, FullPeriod, KernelWaits, QueueingFigures, Troubles};
 
-use super::super::figures::{Disk, Looker};
+use super::super::figures::{Disk, MachineSampler};
 use super::*;
 
 fn figures(server: f64, busy: f64) -> Figures {
@@ -36,23 +36,23 @@ fn disk(utilisation: f64) -> Option<Disk> {
     })
 }
 
-/// What limited it, of so many connections.
-fn limit(figures: Figures, queued: &Queued, connections: usize, by_program: bool) -> Limit {
+/// Returns the limit of a run with these connections.
+fn limit(figures: Figures, queued: &QueueingResult, connections: usize, by_program: bool) -> Limit {
     let absences = Absences::default();
-    let ran = Ran { queued, absences: &absences, connections, by_program };
-    ran.limit(&Looked::Seen(Box::new(figures)))
+    let ran = QueueingRun { queued, absences: &absences, connections, by_program };
+    ran.limit(&PartFigures::Seen(Box::new(figures)))
 }
 
-fn queued(most_cpu: f64) -> Queued {
+fn queued(most_cpu: f64) -> QueueingResult {
     let mut latency = Histogram::default();
     latency.add(Span::from_millis(3));
     let latency_seconds = latency.quantiles();
     let seconds = Span::from_seconds(10.0);
-    Queued {
+    QueueingResult {
         counts: Counts { acknowledged: 100, ..Counts::default() },
-        queueing: Queueing { seconds, latency_seconds, ..Queueing::default() },
+        queueing: QueueingFigures { seconds, latency_seconds, ..QueueingFigures::default() },
         most_cpu: Duration::from_secs_f64(most_cpu * 10.0),
-        ..Queued::default()
+        ..QueueingResult::default()
     }
 }
 
@@ -64,7 +64,7 @@ fn what_limits_it_is_what_is_at_its_limit() {
         limit.limit
     };
     assert_eq!(of(figures(0.97, 0.6), 0.2, false), LimitKind::ServerCore);
-    // The server comes before what it makes others do.
+    // The server is named before what it makes others do.
     let with_disk = Figures { disk: disk(0.95), ..figures(0.97, 0.6) };
     assert_eq!(of(with_disk, 0.2, false), LimitKind::ServerCore);
     let with_disk = Figures { disk: disk(0.95), ..figures(0.3, 0.6) };
@@ -90,27 +90,28 @@ fn one_connection_shows_one_thread_of_a_server() {
 #[test]
 fn a_server_elsewhere_is_seen_by_its_connections() {
     let elsewhere = Figures { server: Vec::new(), ..figures(0.0, 0.2) };
-    let limit = |waited: Waited| {
-        let queued = Queued { waited: Some(waited), ..queued(0.1) };
+    let limit = |waited: KernelWaits| {
+        let queued = QueueingResult { waited: Some(waited), ..queued(0.1) };
         limit(elsewhere.clone(), &queued, 1, false).limit
     };
     let (busy, none) = (Duration::from_secs(9), Duration::ZERO);
-    let waited = Waited { busy, ..Waited::default() };
+    let waited = KernelWaits { busy, ..KernelWaits::default() };
     assert_eq!(limit(waited), LimitKind::Network);
-    assert_eq!(limit(Waited { receiver_limited: busy, ..waited }), LimitKind::ServerReads);
-    assert_eq!(limit(Waited { busy: none, ..waited }), LimitKind::Answers);
+    assert_eq!(limit(KernelWaits { receiver_limited: busy, ..waited }), LimitKind::ServerReads);
+    assert_eq!(limit(KernelWaits { busy: none, ..waited }), LimitKind::Answers);
 }
 
-/// That took so long, and nothing else happened.
-fn processed(seconds: Span, is_complete: bool) -> Processed {
-    Processed { seconds, is_complete, away: Span::ZERO, stopped_printers: 0 }
+/// Returns a processing of this duration without other events.
+fn processed(seconds: Span, is_complete: bool) -> ProcessingRun {
+    ProcessingRun { seconds, is_complete, away: Span::ZERO, stopped_printers: 0 }
 }
 
 #[test]
 fn processing_has_its_own_limit() {
     let long = Span::from_seconds(10.0);
-    let of =
-        |figures: Figures| of_processing(processed(long, true), &Looked::Seen(Box::new(figures)));
+    let of = |figures: Figures| {
+        of_processing(processed(long, true), &PartFigures::Seen(Box::new(figures)))
+    };
     assert_eq!(of(figures(0.99, 0.5)).limit, LimitKind::ServerCore);
     assert_eq!(of(figures(0.1, 0.1)).limit, LimitKind::Unknown);
     // The filters of a spooler are its own, and no others.
@@ -125,7 +126,7 @@ fn processing_has_its_own_limit() {
 fn of_too_short_a_time_no_share_is_told() {
     for seconds in [0.000_9, 0.02, 0.19] {
         let soon = Span::from_seconds(seconds);
-        let looked = Looked::Seen(Box::new(figures(9.24, 0.5)));
+        let looked = PartFigures::Seen(Box::new(figures(9.24, 0.5)));
         let processing = of_processing(processed(soon, true), &looked);
         assert_eq!(processing.limit, LimitKind::Unknown);
         let said = processing.sentence.to_string();
@@ -136,8 +137,8 @@ fn of_too_short_a_time_no_share_is_told() {
         assert!(said.contains("ticks of 10 ms") && !said.contains('%'), "{said}");
     }
     let long = Span::from_seconds(3.0);
-    let limit = of_processing(processed(long, false), &Looked::TooShort);
-    assert!(!limit.sentence.to_string().contains("as they came"));
+    let limit = of_processing(processed(long, false), &PartFigures::TooShort);
+    assert!(!limit.sentence.to_string().contains("as they arrived"));
 }
 
 #[test]
@@ -158,22 +159,24 @@ fn threads_that_share_a_processor_are_no_core_at_its_limit() {
     for part in ["25 % in one thread", "sda was busy 40 %", "Little's law 3.0 jobs", "8, 16, 32"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    // There are no more than so many.
+    // No number exceeds the maximum.
     assert_eq!(more_connections(600), [] as [usize; 0]);
     assert_eq!(more_connections(256), [512, 1_024]);
 }
 
 #[test]
 fn a_server_that_was_full_or_away_says_so_itself() {
-    let full = |accepted| Full {
-        kind: Kind::SpoolFull,
+    let full = |accepted| FullPeriod {
+        kind: ProblemKind::SpoolFull,
         refused_seconds: Span::from_millis(30),
         accepted_seconds: accepted,
         refusals: 9,
     };
-    let of = |full: Full| {
-        let queued =
-            Queued { wrong: Troubles { full: vec![full], ..Troubles::default() }, ..queued(0.1) };
+    let of = |full: FullPeriod| {
+        let queued = QueueingResult {
+            wrong: Troubles { full: vec![full], ..Troubles::default() },
+            ..queued(0.1)
+        };
         limit(figures(0.99, 0.9), &queued, 1, false)
     };
     let limit = of(full(Some(Span::from_seconds(9.0))));
@@ -191,8 +194,9 @@ fn a_server_that_was_full_or_away_says_so_itself() {
         ..Absences::default()
     };
     let queued = queued(0.1);
-    let ran = Ran { queued: &queued, absences: &absences, connections: 1, by_program: false };
-    let limit = ran.limit(&Looked::Unseen);
+    let ran =
+        QueueingRun { queued: &queued, absences: &absences, connections: 1, by_program: false };
+    let limit = ran.limit(&PartFigures::Unseen);
     assert_eq!(limit.limit, LimitKind::Away);
     assert!(limit.sentence.to_string().contains("away for 8 s of 10 s"), "{}", limit.sentence);
 }
@@ -200,10 +204,10 @@ fn a_server_that_was_full_or_away_says_so_itself() {
 #[test]
 fn who_waits_for_a_server_that_is_away_waits_for_no_printer() {
     let long = Span::from_seconds(10.0);
-    let looked = Looked::Seen(Box::new(figures(0.1, 0.1)));
-    let away = Processed { away: Span::from_seconds(9.0), ..processed(long, false) };
+    let looked = PartFigures::Seen(Box::new(figures(0.1, 0.1)));
+    let away = ProcessingRun { away: Span::from_seconds(9.0), ..processed(long, false) };
     assert_eq!(of_processing(away, &looked).limit, LimitKind::Away);
-    let stopped = Processed { stopped_printers: 2, ..processed(long, false) };
+    let stopped = ProcessingRun { stopped_printers: 2, ..processed(long, false) };
     let said = of_processing(stopped, &looked).sentence.to_string();
     assert!(said.starts_with("2 printers are stopped"), "{said}");
 }
@@ -232,8 +236,8 @@ fn who_has_nothing_to_do_with_it_is_named() {
 #[test]
 fn a_part_has_figures() {
     let pid = std::process::id();
-    let mut looker = Looker::new(vec![WatchTarget::Pid(pid)]).unwrap();
-    assert!(matches!(looker.look(), Looked::TooShort));
+    let mut looker = MachineSampler::new(vec![WatchTarget::Pid(pid)]).unwrap();
+    assert!(matches!(looker.look(), PartFigures::TooShort));
     std::thread::sleep(Duration::from_millis(210));
     let figures = looker.look().figures().unwrap();
     assert!(figures.seconds >= SHORTEST);

@@ -1,15 +1,14 @@
-//! Which process of this machine listens on a port.
+//! Process of this machine that listens on a port.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 
-/// A listening socket in the kernel's list (`include/net/tcp_states.h`).
+/// State of a listening socket in the kernel's list (`include/net/tcp_states.h`).
 const LISTENS: &str = "0A";
 
-/// The process that listens where an address leads, if that is of this machine
-/// and may be known. Where several do, as after a fork, the first that was not
-/// the system's own.
+/// Returns the process that listens at an address, if it is on this machine and can be determined.
+/// If there are several, as after a fork, returns the first that is not PID 1.
 pub(super) fn listener(to: SocketAddr) -> Option<u32> {
     if !is_here(to.ip()) {
         return None;
@@ -29,18 +28,18 @@ pub(super) fn listener(to: SocketAddr) -> Option<u32> {
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
         .collect();
     pids.sort_unstable();
-    // The first process holds the sockets of services that it starts on demand.
+    // PID 1 holds the sockets of services that it starts on demand.
     let is_first = pids.first() == Some(&1);
     pids.rotate_left(is_first.into());
     pids.into_iter().find(|pid| has(*pid, &inodes))
 }
 
-/// Returns whether an address is of this machine: only those can be bound.
+/// Returns whether an address belongs to this machine: only those can be bound.
 fn is_here(address: IpAddr) -> bool {
     address.is_loopback() || UdpSocket::bind((address, 0)).is_ok()
 }
 
-/// The sockets of a table that listen on a port.
+/// Returns the inodes of the sockets in a table that listen on a port.
 fn inodes(table: &str, port: u16) -> impl Iterator<Item = &str> {
     let port = format!(":{port:04X}");
     table.lines().skip(1).filter_map(move |line| {
@@ -50,7 +49,7 @@ fn inodes(table: &str, port: u16) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns whether a process has one of these open.
+/// Returns whether a process has one of these sockets open.
 fn has(pid: u32, wanted: &[String]) -> bool {
     let folder = Path::new("/proc").join(pid.to_string()).join("fd");
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -71,7 +70,7 @@ mod tests {
         assert_eq!(listener(to), Some(std::process::id()));
         drop(listening);
         assert_eq!(listener(to), None);
-        // An address for documents is nobody's (RFC 5737).
+        // A documentation address belongs to no host (RFC 5737).
         assert_eq!(listener(SocketAddr::from(([192, 0, 2, 1], to.port()))), None);
     }
 

@@ -1,5 +1,4 @@
-//! Jobs on a spooler by the thousand: how fast it takes and processes them, and
-//! what is at its limit meanwhile.
+//! Loading a spooler with thousands of jobs: how fast it accepts and processes them, and its limit.
 
 mod advice;
 mod compare;
@@ -18,7 +17,7 @@ mod session;
 mod stages;
 
 pub use advice::SettingAdvice;
-pub use compare::{Compared, Comparison, Difference, FigureUnit, NotComparable};
+pub use compare::{CompareError, ComparedFigure, Comparison, Difference, FigureUnit};
 pub use cups::{CupsSettings, Setting};
 pub use depth::Point;
 pub use figures::{Disk, Figures, Process};
@@ -27,7 +26,7 @@ pub use observe::{JobStages, ProgramShare, StageShare};
 pub use plan::{Attendant, Plan, Stage};
 pub use report::{
     AskedReport, FilesReport, HoldReport, LimitsReport, LoadReport, MachineReport, OutcomesReport,
-    ProcessReport, Since, TargetReport, WaitEnd, WaitingReport,
+    ProcessReport, TargetReport, WaitEnd, WaitStart, WaitingReport,
 };
 pub use run::{Error, LoadOutcome, run};
 pub use stages::JobStage;

@@ -1,7 +1,7 @@
-//! Looks again and again at what the filters and backends of CUPS do for its jobs.
+//! Repeated observation of the filters and backends of CUPS.
 //!
-//! Looks are evenly spread, so of many of them the share in which jobs are at something
-//! is the share of the time that they spend at it.
+//! Samples are evenly spread, so the share of samples in which jobs are in a stage is the share of
+//! their time in that stage.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -16,52 +16,52 @@ use windlass_host::proc::ProcessStat;
 use windlass_host::{Source, WatchTarget};
 use windlass_print::rest;
 
-use super::stages::{JobStage, Part, Role, connections, role, stage, telling};
+use super::stages::{JobProcess, JobStage, Role, connections, role, stage, telling};
 
-/// From one look to the next.
+/// Shortest time between two samples.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// And so many times as long as a look takes: 2 % of one processor at the most.
+/// Multiple of a sample's duration that lies between two samples: at most 2 % of one processor.
 const SELDOM: u32 = 50;
 
-/// The most programs that are told of.
+/// Maximum number of reported programs.
 const MAX_PROGRAMS: usize = 16;
 
-/// The most processes of which it is kept what they are.
+/// Maximum number of processes whose role is remembered.
 const MAX_KNOWN: usize = 65_536;
 
-/// What jobs were at while they were processed.
+/// Stages of jobs while they were processed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct JobStages {
-    /// How often it was looked.
+    /// Number of samples.
     pub looks: u64,
-    /// Jobs that had a filter or a backend in a look, all looks together.
+    /// Jobs with a filter or a backend in a sample, summed over all samples.
     pub jobs_seen: u64,
-    /// The shares of these that were at each stage.
+    /// Shares of these jobs at each stage.
     pub stages: Vec<StageShare>,
-    /// The programs that worked in a look, and in which share of the jobs seen.
+    /// Programs that worked in a sample, with their shares of the jobs seen.
     pub programs: Vec<ProgramShare>,
 }
 
-/// How often jobs were at something.
+/// Share of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StageShare {
-    /// At what.
+    /// The stage.
     pub stage: JobStage,
-    /// In this share of the jobs seen.
+    /// Share of the jobs seen.
     pub share: f64,
 }
 
-/// How often a program was at work.
+/// Share of a program.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ProgramShare {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// In this share of the jobs seen.
+    /// Share of the jobs seen.
     pub share: f64,
 }
 
-/// What was seen, as it comes.
+/// Running counts of the samples.
 #[derive(Debug, Default)]
 struct StageCounts {
     looks: u64,
@@ -93,7 +93,7 @@ impl StageCounts {
     }
 }
 
-/// Looks in a thread of its own.
+/// Takes samples in its own thread.
 #[derive(Debug)]
 pub(super) struct Observer {
     stop: Arc<AtomicBool>,
@@ -101,7 +101,7 @@ pub(super) struct Observer {
 }
 
 impl Observer {
-    /// Of the children of these processes; nothing where there is nothing to look at.
+    /// Begins to observe the children of these processes; returns nothing if there are none.
     pub(super) fn begin(server: &[WatchTarget]) -> Option<Self> {
         if server.is_empty() {
             return None;
@@ -114,7 +114,7 @@ impl Observer {
         Some(Self { stop, thread })
     }
 
-    /// What was seen; nothing where no job had a filter or a backend.
+    /// Returns the stages; nothing if no job had a filter or a backend.
     pub(super) fn end(self) -> Option<JobStages> {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().ok()?.stages()
@@ -133,7 +133,7 @@ fn watch(source: &Source, server: &[WatchTarget], stopped: &AtomicBool) -> Stage
     }
 }
 
-/// What is known of processes from one look to the next.
+/// State of processes between two samples.
 #[derive(Debug, Default)]
 struct KnownProcesses {
     roles: HashMap<(u32, u64), Option<(Role, u32)>>,
@@ -152,19 +152,20 @@ impl KnownProcesses {
         };
         let mut children: HashMap<u32, Vec<&ProcessStat>> = HashMap::new();
         all.iter().for_each(|process| children.entry(process.parent).or_default().push(process));
-        // Each with what its parent is: the programs of a script are of its filter.
+        // Each process inherits the role of its parent: the programs of a script belong to its
+        // filter.
         let mut open: Vec<(&ProcessStat, Option<(Role, u32)>)> = Vec::new();
         let of = |pid: u32| children.get(&pid).into_iter().flatten().copied();
         all.iter().filter(is_server).for_each(|process| {
             open.extend(of(process.pid).map(|child| (child, None)));
         });
-        let mut jobs: HashMap<u32, Vec<Part>> = HashMap::new();
+        let mut jobs: HashMap<u32, Vec<JobProcess>> = HashMap::new();
         let mut working: HashMap<(u32, &str), ()> = HashMap::new();
         let mut ticks = HashMap::new();
         let mut table = None;
         let mut left = all.len();
         while let Some((process, inherited)) = open.pop() {
-            // No process is looked at twice, whatever the kernel says of parents.
+            // No process is visited twice, whatever the kernel reports about parents.
             left = left.saturating_sub(1);
             if left == 0 {
                 break;
@@ -175,7 +176,8 @@ impl KnownProcesses {
                 None => match self.roles.get(&key) {
                     Some(role) if role.is_some() => *role,
                     _ => {
-                        // It may not have become its program yet, so nothing is final.
+                        // The process may not have become its program yet, so its role is not
+                        // final.
                         let role = role(&process.name, &source.words(process.pid));
                         self.roles.insert(key, role);
                         role
@@ -196,7 +198,7 @@ impl KnownProcesses {
                 telling(found.as_ref()?.iter().filter_map(|inode| table.get(inode).copied()))
             });
             let is_open = sockets.is_none_or(|found| found.is_some());
-            let part = Part { role: what, works, connection, is_open };
+            let part = JobProcess { role: what, works, connection, is_open };
             jobs.entry(job).or_default().push(part);
         }
         self.ticks = ticks;
@@ -210,7 +212,7 @@ impl KnownProcesses {
     }
 }
 
-/// All connections of this machine.
+/// Returns all connections of this machine.
 fn tables() -> HashMap<u64, super::stages::Connection> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let mut all = connections(&read("/proc/net/tcp"));
@@ -218,7 +220,7 @@ fn tables() -> HashMap<u64, super::stages::Connection> {
     all
 }
 
-/// The sockets of a process; nothing where they may not be known.
+/// Returns the sockets of a process; nothing if they cannot be read.
 fn sockets(pid: u32) -> Option<Vec<u64>> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
     let inode = |entry: fs::DirEntry| {

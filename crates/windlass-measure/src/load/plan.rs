@@ -1,88 +1,87 @@
-//! What is loaded, and who is told how far it is.
+//! Plan of a load, and the observer of its progress.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::Failure;
-use windlass_host::{Running, WatchTarget};
-use windlass_print::load::Place;
+use windlass_host::{CurrentRun, WatchTarget};
+use windlass_print::load::DocumentStorage;
 use windlass_print::{Access, Target};
 
-/// What is sent where, and how it is measured.
+/// Jobs of a load, and the settings of their measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The target, as it was given.
+    /// Target as given.
     pub target: String,
     /// The jobs.
     pub load: windlass_print::load::Plan,
-    /// The trusted servers of TLS, and the user.
+    /// Trusted TLS servers, and the user.
     pub access: Arc<Access>,
-    /// The queues as the spooler is asked about them; none where it is not.
+    /// Queues about which the spooler is asked; none if it is not asked.
     pub asking: Vec<Target>,
-    /// What jobs are of.
-    pub wanted: Vec<windlass_print::load::Wanted>,
-    /// The same as it was given.
+    /// Requested documents of the jobs.
+    pub wanted: Vec<windlass_print::load::RequestedDocument>,
+    /// Requested documents as given.
     pub payload: Vec<String>,
-    /// Where they are sent from.
-    pub place: Place,
-    /// Where a folder is made for copies that programs can read, instead of
-    /// `place`.
+    /// Storage from which documents are sent.
+    pub place: DocumentStorage,
+    /// Folder for copies that programs can read, instead of `place`.
     pub copies_in: Option<PathBuf>,
-    /// True if printers are stopped until all is queued.
+    /// True if printers are stopped until all jobs are queued.
     pub hold: bool,
     /// True if they stay stopped.
     pub keep_held: bool,
-    /// True to wait until all is processed.
+    /// True to wait until all jobs are processed.
     pub waits: bool,
-    /// How often it is looked how many jobs wait, at the most.
+    /// Longest interval between two counts of the waiting jobs.
     pub interval: Duration,
-    /// The processes of the server; none for the one that listens there.
+    /// Processes of the server; none for the one that listens there.
     pub server: Vec<WatchTarget>,
 }
 
-/// Stages of a load.
+/// Stage of a load.
 #[derive(Clone, Copy, Debug)]
 pub enum Stage {
     /// Jobs are queued.
     Queueing {
-        /// Those that came to an end.
+        /// Finished submissions.
         settled: u64,
-        /// Of so many.
+        /// Total number of jobs.
         of: u64,
-        /// In so long.
+        /// Time since the first job.
         taken: Duration,
-        /// How many wait, where that is known.
+        /// Number of waiting jobs, if known.
         waiting: Option<u64>,
     },
     /// Jobs are processed.
     Processing {
-        /// Those that wait.
+        /// Waiting jobs.
         waiting: u64,
-        /// Of so many at the beginning.
+        /// Number of waiting jobs at the beginning.
         of: u64,
-        /// So long ago.
+        /// Time since the beginning.
         taken: Duration,
     },
 }
 
-/// Receives what happens meanwhile.
+/// Observer of a load.
 pub trait Attendant {
-    /// The first job is about to be sent. Who watches the machine by then has it in
-    /// the report.
+    /// Called when the first job is about to be sent. The report includes the returned observation
+    /// of the machine.
     ///
     /// # Errors
-    /// Fails where the job is not to be sent.
-    fn begins(&mut self) -> Result<Running, Failure> {
-        Ok(Running::begin(None))
+    /// Fails if the job is not to be sent.
+    fn begins(&mut self) -> Result<CurrentRun, Failure> {
+        Ok(CurrentRun::begin(None))
     }
 
-    /// How far it is: told again and again.
+    /// Reports the progress. Called repeatedly.
     fn progress(&mut self, _stage: Stage) {}
 
-    /// That stage is over.
+    /// Reports the end of the current stage.
     fn stage_ends(&mut self) {}
 
-    /// No printer waits any more to be started again: it may be ended at once.
+    /// Called when no printer is left to be restarted, so that the program may end at once.
     fn may_end(&mut self) {}
 }

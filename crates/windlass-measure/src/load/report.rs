@@ -1,16 +1,16 @@
-//! What came of a load.
+//! Report on a load.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
-use windlass_host::Meanwhile;
+use windlass_host::RunContext;
 use windlass_print::load::{
-    Absences, Counting, Counts, Files, JobTimes, KnownBy, Outcomes, Program, Queueing, Submission,
-    Troubles,
+    Absences, CountingMethod, Counts, Files, JobTimes, OutcomeSource, Outcomes, Program,
+    QueueingFigures, Submission, Troubles,
 };
-use windlass_print::{Sending, Target};
+use windlass_print::{JobProtocol, Target};
 
 use super::advice::SettingAdvice;
-use super::compare::{self, Comparison, NotComparable};
+use super::compare::{self, CompareError, Comparison};
 use super::cups::CupsSettings;
 use super::depth::Point;
 use super::figures::Figures;
@@ -18,257 +18,254 @@ use super::limits::Limit;
 use super::observe::JobStages;
 use super::plan::Plan;
 
-/// What came of a load.
+/// Report on a load.
 #[derive(Debug, Serialize)]
 pub struct LoadReport {
-    /// The shape of the JSON.
+    /// Schema of the JSON.
     pub schema: Schema,
-    /// Where to.
+    /// Target of the load.
     pub target: TargetReport,
-    /// What was asked for.
+    /// Requested settings.
     pub asked: AskedReport,
-    /// What jobs were of.
+    /// Files of the jobs.
     pub files: FilesReport,
-    /// What became of them.
+    /// Counts of the submissions.
     pub counts: Counts,
-    /// How they were queued.
-    pub queue: Queueing,
-    /// How they were processed; nothing where that was not waited for, or nobody
-    /// could say.
+    /// Figures of the queueing.
+    pub queue: QueueingFigures,
+    /// Figures of the processing; nothing if it was not awaited, or the server did not report it.
     pub process: Option<ProcessReport>,
-    /// What became of those that were acknowledged; nothing where that was not waited
-    /// for, or nobody tells it.
+    /// Outcomes of acknowledged jobs; nothing if they were not awaited, or there is no source for
+    /// them.
     pub outcomes: Option<OutcomesReport>,
-    /// What jobs were at while they were processed, by the filters and backends of CUPS
-    /// on this machine; nothing where none was seen.
+    /// Stages of jobs during processing, by the filters and backends of CUPS on this machine;
+    /// nothing if none was seen.
     pub stages: Option<JobStages>,
-    /// The time when the server was away.
+    /// Times when the server was away.
     pub absences: Absences,
-    /// True if another process listened at the end of the queueing than before it;
-    /// nothing where the server is elsewhere, or its process may not be known.
+    /// True if another process listened at the end of the queueing than before it; nothing if the
+    /// server is elsewhere, or its process is unknown.
     pub restarted: Option<bool>,
-    /// The printers that were stopped first, where that was asked for.
+    /// Printers that were stopped first, if requested.
     pub hold: Option<HoldReport>,
-    /// How many jobs waited.
+    /// Number of waiting jobs over time.
     pub waiting: WaitingReport,
-    /// What went wrong with jobs.
+    /// Problems with jobs.
     #[serde(flatten)]
     pub wrong: Troubles,
-    /// What limited it.
+    /// Limits of the load.
     pub limits: LimitsReport,
-    /// What the machine did.
+    /// Figures of the machine.
     pub machine: MachineReport,
-    /// The settings of the cupsd that was loaded; nothing where it is none, or does not
-    /// let them be read.
+    /// Settings of the cupsd under load; nothing if the server is no cupsd, or they cannot be read.
     pub cups: Option<CupsSettings>,
-    /// Which of them to change, and why.
+    /// Advice on these settings, with reasons.
     pub advice: Vec<SettingAdvice>,
-    /// The same load before; nothing where none was given.
+    /// Comparison with an earlier load; nothing if none was given.
     pub compared: Option<Comparison>,
-    /// The time when that was; and the machine by intervals, where that was asked for.
+    /// Start time of the load, and the machine by intervals, if requested.
     #[serde(flatten)]
-    pub meanwhile: Meanwhile,
-    /// True if it was stopped before its end.
+    pub meanwhile: RunContext,
+    /// True if the load was stopped before its end.
     pub interrupted: bool,
-    /// What went wrong with all of it; nothing where nothing did.
+    /// Error of the whole load; nothing if there was none.
     pub failure: Option<String>,
 }
 
-/// Where to.
+/// Target of a load.
 #[derive(Debug, Serialize)]
 pub struct TargetReport {
-    /// As it was given.
+    /// Target as given.
     pub given: String,
-    /// How jobs were handed over: `ipp`, `lpr`, `raw`, or `lp` where a program did it.
+    /// Protocol of the jobs: `ipp`, `lpr`, `raw`, or `lp` if a program submitted them.
     pub protocol: &'static str,
-    /// The program that was run for each job; nothing where none was.
+    /// Program run for each job; nothing if none was.
     pub program: Option<Program>,
-    /// How many queues.
+    /// Number of queues.
     pub queues: usize,
-    /// The URI of the first.
+    /// URI of the first queue.
     pub first_queue: String,
-    /// The URI of the last.
+    /// URI of the last queue.
     pub last_queue: String,
 }
 
-/// What was asked for.
+/// Requested settings.
 #[derive(Debug, Serialize)]
 pub struct AskedReport {
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// How many at once.
+    /// Number of concurrent jobs.
     pub connections: usize,
-    /// True if each was created before its document was sent.
+    /// True if each job was created before its document was sent.
     pub create_job: bool,
-    /// For how long a job was tried again that a full spool refused; nothing where
-    /// it was not.
+    /// Time for which a job was retried after a refusal by a full spool; nothing if it was not.
     pub retry_full_seconds: Option<Span>,
-    /// The time for which nothing might move.
+    /// Longest time without progress.
     pub patience_seconds: Span,
 }
 
-/// The job files.
+/// Files of the jobs.
 #[derive(Debug, Serialize)]
 pub struct FilesReport {
-    /// Their kinds or paths, as they were given.
+    /// Their kinds or paths, as given.
     pub payload: Vec<String>,
-    /// How many.
+    /// Number of files.
     pub count: usize,
-    /// The smallest.
+    /// Size of the smallest file.
     pub min_bytes: Bytes,
-    /// The largest.
+    /// Size of the largest file.
     pub max_bytes: Bytes,
-    /// All of them.
+    /// Size of all files.
     pub all_bytes: Bytes,
-    /// The time for which it took to make them; nothing where none was made.
+    /// Time for creating them; nothing if none was created.
     pub create_seconds: Option<Span>,
-    /// The time for which it took to copy them to where they were sent from.
+    /// Time for copying them to where they were sent from.
     pub copy_seconds: Span,
     /// `memory`, or the folder.
     pub from: String,
 }
 
-/// The printers that were stopped.
+/// Printers that were stopped.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct HoldReport {
-    /// Printers that were stopped here.
+    /// Number of printers stopped here.
     pub stopped: usize,
-    /// Those that were so already, and stay so.
+    /// Number of printers that were stopped before, and stay so.
     pub stopped_already: usize,
-    /// The time for which that took.
+    /// Time for stopping them.
     pub stop_seconds: Span,
-    /// The time for which it took to start them again; nothing where they were not.
+    /// Time for starting them again; nothing if they were not started.
     pub start_seconds: Option<Span>,
-    /// Printers that are stopped still, of those stopped here.
+    /// Number of printers stopped here that are still stopped.
     pub left_stopped: usize,
 }
 
-/// How the jobs were processed.
+/// Figures of the processing.
 #[derive(Debug, Serialize)]
 pub struct ProcessReport {
-    /// From when.
-    pub from: Since,
-    /// Until none of them waited any more, or the wait was over.
+    /// Beginning of the wait.
+    pub from: WaitStart,
+    /// Time until no job waited any more, or the wait ended.
     pub seconds: Span,
-    /// True if none waits any more.
+    /// True if no job waits any more.
     pub complete: bool,
-    /// The reason why the wait was over.
+    /// Reason for the end of the wait.
     pub end: WaitEnd,
-    /// Jobs that wait still; nothing where the server does not answer any more.
+    /// Number of jobs that still wait; nothing if the server does not answer any more.
     pub left: Option<u64>,
-    /// Printers that are stopped, where jobs wait still; nothing where none do, or
-    /// that is not known.
+    /// Number of stopped printers while jobs still wait; nothing if none wait, or the number is
+    /// unknown.
     pub stopped_printers: Option<usize>,
-    /// From the first job's beginning: all of it.
+    /// Total time from the beginning of the first job.
     pub all_seconds: Span,
-    /// Jobs that were completed, and those that left the queue of a server that keeps no
-    /// record of them; where it is not told what became of jobs, those that wait no more.
+    /// Number of completed jobs, including those that left the queue of a server without records.
+    /// If outcomes are unknown, the number of jobs that wait no more.
     pub jobs: u64,
-    /// They, in all of that time; where printers were held, in the time from their
-    /// release on.
+    /// These jobs per second of the total time; if printers were held, of the time since their
+    /// release.
     pub jobs_per_second: f64,
-    /// Their documents.
+    /// Bytes per second of their documents.
     pub bytes_per_second: Rate,
 }
 
-/// Why the wait for jobs was over.
+/// Reason for the end of the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WaitEnd {
-    /// None of them waits any more.
+    /// No job waits any more.
     Done,
-    /// None was processed for the patience.
+    /// No job was processed within the patience.
     NothingProcessed,
-    /// The server did not answer for the patience.
+    /// The server did not answer within the patience.
     NoAnswer,
-    /// It was stopped.
+    /// The user stopped the wait.
     Stopped,
 }
 
-/// What became of jobs that were acknowledged.
+/// Outcomes of acknowledged jobs.
 #[derive(Clone, Debug, Serialize)]
 pub struct OutcomesReport {
-    /// By what it is known.
-    pub known_by: KnownBy,
-    /// How many became what.
+    /// Source of the outcomes.
+    pub known_by: OutcomeSource,
+    /// Number of jobs with each outcome.
     #[serde(flatten)]
     pub outcomes: Outcomes,
-    /// The time for which jobs waited and were printed, by the spooler's own times; nothing where
-    /// it keeps none.
+    /// Times that jobs waited and were printed, by the spooler's own records; nothing if it keeps
+    /// none.
     pub times: Option<JobTimes>,
-    /// The reason why the spooler did not tell in the end; nothing where it did.
+    /// Reason why the spooler did not answer in the end; nothing if it did.
     pub failure: Option<String>,
 }
 
-/// From when jobs were waited for.
+/// Beginning of the wait for jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Since {
-    /// The last answer to a job.
+pub enum WaitStart {
+    /// Last answer to a job.
     LastAnswer,
-    /// The release of the printers.
+    /// Release of the printers.
     Release,
 }
 
-/// How many jobs waited.
+/// Number of waiting jobs over time.
 #[derive(Debug, Default, Serialize)]
 pub struct WaitingReport {
-    /// By what they are counted; nothing where they are not.
-    pub counted_by: Option<Counting>,
-    /// How many waited before the first job.
+    /// Method of counting; nothing if jobs are not counted.
+    pub counted_by: Option<CountingMethod>,
+    /// Number of waiting jobs before the first job.
     pub before: Option<u64>,
-    /// The most beyond those that were seen.
+    /// Maximum beyond that number.
     pub max: Option<u64>,
-    /// How often the spooler was asked: that is work for it, too.
+    /// Number of questions to the spooler, which cost it time, too.
     pub questions: u64,
-    /// The time for which that took.
+    /// Time for these questions.
     pub questions_seconds: Span,
-    /// The share that they are of the time from the first job to the end: a server of one
-    /// thread does nothing else meanwhile.
+    /// Share of the time from the first job to the end: a server with one thread does nothing else
+    /// meanwhile.
     pub questions_share: f64,
-    /// The reason why the last question had no answer; nothing where it had.
+    /// Reason why the last question had no answer; nothing if it had one.
     pub failure: Option<String>,
-    /// Over time.
+    /// Points over time.
     pub points: Vec<Point>,
 }
 
-/// What limited each part.
+/// Limit of each part.
 #[derive(Debug, Serialize)]
 pub struct LimitsReport {
-    /// The queueing.
+    /// Limit of the queueing.
     pub queue: Limit,
-    /// The processing; nothing where that was not seen.
+    /// Limit of the processing; nothing if it was not observed.
     pub process: Option<Limit>,
 }
 
-/// What the machine did in each part, where it tells.
+/// Figures of the machine in each part, if it reports them.
 #[derive(Debug, Serialize)]
 pub struct MachineReport {
-    /// While jobs were queued.
+    /// Figures while jobs were queued.
     pub queue: Option<Figures>,
-    /// While they were processed.
+    /// Figures while jobs were processed.
     pub process: Option<Figures>,
 }
 
 impl LoadReport {
-    /// The shape of the JSON, described by `schemas/spool-load.schema.json`.
+    /// Schema of the JSON, described by `schemas/spool-load.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.spool-load", version: 3 };
 
-    /// Looks whether a text is such a report, with which one may be compared.
+    /// Checks that a text is such a report, which can be compared.
     ///
     /// # Errors
-    /// Fails where it is none of this version.
-    pub fn check(text: &str) -> Result<(), NotComparable> {
+    /// Fails if the text is no report of this version.
+    pub fn check(text: &str) -> Result<(), CompareError> {
         compare::read(text, &Self::SCHEMA.to_string()).map(|_| ())
     }
 
-    /// Sets beside it what an earlier run reported, in a file.
+    /// Adds the comparison with an earlier report, in a file.
     ///
     /// # Errors
-    /// Fails where that is no report of this version.
-    pub fn compare(&mut self, file: &str, earlier: &str) -> Result<(), NotComparable> {
+    /// Fails if the text is no report of this version.
+    pub fn compare(&mut self, file: &str, earlier: &str) -> Result<(), CompareError> {
         let now = serde_json::to_value(&*self);
-        let now = now.map_err(|error| NotComparable::NoJson(error.to_string()))?;
+        let now = now.map_err(|error| CompareError::NoJson(error.to_string()))?;
         self.compared = Some(Comparison::of(file, earlier, &now)?);
         Ok(())
     }
@@ -301,7 +298,7 @@ impl AskedReport {
         Self {
             jobs: load.jobs,
             connections: load.connections,
-            create_job: matches!(&load.way, Submission::Job(Sending::Ipp(ipp)) if ipp.create_job),
+            create_job: matches!(&load.way, Submission::Job(JobProtocol::Ipp(ipp)) if ipp.create_job),
             retry_full_seconds: load.retry_full.map(Span::from_duration),
             patience_seconds: Span::from_duration(load.patience),
         }

@@ -1,4 +1,4 @@
-//! A load from its job files to the last job that is processed.
+//! A load, from its job files to the last processed job.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,45 +7,47 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use windlass_base::Failure;
-use windlass_print::load::{Control, FileError, Files, Follower, Load, Place, Submission};
+use windlass_print::load::{
+    Control, DocumentStorage, FileError, Files, Follower, Load, Submission,
+};
 use windlass_print::{DialError, Monitor, Target};
 
-use super::advice::Measured;
+use super::advice::CupsMeasurements;
 use super::cups;
-use super::figures::{Looked, Looker};
+use super::figures::{MachineSampler, PartFigures};
 use super::hosts::Hosts;
-use super::limits::{self, Processed, Ran};
+use super::limits::{self, ProcessingRun, QueueingRun};
 use super::observe::Observer;
 use super::plan::{Attendant, Plan};
 use super::report::{
-    AskedReport, FilesReport, LimitsReport, LoadReport, MachineReport, Since, TargetReport,
+    AskedReport, FilesReport, LimitsReport, LoadReport, MachineReport, TargetReport, WaitStart,
 };
 use super::session::Session;
 
-/// The longest time that the spooler may take to say how many jobs wait, or to stop a printer.
+/// Longest time for an answer to a count of jobs, or to stop a printer.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// Why nothing was loaded.
+/// Reason why no load was made.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server has no address.
     #[error("{0}")]
     Resolve(windlass_drive::Error),
-    /// The server takes no connections.
+    /// The server accepts no connections.
     #[error("{0}")]
     Reach(DialError),
-    /// There is no folder for copies.
+    /// The folder for copies cannot be made.
     #[error("cannot make a folder in {}: {source}", within.display())]
     Folder {
-        /// Where it was to be.
+        /// Parent folder.
         within: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// There are no job files.
     #[error("{0}")]
     Files(FileError),
-    /// The attendant said no.
+    /// The attendant refused.
     #[error(transparent)]
     Attendant(Failure),
     /// The printers cannot be stopped.
@@ -56,20 +58,20 @@ pub enum Error {
     Queue(windlass_print::Error),
 }
 
-/// The outcome.
+/// Outcome of a load.
 #[derive(Debug)]
 pub struct LoadOutcome {
-    /// What was measured. Whether that is a failure is for the caller to say.
+    /// Report on the load. The caller decides whether it is a failure.
     pub report: LoadReport,
-    /// The reason why printers could not be started again.
+    /// Reason why printers could not be started again.
     pub unreleased: Option<windlass_print::Error>,
 }
 
-/// Loads a spooler. Once `stop` is set no more jobs are begun.
+/// Loads a spooler. Once `stop` is set, no more jobs begin.
 ///
 /// # Errors
-/// Fails where no job could be sent. Printers that were stopped run again then. What
-/// becomes of jobs is no error.
+/// Fails if no job could be sent. Printers that were stopped run again then. Failures of single
+/// jobs are no error.
 pub fn run(
     plan: &Plan,
     stop: &AtomicBool,
@@ -98,13 +100,13 @@ pub fn run(
     let control = (!plan.asking.is_empty()).then_some(&mut control);
     let load = Load::new(windlass_print::load::Plan { follows: plan.waits, ..plan.load.clone() });
     let asking = plan.asking.first();
-    let cups = cups::Before::read(&server, asking, &monitor, &dial, patience);
+    let cups = cups::CupsBaseline::read(&server, asking, &monitor, &dial, patience);
     let follower = Follower::new(&load, &plan.asking, &monitor, &dial, patience).map(|follower| {
         let cups = cups.as_ref();
         follower.with_records(
-            cups.and_then(cups::Before::keeps_history),
-            cups.and_then(cups::Before::job_log),
-            cups.and_then(cups::Before::documents),
+            cups.and_then(cups::CupsBaseline::keeps_history),
+            cups.and_then(cups::CupsBaseline::job_log),
+            cups.and_then(cups::CupsBaseline::documents),
         )
     });
     let mut session = Session::new(&load, control, follower, plan.interval, stop, attendant);
@@ -114,16 +116,18 @@ pub fn run(
         session.hold().map_err(Error::Hold)?;
     }
     let observer = Observer::begin(&server);
-    let mut looker = Looker::new(server);
+    let mut looker = MachineSampler::new(server);
     let queued = session.queue(&files, &dial);
     let queued = queued.map_err(|error| {
         session.release();
         Error::Queue(error)
     })?;
-    let look = |looker: &mut Option<Looker>| looker.as_mut().map_or(Looked::Unseen, Looker::look);
+    let look = |looker: &mut Option<MachineSampler>| {
+        looker.as_mut().map_or(PartFigures::Unseen, MachineSampler::look)
+    };
     let looked = look(&mut looker);
     let absences = load.absences();
-    let ran = Ran {
+    let ran = QueueingRun {
         queued: &queued,
         absences: &absences,
         connections: plan.load.connections,
@@ -142,11 +146,11 @@ pub fn run(
         session.look();
     }
     let (mut from_when, mut since) =
-        (Since::LastAnswer, session.began + queued.queueing.seconds.to_duration());
+        (WaitStart::LastAnswer, session.began + queued.queueing.seconds.to_duration());
     let mut unreleased = None;
     if plan.hold && !plan.keep_held {
         unreleased = session.release();
-        (from_when, since) = (Since::Release, Instant::now());
+        (from_when, since) = (WaitStart::Release, Instant::now());
     }
     session.attendant.may_end();
     let waits = plan.waits && queued.counts.acknowledged > 0 && !session.is_stopped();
@@ -154,7 +158,7 @@ pub fn run(
     let limit_of_processing = process.as_ref().map(|process| {
         let looked = look(&mut looker);
         let away = load.absences();
-        let processed = Processed {
+        let processed = ProcessingRun {
             seconds: process.seconds,
             is_complete: process.complete,
             away: away.seconds - away.within(queued.queueing.seconds),
@@ -169,9 +173,9 @@ pub fn run(
         limit_of_processing.map_or((None, None), |(limit, figures)| (Some(limit), figures));
     let limits = LimitsReport { queue: limit_of_queueing, process: limit_of_processing };
     let machine = MachineReport { queue: looked.figures(), process: figures_of_processing };
-    let cups = cups.map(cups::Before::after);
+    let cups = cups.map(cups::CupsBaseline::after);
     let advice = cups.as_ref().map_or_else(Vec::new, |settings| {
-        let measured = Measured {
+        let measured = CupsMeasurements {
             settings,
             counts: queued.counts,
             queue: &queued.queueing,
@@ -209,7 +213,7 @@ pub fn run(
     Ok(LoadOutcome { report, unreleased })
 }
 
-/// Makes the job files, and says where they are. They go with the folders.
+/// Prepares the job files, and returns their location. They are deleted with the folders.
 fn prepare(plan: &Plan) -> Result<(Files, String, [Option<TempDir>; 2]), Error> {
     let folder = |within: &Path| {
         let made = tempfile::Builder::new().prefix("windlass-load-").tempdir_in(within);
@@ -218,12 +222,12 @@ fn prepare(plan: &Plan) -> Result<(Files, String, [Option<TempDir>; 2]), Error> 
     let scratch = folder(&std::env::temp_dir())?;
     let copies = plan.copies_in.as_deref().map(folder).transpose()?;
     let place = match &copies {
-        Some(copies) => Place::Folder(copies.path().to_owned()),
+        Some(copies) => DocumentStorage::Folder(copies.path().to_owned()),
         None => plan.place.clone(),
     };
     let from = match (&plan.copies_in, &place) {
-        (Some(path), _) | (None, Place::Folder(path)) => path.display().to_string(),
-        (None, Place::Memory) => "memory".to_owned(),
+        (Some(path), _) | (None, DocumentStorage::Folder(path)) => path.display().to_string(),
+        (None, DocumentStorage::Memory) => "memory".to_owned(),
     };
     let files = Files::prepare(&plan.wanted, &place, scratch.path()).map_err(Error::Files)?;
     Ok((files, from, [Some(scratch), copies]))

@@ -1,4 +1,4 @@
-//! A load from its first job to the last that is processed.
+//! A load, from its first job to the last processed one.
 
 use std::fs;
 use std::path::Path;
@@ -8,52 +8,51 @@ use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Span};
 use windlass_host::WatchTarget;
-use windlass_print::load::{Control, Files, Follower, Load, Queued, jobs_per_second};
+use windlass_print::load::{Control, Files, Follower, Load, QueueingResult, jobs_per_second};
 use windlass_print::{Dial, Error, rest};
 
 use super::depth::Depth;
 use super::plan::{Attendant, Stage};
-use super::report::{HoldReport, OutcomesReport, ProcessReport, Since, WaitEnd, WaitingReport};
+use super::report::{HoldReport, OutcomesReport, ProcessReport, WaitEnd, WaitStart, WaitingReport};
 
-/// How often it is looked whether the jobs are queued.
+/// Interval between two checks of the queueing.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The longest time that jobs under way may take to come to their end once it is stopped.
+/// Longest time for jobs in progress to end after a stop.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Asking how many jobs wait may take one part in so many of the time, and asking what
-/// became of them another: a twentieth together.
+/// Fraction of the time for counting waiting jobs, and for asking about outcomes: one part in this
+/// many for each, a twentieth together.
 const SELDOM: u32 = 40;
 
-/// The shortest pause between two questions, while jobs are processed.
+/// Shortest pause between two questions while jobs are processed.
 const SHORT: Duration = Duration::from_millis(10);
 
-/// The usual pause between two questions of what became of jobs.
+/// Usual pause between two questions about outcomes.
 const LONG: Duration = Duration::from_millis(250);
 
-/// The longest pause while jobs are processed, in a short run; in a longer one, a fortieth
-/// of it: the end of the processing is known that exactly.
+/// Longest pause while jobs are processed in a short run; in a longer run, a fortieth of it. The
+/// end of the processing is known with this precision.
 const LONGEST: Duration = Duration::from_secs(1);
 
-/// The shortest pause where more was told than a spooler may keep.
+/// Shortest pause when the spooler reported more jobs than it may keep.
 const AT_ONCE: Duration = Duration::from_millis(5);
 
-/// From one reading of a log to the next.
+/// Pause between two readings of a log.
 const LOG_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where no job waits any more, one that LPR acknowledged may take so long to come to
-/// the spooler.
+/// Time that a job acknowledged over LPR may take to reach the spooler after no job waits any more.
 const LATE: Duration = Duration::from_secs(5);
 
-/// What is under way.
+/// A load in progress.
 pub(super) struct Session<'a> {
     load: &'a Load,
     pub(super) control: Option<&'a mut Control<'a>>,
-    /// Asks what became of jobs, where that can be known.
+    /// Follows the outcomes of jobs, if they can be known.
     follower: Option<Follower<'a>>,
-    /// The reason why the spooler did not tell what became of jobs when it was asked last.
+    /// Reason why the spooler did not report outcomes at the last question.
     unfollowed: Option<String>,
-    /// The printers that are stopped.
+    /// Stopped printers.
     pub(super) paused: Vec<usize>,
     pub(super) held: Option<HoldReport>,
     interval: Duration,
@@ -61,17 +60,17 @@ pub(super) struct Session<'a> {
     depth: Depth,
     asked: WaitingReport,
     pub(super) attendant: &'a mut dyn Attendant,
-    /// The time when the first job was.
+    /// Time when the first job began.
     pub(super) began: Instant,
     waiting: Option<u64>,
     restarts: Option<Restarts<'a>>,
-    /// How often the server was away when it was asked last what became of jobs.
+    /// Number of absences of the server at the last question about outcomes.
     absences: u32,
 }
 
-/// Notices that another process serves, though no connection was missed.
+/// Detects a new server process even if no connection failed.
 struct Restarts<'a> {
-    /// Finds the process that listens.
+    /// Function that finds the listening process.
     find: &'a dyn Fn() -> Option<WatchTarget>,
     pid: u32,
 }
@@ -88,10 +87,10 @@ impl Restarts<'_> {
     }
 }
 
-/// Returns whether a process is there, and has not ended.
+/// Returns whether a process exists, and has not ended.
 fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("stat"));
-    // Its name may have any letters, and is in brackets (`proc_pid_stat(5)`).
+    // The name may have any characters, and is in brackets (`proc_pid_stat(5)`).
     stat.is_ok_and(|stat| !stat.rsplit(')').next().is_some_and(|it| it.starts_with(" Z")))
 }
 
@@ -123,7 +122,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Looks for restarts of the server from now on, by the process that listens.
+    /// Detects restarts of the server from now on, by the listening process.
     pub(super) fn watch_for_restarts(&mut self, find: &'a dyn Fn() -> Option<WatchTarget>) {
         if let Some(WatchTarget::Pid(pid)) = find() {
             self.restarts = Some(Restarts { find, pid });
@@ -140,7 +139,7 @@ impl<'a> Session<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Asks how many wait. Tells how long that took.
+    /// Counts the waiting jobs. Returns the time that this took.
     pub(super) fn ask(&mut self) -> Duration {
         let Some(control) = &mut self.control else { return Duration::ZERO };
         let began = Instant::now();
@@ -159,7 +158,7 @@ impl<'a> Session<'a> {
         took
     }
 
-    /// What an answer says of the server: nobody is away who answers.
+    /// Records that the server is present, or absent, by an answer.
     fn answered(&self, asked: Instant, wrong: Option<&Error>) {
         match wrong {
             None | Some(Error::Ipp { .. } | Error::Http { .. } | Error::Lpr { .. }) => {
@@ -170,7 +169,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks before the first job, so that others' jobs are known.
+    /// Counts before the first job, so that others' jobs are known.
     pub(super) fn prepare(&mut self) {
         self.ask();
         self.asked.before = self.waiting;
@@ -181,9 +180,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks what became of jobs. Tells how long to wait until it is asked again.
+    /// Asks for outcomes. Returns the time until the next question.
     fn follow(&mut self) -> Duration {
-        // What is gone was lost where its queue is stopped still.
+        // A missing job was lost if its queue is still stopped.
         let absences = self.load.restarts();
         if std::mem::replace(&mut self.absences, absences) != absences {
             self.ask();
@@ -203,7 +202,7 @@ impl<'a> Session<'a> {
         (took * SELDOM).max(if has_more { AT_ONCE } else { LONG })
     }
 
-    /// Asks what became of all jobs. Tells whether it was told.
+    /// Asks for the outcomes of all jobs. Returns whether the server answered.
     fn settle(&mut self, late: bool) -> bool {
         let Some(follower) = &mut self.follower else { return false };
         let began = Instant::now();
@@ -215,8 +214,8 @@ impl<'a> Session<'a> {
         done.is_ok()
     }
 
-    /// What became of acknowledged jobs, as far as it was told; nothing where nobody
-    /// tells it.
+    /// Returns the outcomes of acknowledged jobs, as far as they are known; nothing if there is no
+    /// source for them.
     pub(super) fn outcomes(&mut self) -> Option<OutcomesReport> {
         let follower = self.follower.as_mut()?;
         let known_by = follower.known_by()?;
@@ -231,7 +230,7 @@ impl<'a> Session<'a> {
         Some(OutcomesReport { known_by, outcomes, times, failure })
     }
 
-    /// How many jobs waited.
+    /// Returns the numbers of waiting jobs.
     pub(super) fn waited(self) -> WaitingReport {
         let counted_by = self.control.and_then(|control| control.counting);
         let whole = self.began.elapsed().as_secs_f64();
@@ -240,13 +239,13 @@ impl<'a> Session<'a> {
         WaitingReport { counted_by, questions_share, points: self.depth.points(), ..self.asked }
     }
 
-    /// Those that wait and did not before the first job; nothing where that is not
-    /// known.
+    /// Returns the number of waiting jobs beyond those before the first job; nothing if it is
+    /// unknown.
     fn beyond(&self) -> Option<u64> {
         Some(self.waiting?.saturating_sub(self.asked.before?))
     }
 
-    /// Asks, and keeps the answer.
+    /// Counts the waiting jobs, and stores the number.
     pub(super) fn look(&mut self) -> Duration {
         let took = self.ask();
         self.asked.max = self.asked.max.max(self.beyond());
@@ -255,7 +254,11 @@ impl<'a> Session<'a> {
     }
 
     /// Queues all jobs.
-    pub(super) fn queue(&mut self, files: &Files, dial: &Dial<'_>) -> Result<Queued, Error> {
+    pub(super) fn queue(
+        &mut self,
+        files: &Files,
+        dial: &Dial<'_>,
+    ) -> Result<QueueingResult, Error> {
         let load = self.load;
         self.began = Instant::now();
         let mut pause = LONG.min(self.interval);
@@ -274,7 +277,7 @@ impl<'a> Session<'a> {
                 }
                 if Instant::now() >= next && stopped.is_none() {
                     let took = self.look();
-                    // Of a short run there is something to see, too.
+                    // A short run gets several points, too.
                     pause = (pause * 3 / 2).min(self.interval);
                     next = Instant::now() + pause.max(took * SELDOM);
                 }
@@ -298,28 +301,28 @@ impl<'a> Session<'a> {
         queued
     }
 
-    /// How many jobs of the load are not over, as far as that is known.
+    /// Returns the number of the load's jobs that are not finished, as far as it is known.
     fn left(&self) -> Option<u64> {
         let open = self.follower.as_ref().and_then(|_| self.load.open());
         open.or_else(|| self.beyond())
     }
 
-    /// Waits until all is processed, from `since` on. Nothing where nobody can say
-    /// how many wait.
+    /// Waits until all jobs are processed, from `since` on. Returns nothing if the number of
+    /// waiting jobs is unknown.
     pub(super) fn process(
         &mut self,
-        from: Since,
+        from: WaitStart,
         since: Instant,
-        queued: &Queued,
+        queued: &QueueingResult,
     ) -> Option<ProcessReport> {
         let before = self.asked.before?;
         let patience = self.load.plan.patience;
         let mut first = None;
-        // When the spooler answered last, and when there were fewer jobs than before.
+        // Times of the spooler's last answer, and of the last decrease of waiting jobs.
         let (mut heard, mut moved) = (Instant::now(), Instant::now());
         let mut least_waiting = None;
         if self.load.absences().lasts {
-            // It was waited for already, while jobs were queued.
+            // The patience has already passed while jobs were queued.
             heard = heard.checked_sub(patience).unwrap_or(heard);
         }
         let (mut least, mut was_silent) = (None, false);
@@ -339,11 +342,11 @@ impl<'a> Session<'a> {
             let mut is_done = false;
             if let Some(waiting) = self.waiting {
                 if was_silent {
-                    // While it was away it could process nothing.
+                    // While the server was away it could process nothing.
                     moved = now;
                 }
                 heard = if has_looked { now } else { heard };
-                // Without a history jobs leave the queue before it is known what became of them.
+                // Without a history, jobs leave the queue before their outcome is known.
                 if least_waiting.is_none_or(|least| waiting < least) {
                     (least_waiting, moved) = (Some(waiting), now);
                 }
@@ -354,7 +357,7 @@ impl<'a> Session<'a> {
                 is_done = match self.follower {
                     None => waiting <= before,
                     Some(_) if left == 0 => true,
-                    // Of a job that waits no more it is to be told what it became.
+                    // The outcome of a job that waits no more must still be known.
                     Some(_) if !has_looked => false,
                     Some(_) => {
                         let late = now.saturating_duration_since(moved) > LATE.min(patience);
@@ -363,7 +366,7 @@ impl<'a> Session<'a> {
                 };
             }
             was_silent = self.waiting.is_none();
-            // What was asked just now took its own time.
+            // The last question took its own time.
             let taken = Span::from_duration(now.saturating_duration_since(since));
             if is_done {
                 break (taken, WaitEnd::Done);
@@ -391,15 +394,15 @@ impl<'a> Session<'a> {
         let answers = self.waiting.is_some();
         if answers {
             self.settle(true);
-            // The last point is of the end.
+            // The last point is at the end.
             self.look();
         }
         let asks = end != WaitEnd::Done && answers;
         let control = self.control.as_ref().filter(|_| asks);
         let stopped_printers = control.and_then(|control| control.stopped().ok());
         let all_seconds = Span::from_duration(self.began.elapsed());
-        let over = if from == Since::Release { taken } else { all_seconds };
-        // Of a server that does not answer nobody knows what waits there.
+        let over = if from == WaitStart::Release { taken } else { all_seconds };
+        // If the server does not answer, its waiting jobs are unknown.
         let left = if answers { self.left() } else { None };
         let done = self.follower.as_ref().and_then(|_| self.load.outcomes(true));
         let (jobs, bytes) = done.map_or_else(|| gone(queued, left), |done| done.processed());
@@ -418,11 +421,11 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Jobs that wait no more, and their share of the documents, where it is not told what
-/// became of each.
-fn gone(queued: &Queued, left: Option<u64>) -> (u64, Bytes) {
+/// Returns the jobs that wait no more, and their share of the documents, if their outcomes are
+/// unknown.
+fn gone(queued: &QueueingResult, left: Option<u64>) -> (u64, Bytes) {
     let (all, bytes) = (queued.counts.acknowledged, queued.queueing.bytes);
-    // Of a server that says nothing any more nothing is known.
+    // If the server does not answer any more, nothing is known.
     let done = left.map_or(0, |left| all.saturating_sub(left));
     let share = u128::from(bytes.get()) * u128::from(done) / u128::from(all.max(1));
     (done, u64::try_from(share).map_or(bytes, Bytes::new))

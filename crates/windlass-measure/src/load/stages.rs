@@ -1,36 +1,35 @@
-//! At what a job of CUPS is at one moment, by its processes and their connections.
+//! Stage of a CUPS job at one moment, by its processes and their connections.
 //!
-//! cupsd starts a process for each filter of a job and one for its backend, and tells
-//! them the job's number: `argv[1]` of all of them (`filter(7)`, `backend(7)`). The name
-//! of a backend's `argv[0]` is the URI of its device. A backend for a printer on the
-//! network has a connection, of which `/proc/net/tcp` says whether data is on its way
-//! and whether the printer's window is closed.
+//! cupsd starts a process for each filter of a job and one for its backend. Their first argument is
+//! the job's number (`filter(7)`, `backend(7)`). A backend's `argv[0]` is the URI of its device. A
+//! backend for a network printer has a connection. `/proc/net/tcp` shows whether its data is in
+//! flight and whether the printer's window is closed.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 
-/// What a job is at.
+/// Stage of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobStage {
     /// A filter works.
     Filter,
-    /// Filters are there, and none of them works: they wait for something.
+    /// Filters exist, but none works: they wait for something.
     FilterWaits,
     /// The backend works.
     Backend,
-    /// The backend makes its connection.
+    /// The backend connects.
     Connecting,
-    /// Data is on its way to the device, and the device takes it.
+    /// Data is in flight, and the device accepts it.
     Network,
-    /// The device takes nothing for now, or has all and has not answered yet.
+    /// The device accepts nothing for now, or has everything and has not answered yet.
     Device,
-    /// The backend waits, and what for cannot be seen from here.
+    /// The backend waits for something that cannot be seen from here.
     Unseen,
 }
 
-/// What a process is to a job.
+/// Role of a process in a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Filter,
@@ -40,12 +39,11 @@ pub(super) enum Role {
 /// A connection of `/proc/net/tcp`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Connection {
-    /// Its state (`include/net/tcp_states.h`).
+    /// State of the connection (`include/net/tcp_states.h`).
     state: u8,
     /// Bytes that are not acknowledged, or not sent yet.
     unacknowledged: u64,
-    /// Which timer runs: 4 probes a window that is closed (`Documentation/networking/
-    /// proc_net_tcp.rst`).
+    /// Running timer: 4 probes a closed window (`Documentation/networking/proc_net_tcp.rst`).
     timer: u8,
 }
 
@@ -55,21 +53,21 @@ const PROBING: u8 = 4;
 
 /// A process of a job at one moment.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct JobProcess {
     pub(super) role: Role,
     /// True if it had a processor, or waited for a disk.
     pub(super) works: bool,
-    /// Its connection; nothing where it has none.
+    /// Its connection; nothing if it has none.
     pub(super) connection: Option<Connection>,
-    /// True if its connections may be known.
+    /// True if its connections can be read.
     pub(super) is_open: bool,
 }
 
-/// What a process is, and the number of its job: nothing where it is neither filter nor
-/// backend. `name` is that of the process.
+/// Returns the role of a process, and the number of its job; nothing if it is neither filter nor
+/// backend. `name` is the name of the process.
 pub(super) fn role(name: &str, words: &[String]) -> Option<(Role, u32)> {
     let job = |place: usize| words.get(place)?.parse::<u32>().ok();
-    // job, user, title, copies, options, and maybe a file.
+    // Arguments: job, user, title, copies, options, and maybe a file.
     let are_enough = |place: usize| (place + 5..=place + 6).contains(&words.len());
     let first = words.first()?;
     if let Some((scheme, _)) = first.split_once(':')
@@ -83,7 +81,7 @@ pub(super) fn role(name: &str, words: &[String]) -> Option<(Role, u32)> {
     Some((Role::Filter, job(place)?))
 }
 
-/// The connections of a table, by their inodes.
+/// Returns the connections of a table, by their inodes.
 pub(super) fn connections(table: &str) -> HashMap<u64, Connection> {
     let line = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -98,9 +96,9 @@ pub(super) fn connections(table: &str) -> HashMap<u64, Connection> {
     table.lines().skip(1).filter_map(line).collect()
 }
 
-/// At what a job is. Where a filter works and the device has data still, it is the
-/// filter: the next data waits for that.
-pub(super) fn stage(parts: &[Part]) -> JobStage {
+/// Returns the stage of a job. If a filter works while the device still has data, the stage is the
+/// filter: the next data waits for it.
+pub(super) fn stage(parts: &[JobProcess]) -> JobStage {
     let filters = || parts.iter().filter(|part| part.role == Role::Filter);
     if filters().any(|part| part.works) {
         return JobStage::Filter;
@@ -116,14 +114,14 @@ pub(super) fn stage(parts: &[Part]) -> JobStage {
         Some(Connection { state: SYN_SENT, .. }) => JobStage::Connecting,
         Some(Connection { unacknowledged: 1.., timer: PROBING, .. }) => JobStage::Device,
         Some(Connection { unacknowledged: 1.., .. }) => JobStage::Network,
-        // It has all that there is: what comes next is a filter's, or an answer.
+        // The device has all available data: more comes from a filter, or the device answers.
         _ if has_filters => JobStage::FilterWaits,
         None if !backend.is_open => JobStage::Unseen,
         _ => JobStage::Device,
     }
 }
 
-/// The connection of several that says most of a job.
+/// Returns the connection that says most about a job.
 pub(super) fn telling(found: impl Iterator<Item = Connection>) -> Option<Connection> {
     found
         .filter(|one| one.state != 0x0a)
@@ -148,7 +146,7 @@ mod tests {
                 "office|7|ann|t|1|media=A4|/var/spool/cups/d7-001",
                 Some((Role::Filter, 7)),
             ),
-            // As the document has it.
+            // Example from the documentation.
             (
                 "textonly",
                 "/bin/bash|/usr/lib/cups/filter/textonly|62723|root|data1.txt|1|media=Letter|/d",
@@ -178,7 +176,8 @@ mod tests {
 
     #[test]
     fn a_job_is_at_what_it_waits_for() {
-        let part = |role, works, connection, is_open| Part { role, works, connection, is_open };
+        let part =
+            |role, works, connection, is_open| JobProcess { role, works, connection, is_open };
         let connection =
             |state, unacknowledged, timer| Some(Connection { state, unacknowledged, timer });
         let filter = |works| part(Role::Filter, works, None, true);
@@ -189,7 +188,7 @@ mod tests {
         assert_eq!(stage(&[filter(false), backend(connection(1, 9, 1))]), JobStage::Network);
         assert_eq!(stage(&[backend(connection(2, 0, 1))]), JobStage::Connecting);
         assert_eq!(stage(&[filter(false), backend(connection(1, 0, 0))]), JobStage::FilterWaits);
-        // It has sent all, and waits for the device's end.
+        // The backend has sent everything, and waits for the device.
         assert_eq!(stage(&[backend(connection(1, 0, 0))]), JobStage::Device);
         assert_eq!(stage(&[backend(None)]), JobStage::Device);
         assert_eq!(stage(&[part(Role::Backend, false, None, false)]), JobStage::Unseen);

@@ -1,4 +1,4 @@
-//! What PCAUSA's document says of its two drivers.
+//! Figures of PCAUSA's document on its two drivers.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate};
@@ -7,41 +7,40 @@ use windlass_capture::live::ReaderKind;
 /// The document's figures. Its KB are 1,024 bytes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Document {
-    /// Where they come from.
+    /// Title of the document.
     pub source: &'static str,
     /// The bytes of its KB.
     pub kb_bytes: Bytes,
-    /// Its two drivers.
+    /// The two drivers of the document.
     pub drivers: [Driver; 2],
-    /// What the better one took on average in another run.
+    /// Averages of the better driver in another run.
     pub average: Average,
-    /// What that and its reader took of the host's two processors, at the most.
+    /// Upper bound of the share of the host's two processors for that driver and its reader.
     pub cpu_share_below: f64,
-    /// What it was made to reach: a rate for long.
+    /// Design goal: a sustained byte rate.
     pub goal_bytes_per_second: Rate,
-    /// And packets.
+    /// Design goal: a packet rate.
     pub goal_packets_per_second: f64,
 }
 
 /// A driver of the document.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Driver {
-    /// Its name.
+    /// Name of the driver.
     pub name: &'static str,
-    /// What it is like.
+    /// Corresponding kind of reader.
     pub reader: ReaderKind,
-    /// TCP's goodput while it captured, as the document has it.
+    /// TCP's goodput during the capture, as in the document.
     pub tcp_kb_per_second: u64,
-    /// The same in bytes.
+    /// TCP's goodput in bytes.
     pub tcp_bytes_per_second: Rate,
-    /// What it captured, as the document has it. The time before and after the
-    /// transfer is in it.
+    /// Captured rate, as in the document. The time before and after the transfer is included.
     pub captured_kb_per_second: u64,
-    /// The same in bytes.
+    /// Captured rate in bytes.
     pub captured_bytes_per_second: Rate,
-    /// Packets that it captured.
+    /// Captured packets.
     pub packets_per_second: f64,
-    /// Packets that it lost.
+    /// Lost packets.
     pub lost: u64,
 }
 
@@ -52,7 +51,7 @@ pub struct Average {
     pub bytes_per_second: Rate,
     /// Packets.
     pub packets_per_second: f64,
-    /// Buffers that were handed to the reader.
+    /// Buffers passed to the reader.
     pub buffers_per_second: f64,
     /// Bytes in each.
     pub bytes_per_buffer: f64,
@@ -60,7 +59,7 @@ pub struct Average {
     pub packets_per_buffer: f64,
 }
 
-/// The rate of the document's averages, which it asks about smaller packets.
+/// Byte rate of the document's averages, for its question about smaller packets.
 pub(super) const RATE: u32 = 14_218_105;
 
 /// The bytes of the document's KB.

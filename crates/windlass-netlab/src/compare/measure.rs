@@ -1,4 +1,4 @@
-//! One load, and what a reader made of it.
+//! Measurement of one load and one reader.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,34 +7,34 @@ use std::time::{Duration, Instant};
 
 use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::bulk::{self, Bulk};
-use windlass_sys::capture::{Capture, Direction, Next, Settings, Source, Statistics};
+use windlass_sys::capture::{Capture, CaptureEvent, Direction, Settings, Source, Statistics};
 use windlass_sys::cpu::{self, CpuTime};
-use windlass_sys::generator::{self, Until};
+use windlass_sys::generator::{self, LoadEnd};
 
 use super::path::{self, NUMBER_AT, Path, RECEIVER};
-use super::record::{Captured, Load, Run};
+use super::record::{CaptureFigures, Load, Run};
 
-/// How long the reader waits for packets before it looks around.
+/// Time that the reader waits for packets before it checks for the end.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// How long after a load packets may come still. The kernel hands them on at
-/// its leisure; on a busy machine that takes a while.
+/// Time after a load in which packets may still arrive: the kernel delivers them with a delay,
+/// which is longer on a busy machine.
 const LATE: Duration = Duration::from_millis(20);
 const LATEST: Duration = Duration::from_secs(2);
 
-/// The load is not over yet.
+/// Packet count of a load that is not over yet.
 const RUNNING: u64 = u64::MAX;
 
-/// How to capture.
+/// Settings of the capture.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
+pub(super) struct CaptureSettings {
     pub(super) source: Source,
     pub(super) snap_length: u32,
 }
 
-/// What passed the reader.
+/// Counts of a reader.
 #[derive(Clone, Copy, Debug, Default)]
-struct Taken {
+struct ReaderCounts {
     packets: u64,
     bytes: u64,
     buffers: u64,
@@ -44,14 +44,14 @@ struct Taken {
 
 const DOING: &str = "cannot compare the readers";
 
-/// A transfer by TCP, and what a reader took of it. What is shorter than all of
-/// it is no use.
-pub(super) fn tcp(path: &Path, reading: Option<Reading>) -> Result<Run, Failure> {
+/// Measures a TCP transfer and its reader. A partial transfer would be useless, so it cannot be
+/// stopped.
+pub(super) fn tcp(path: &Path, reading: Option<CaptureSettings>) -> Result<Run, Failure> {
     let failed = |error: windlass_drive::Error| Failure::new(DOING, error);
     let transfer = || {
         let to = (&path.receiver, Path::to());
         let carried = bulk::transfer(&Bulk::default(), &path.sender, to).map_err(failed)?;
-        // Nobody knows how many packets that took.
+        // The number of its packets is unknown.
         thread::sleep(LATE);
         Ok((carried, 0))
     };
@@ -70,7 +70,7 @@ pub(super) fn tcp(path: &Path, reading: Option<Reading>) -> Result<Run, Failure>
     Ok(Run { seconds, load, captured: taken.map(|taken| account(&taken, seconds)) })
 }
 
-/// What frames to send.
+/// Frames of a load.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frames {
     pub(super) bytes: u32,
@@ -78,18 +78,17 @@ pub(super) struct Frames {
     pub(super) time: Span,
 }
 
-/// Frames at a rate, and what a reader took of them; nothing where it was told
-/// to stop.
+/// Measures frames at a rate and their reader; `None` if `stop` was set.
 pub(super) fn frames(
     path: &Path,
-    reading: Reading,
+    reading: CaptureSettings,
     frames: Frames,
     stop: &AtomicBool,
 ) -> Result<Option<Run>, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(DOING, error);
     let bytes = path::frame(frames.bytes).map_err(|_| failed(&"the frame is too long"))?;
     let frame = generator::Frame { bytes: &bytes, number_at: Some(NUMBER_AT) };
-    let until = Until::Time(frames.time.to_duration());
+    let until = LoadEnd::Time(frames.time.to_duration());
     let asked = generator::Load { frame, rate: Some(frames.rate), until };
     let mut generator = path.generator().map_err(|refused| failed(&refused))?;
     let send = || {
@@ -118,13 +117,12 @@ pub(super) fn frames(
     Ok(Some(Run { seconds, load, captured: taken.map(|taken| account(&taken, seconds)) }))
 }
 
-/// Runs a load while a reader takes what comes. The load tells how many packets
-/// are to be waited for.
+/// Runs a load while a reader captures it. The load returns the number of packets to wait for.
 fn captured<T>(
     path: &Path,
-    reading: Option<Reading>,
+    reading: Option<CaptureSettings>,
     load: impl FnOnce() -> Result<(T, u64), Failure>,
-) -> Result<(T, Option<Taken>), Failure> {
+) -> Result<(T, Option<ReaderCounts>), Failure> {
     let Some(reading) = reading else { return Ok((load()?.0, None)) };
     let settings = Settings {
         source: reading.source,
@@ -158,17 +156,17 @@ fn captured<T>(
     Ok((done, Some(taken)))
 }
 
-/// Takes packets until the load is over and all have come. It reads where each
-/// begins, and copies nothing.
-fn take(capture: &mut Capture, expected: &AtomicU64) -> std::io::Result<Taken> {
+/// Captures packets until the load is over and all have arrived. It reads the first bytes of each,
+/// and copies nothing.
+fn take(capture: &mut Capture, expected: &AtomicU64) -> std::io::Result<ReaderCounts> {
     let before = cpu::of_this_thread();
-    let mut taken = Taken::default();
+    let mut taken = ReaderCounts::default();
     let mut heads = 0_u64;
     let mut over: Option<Instant> = None;
     let mut is_stopped = false;
     loop {
         match capture.next(WAIT)? {
-            Next::Batch(mut batch) => {
+            CaptureEvent::Batch(mut batch) => {
                 taken.buffers += 1;
                 while let Some(packet) = batch.next() {
                     taken.packets += 1;
@@ -179,9 +177,11 @@ fn take(capture: &mut Capture, expected: &AtomicU64) -> std::io::Result<Taken> {
                 }
                 continue;
             }
-            Next::Nothing if is_stopped => break,
-            Next::Nothing => {}
-            Next::Down | Next::Gone => return Err(std::io::ErrorKind::NetworkDown.into()),
+            CaptureEvent::Nothing if is_stopped => break,
+            CaptureEvent::Nothing => {}
+            CaptureEvent::Down | CaptureEvent::Gone => {
+                return Err(std::io::ErrorKind::NetworkDown.into());
+            }
         }
         let all = expected.load(Ordering::Relaxed);
         if all != RUNNING {
@@ -192,21 +192,21 @@ fn take(capture: &mut Capture, expected: &AtomicU64) -> std::io::Result<Taken> {
             }
         }
     }
-    // The reading is not to be optimised away.
+    // Keeps the compiler from removing the read.
     std::hint::black_box(heads);
     taken.cpu = cpu::of_this_thread().since(before);
     taken.kernel = capture.statistics()?;
     Ok(taken)
 }
 
-/// What a reader took, in figures.
-fn account(taken: &Taken, seconds: Span) -> Captured {
+/// Returns the figures of a reader.
+fn account(taken: &ReaderCounts, seconds: Span) -> CaptureFigures {
     let Statistics { received, dropped, freezes } = taken.kernel;
     let time = seconds.as_seconds().max(1e-9);
     let cpu = taken.cpu.total().as_secs_f64();
     let bytes = Bytes::new(taken.bytes);
     let per = |all: f64, each: u64| (each > 0).then(|| all / each as f64);
-    Captured {
+    CaptureFigures {
         received,
         taken: taken.packets,
         lost: dropped,

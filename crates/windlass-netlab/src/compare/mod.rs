@@ -1,5 +1,5 @@
-//! The ring beside the single reader, under loads of windlass's own in private
-//! networks, and both beside PCAUSA's document of 2007.
+//! Comparison of the ring with the single reader, under loads of windlass's own in private
+//! networks, and of both with PCAUSA's document of 2007.
 
 mod document;
 mod measure;
@@ -11,51 +11,49 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub use document::{Average, Document, Driver};
-pub use record::{Captured, CompareReport, Findings, Load, Row, Run};
+pub use record::{CaptureFigures, CompareReport, Findings, Load, Row, Run};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_capture::live::ReaderKind;
 use windlass_drive::bulk::Bulk;
-use windlass_host::Times;
+use windlass_host::RunTimes;
 use windlass_sys::capture::{Source, WHOLE};
 
-use self::measure::{Frames, Reading};
+use self::measure::{CaptureSettings, Frames};
 use self::path::Path;
 use crate::refused;
 
-/// What is kept where headers are wanted: all that TCP over IPv6 may have, and
-/// tcpdump's old default.
+/// Snap length for headers: room for all headers of TCP over IPv6, and tcpdump's old default.
 const HEADERS: u32 = 96;
 
-/// The ring: the usual one. 400,000 whole packets of 1,514 bytes fill it in a
-/// tenth of a second.
+/// The usual ring. 400,000 whole packets of 1,514 bytes fill it in a tenth of a second.
 const RING: u64 = 64 << 20;
 const BLOCK: u32 = 1 << 20;
 const WITHIN: Duration = Duration::from_millis(10);
 
-/// The document's buffers: 229 a second took 14,218,105 bytes a second, so each
-/// had 62 kB. A block of 1 MiB would be given by its time, before it is full.
+/// The document's buffers: 229 a second took 14,218,105 bytes a second, so each had 62 kB. A block
+/// of 1 MiB would time out before it is full.
 const DOCUMENT_BLOCK: u32 = 64 << 10;
 const DOCUMENT_WITHIN: Duration = Duration::from_millis(100);
 
-/// The frames that carry one byte rate.
+/// Frame sizes at one byte rate.
 const SIZES: [u32; 5] = [1_500, 1_000, 600, 300, 150];
 
-/// What is to be compared.
+/// Plan of a comparison.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
-    /// How often each is measured, in turn.
+pub struct ComparePlan {
+    /// Number of runs of each case, in turn.
     pub runs: u16,
-    /// The frames in a second.
+    /// Frames per second.
     pub rate: NonZeroU64,
-    /// The bytes of a frame, from 60 to 1,514.
+    /// Bytes of a frame, from 60 to 1,514.
     pub frame_bytes: u32,
-    /// How long frames are sent in a run.
+    /// Time of the frames in a run.
     pub time: Span,
 }
 
-/// Which table a case is for.
+/// Table of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum ComparisonTable {
     Tcp,
     Frames,
     Mtu,
@@ -64,45 +62,51 @@ enum Part {
 /// A load and a reader.
 #[derive(Clone, Copy, Debug)]
 struct Case {
-    part: Part,
+    part: ComparisonTable,
     reader: Option<ReaderKind>,
     snap_length: u32,
     frames: Option<Frames>,
 }
 
 impl Case {
-    /// All that is compared, in the order in which it is measured.
-    fn all(plan: &Plan) -> Vec<Self> {
+    /// Returns all cases in the order of their measurement.
+    fn all(plan: &ComparePlan) -> Vec<Self> {
         let (single, ring) = (Some(ReaderKind::Single), Some(ReaderKind::Ring));
-        let tcp = |reader| Self { part: Part::Tcp, reader, snap_length: WHOLE, frames: None };
+        let tcp =
+            |reader| Self { part: ComparisonTable::Tcp, reader, snap_length: WHOLE, frames: None };
         let mut all = vec![tcp(None), tcp(single), tcp(ring)];
         let frames = Frames { bytes: plan.frame_bytes, rate: plan.rate, time: plan.time };
         for snap_length in [HEADERS, WHOLE] {
             for reader in [single, ring] {
-                all.push(Self { part: Part::Frames, reader, snap_length, frames: Some(frames) });
+                all.push(Self {
+                    part: ComparisonTable::Frames,
+                    reader,
+                    snap_length,
+                    frames: Some(frames),
+                });
             }
         }
         for bytes in SIZES {
             let rate = u64::from((document::RATE + bytes / 2) / bytes);
             let rate = NonZeroU64::new(rate).unwrap_or(NonZeroU64::MIN);
             let frames = Some(Frames { bytes, rate, time: plan.time });
-            all.push(Self { part: Part::Mtu, reader: ring, snap_length: WHOLE, frames });
+            all.push(Self { part: ComparisonTable::Mtu, reader: ring, snap_length: WHOLE, frames });
         }
         all
     }
 
-    fn reading(&self) -> Option<Reading> {
+    fn reading(&self) -> Option<CaptureSettings> {
         let source = match (self.reader?, self.part) {
             (ReaderKind::Single, _) => Source::Single { buffer: None },
-            (ReaderKind::Ring, Part::Mtu) => {
+            (ReaderKind::Ring, ComparisonTable::Mtu) => {
                 Source::Ring { bytes: RING, block: DOCUMENT_BLOCK, within: DOCUMENT_WITHIN }
             }
             (ReaderKind::Ring, _) => Source::Ring { bytes: RING, block: BLOCK, within: WITHIN },
         };
-        Some(Reading { source, snap_length: self.snap_length })
+        Some(CaptureSettings { source, snap_length: self.snap_length })
     }
 
-    /// What it is, for people who wait.
+    /// Returns the name of the case, for the progress display.
     fn name(&self) -> String {
         let load = match self.frames {
             None => "TCP".to_owned(),
@@ -139,27 +143,27 @@ impl Case {
     }
 }
 
-/// Runs the comparison until it is done or `stop` is set. `tell` is told what is
-/// measured next, and how many measurements there are. What was measured is
-/// reported, whatever ended it; nothing where nothing was.
+/// Runs the comparison until it is done or `stop` is set. Calls `tell` with the next measurement
+/// and the number of measurements. The report has all measurements, whatever ended the comparison;
+/// `None` without any.
 ///
 /// # Errors
-/// Where a private network is refused. What went wrong later is beside the report.
+/// Fails if a private network is refused. Returns a later failure beside the report.
 pub fn run(
-    plan: &Plan,
+    plan: &ComparePlan,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(&str, usize),
 ) -> Result<(Option<CompareReport>, Option<Failure>), Failure> {
     let tcp = Path::for_tcp().map_err(refused::failure)?;
     let bare = Path::bare().map_err(refused::failure)?;
-    let times = Times::begin();
+    let times = RunTimes::begin();
     let cases = Case::all(plan);
     let mut measured = vec![Vec::new(); cases.len()];
     let all = cases.len() * usize::from(plan.runs);
     let broken = measure(&cases, plan.runs, (&tcp, &bare), stop, &mut measured, tell).err();
     let taken: usize = measured.iter().map(Vec::len).sum();
     let broken = broken.or_else(|| {
-        let wrong = format!("it was interrupted after {taken} of {all} measurements");
+        let wrong = format!("interrupted after {taken} of {all} measurements");
         (taken < all).then(|| Failure::new("cannot finish the comparison", wrong))
     });
     let complete = taken == all;
@@ -167,8 +171,7 @@ pub fn run(
     Ok((report, broken))
 }
 
-/// Measures all cases in turn, as often as is asked for: a machine that gets
-/// slower does so for all.
+/// Measures all cases in turn, `runs` times: thus a machine that slows down affects all cases.
 fn measure(
     cases: &[Case],
     runs: u16,
@@ -195,8 +198,8 @@ fn measure(
 }
 
 fn report(
-    plan: &Plan,
-    times: Times,
+    plan: &ComparePlan,
+    times: RunTimes,
     cases: &[Case],
     measured: Vec<Vec<Run>>,
     complete: bool,

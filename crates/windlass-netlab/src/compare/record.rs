@@ -1,177 +1,173 @@
-//! What the comparison tells.
+//! Record of the comparison.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span, whole_part};
 use windlass_capture::live::ReaderKind;
-use windlass_host::Times;
+use windlass_host::RunTimes;
 
 use super::document::Document;
 
 /// The record of `windlass capture --compare`.
 #[derive(Clone, Debug, Serialize)]
 pub struct CompareReport {
-    /// The shape of the JSON.
+    /// Schema of the JSON.
     pub schema: Schema,
-    /// When that was.
+    /// Times of the comparison.
     #[serde(flatten)]
-    pub times: Times,
-    /// Whether all was measured that was to be.
+    pub times: RunTimes,
+    /// True if all measurements were made.
     pub complete: bool,
-    /// How often each was to be measured.
+    /// Planned number of runs of each case.
     pub runs: u16,
-    /// The processors of this machine.
+    /// Number of processors of this machine.
     pub processors: u64,
-    /// What TCP carried in each transfer.
+    /// Data of each TCP transfer.
     pub tcp_bytes: Bytes,
-    /// By writes of so many bytes.
+    /// Size of TCP's writes.
     pub tcp_write_bytes: Bytes,
-    /// How long frames were sent in each run.
+    /// Time of the frames in each run.
     pub frames_seconds: Span,
-    /// Frames that were asked for.
+    /// Requested frame rate.
     pub frames_packets_per_second: u64,
-    /// Of so many bytes.
+    /// Size of the frames.
     pub frame_bytes: Bytes,
     /// TCP, without a capture and with each reader.
     pub tcp: Vec<Row>,
-    /// Frames, cut to their headers and whole, by each reader.
+    /// Frames, truncated to their headers and whole, by each reader.
     pub frames: Vec<Row>,
-    /// One byte rate in ever smaller frames, by the ring.
+    /// One byte rate in smaller and smaller frames, by the ring.
     pub mtu: Vec<Row>,
-    /// What follows; nothing where too little was measured.
+    /// Findings; null values if too little was measured.
     pub findings: Findings,
     /// The document's figures.
     pub document: Document,
 }
 
 impl CompareReport {
-    /// The shape of the JSON, described by
-    /// `schemas/capture-compare.schema.json`.
+    /// Schema of the JSON, described by `schemas/capture-compare.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.capture-compare", version: 2 };
 }
 
 /// A load and a reader.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The reader; nothing where there was none.
+    /// The reader; null without one.
     pub reader: Option<ReaderKind>,
-    /// The bytes that it kept of a packet at most.
+    /// Maximum bytes kept of a packet.
     pub snap_length: Option<u32>,
-    /// The ring's bytes; nothing for the single reader, which has the buffer
-    /// that the system gives.
+    /// Bytes of the ring; null for the single reader, which has the system's buffer.
     pub ring_bytes: Option<Bytes>,
-    /// The bytes of its blocks.
+    /// Bytes of the ring's blocks.
     pub block_bytes: Option<Bytes>,
-    /// How long a packet waits in a block that is not full.
+    /// Time that a packet waits in a block that is not full.
     pub within_seconds: Option<Span>,
-    /// The bytes of each frame; nothing for TCP.
+    /// Bytes of each frame; null for TCP.
     pub frame_bytes: Option<Bytes>,
-    /// The frames that were asked for.
+    /// Requested frame rate.
     pub asked_packets_per_second: Option<u64>,
     /// The median of each figure.
     pub median: Run,
-    /// The packets that the worst run lost.
+    /// Lost packets of the worst run.
     pub max_lost: Option<u64>,
     /// All runs, in their order.
     pub runs: Vec<Run>,
 }
 
-/// One load.
+/// One run of a load.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Run {
-    /// How long it took.
+    /// Time of the run.
     pub seconds: Span,
-    /// What was offered.
+    /// The offered load.
     pub load: Load,
-    /// What was captured.
-    pub captured: Option<Captured>,
+    /// Figures of the capture.
+    pub captured: Option<CaptureFigures>,
 }
 
-/// What was offered.
+/// The offered load.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Load {
     /// TCP's data, or the frames' bytes.
     pub bytes: Bytes,
     /// TCP's goodput, or the rate of the frames' bytes.
     pub bytes_per_second: Rate,
-    /// The frames that were sent; nothing for TCP.
+    /// Frames sent; null for TCP.
     pub packets: Option<u64>,
-    /// The rate that was reached.
+    /// Achieved frame rate.
     pub packets_per_second: Option<f64>,
-    /// How late the latest frame was.
+    /// Greatest delay of a frame behind its schedule.
     pub behind_seconds: Option<Span>,
-    /// Processor time of the threads that make the load. What the kernel does
-    /// to put a packet into a ring or a buffer is in it.
+    /// Processor time of the load's threads, with the kernel's work to put a packet into a ring or
+    /// a buffer.
     pub cpu_seconds: f64,
 }
 
-/// What a reader took.
+/// Figures of a reader.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Captured {
+pub struct CaptureFigures {
     /// Packets that the kernel counted.
     pub received: u64,
-    /// Of these, packets that the reader took.
+    /// Packets that the reader took.
     pub taken: u64,
-    /// And packets for which there was no room: all others.
+    /// Packets dropped for lack of room: all others.
     pub lost: u64,
-    /// The share that was lost.
+    /// Share of lost packets.
     pub loss: f64,
-    /// How often the ring was full.
+    /// Number of times that the ring was full.
     pub ring_freezes: u64,
-    /// Bytes on the wire of those that were taken.
+    /// Bytes on the wire of the packets taken.
     pub bytes: Bytes,
-    /// Over the time of the load.
+    /// Byte rate over the time of the load.
     pub bytes_per_second: Rate,
-    /// Packets that were taken, over the time of the load.
+    /// Packet rate over the time of the load.
     pub packets_per_second: f64,
-    /// How often packets were fetched.
+    /// Number of buffers fetched.
     pub buffers: u64,
-    /// Over the time of the load.
+    /// Buffer rate over the time of the load.
     pub buffers_per_second: f64,
-    /// How many packets came at a time.
+    /// Mean packets in a buffer.
     pub packets_per_buffer: Option<f64>,
     /// Processor time of the reader's thread.
     pub cpu_seconds: f64,
-    /// The same, of one processor, over the time of the load.
+    /// Share of one processor for the reader's thread, over the time of the load.
     pub cpu_share: f64,
-    /// The same for a million packets that were taken.
+    /// Processor time of the reader's thread for a million packets taken.
     pub cpu_seconds_per_million_packets: Option<f64>,
 }
 
-/// What follows from the figures.
+/// Findings from the figures.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Findings {
-    /// TCP's goodput while the ring captured, over that without a capture.
+    /// TCP's goodput with the ring, over that without a capture.
     pub tcp_with_ring: Option<f64>,
-    /// The same with the single reader.
+    /// TCP's goodput with the single reader, over that without a capture.
     pub tcp_with_single: Option<f64>,
-    /// Processor time of the single reader for a packet that it took over that
-    /// of the ring, of headers.
+    /// Processor time for a packet, headers only: the single reader's over the ring's.
     pub cpu_single_over_ring: Option<f64>,
-    /// The most that the ring took in a second without a loss in any run.
+    /// Highest byte rate of the ring without a loss in any run.
     pub bytes_per_second: Option<Rate>,
-    /// The same in packets.
+    /// Highest packet rate of the ring without a loss in any run.
     pub packets_per_second: Option<f64>,
-    /// The first over the document's goal.
+    /// Byte rate over the document's goal.
     pub bytes_over_goal: Option<f64>,
-    /// The second over the document's goal.
+    /// Packet rate over the document's goal.
     pub packets_over_goal: Option<f64>,
-    /// How many times more packets came with the smallest frames than with the
-    /// largest.
+    /// Packet rate with the smallest frames over that with the largest.
     pub mtu_packets_times: Option<f64>,
-    /// How many times more buffers they took.
+    /// Buffer rate with the smallest frames over that with the largest.
     pub mtu_buffers_times: Option<f64>,
-    /// What the ring's reader took of one processor while TCP sent.
+    /// Share of one processor for the ring's reader while TCP sent.
     pub tcp_ring_cpu_share: Option<f64>,
 }
 
 impl Row {
-    fn captured(&self) -> Option<&Captured> {
+    fn captured(&self) -> Option<&CaptureFigures> {
         self.median.captured.as_ref()
     }
 }
 
 impl Findings {
-    /// Draws them from the rows of the three tables.
+    /// Derives the findings from the rows of the three tables.
     pub fn of(tcp: &[Row], frames: &[Row], mtu: &[Row], document: &Document) -> Self {
         let goodput = |reader: Option<ReaderKind>| {
             let row = tcp.iter().find(|row| row.reader == reader)?;
@@ -181,7 +177,7 @@ impl Findings {
             (_, 0.0) => None,
             (one, other) => Some(one / other),
         };
-        // Headers are the first of each reader.
+        // The first row of each reader has headers only.
         let cost = |reader| {
             let row = frames.iter().find(|row| row.reader == Some(reader))?;
             row.captured()?.cpu_seconds_per_million_packets
@@ -199,7 +195,7 @@ impl Findings {
             [first, .., last] => first.captured().zip(last.captured()),
             _ => None,
         };
-        let times = |of: fn(&Captured) -> f64| {
+        let times = |of: fn(&CaptureFigures) -> f64| {
             ends.and_then(|(first, last)| ratio(Some(of(last)), Some(of(first))))
         };
         let ring = tcp.iter().find(|row| row.reader == Some(ReaderKind::Ring));
@@ -218,14 +214,14 @@ impl Findings {
     }
 }
 
-/// The median of each figure of some runs; nothing of no runs.
+/// Returns the median of each figure of some runs; `None` without any run.
 pub(super) fn median(runs: &[Run]) -> Option<Run> {
     let first = runs.first()?;
     let of = |figure: &dyn Fn(&Run) -> Option<f64>| {
         let mut values: Vec<f64> = runs.iter().filter_map(figure).collect();
         values.sort_by(f64::total_cmp);
         let middle = values.get(values.len().saturating_sub(1) / 2..=values.len() / 2)?;
-        // An odd number has one in the middle.
+        // An odd number of values has one in the middle.
         let middle = if values.len().is_multiple_of(2) { middle } else { &middle[..1] };
         Some(middle.iter().sum::<f64>() / middle.len() as f64)
     };
@@ -242,13 +238,13 @@ pub(super) fn median(runs: &[Run]) -> Option<Run> {
         cpu_seconds: number(&|run| run.load.cpu_seconds),
     };
     let captured = first.captured.map(|_| {
-        let number = |figure: fn(&Captured) -> f64| {
+        let number = |figure: fn(&CaptureFigures) -> f64| {
             of(&|run| run.captured.as_ref().map(figure)).unwrap_or(0.0)
         };
-        let maybe = |figure: fn(&Captured) -> Option<f64>| {
+        let maybe = |figure: fn(&CaptureFigures) -> Option<f64>| {
             of(&|run| run.captured.as_ref().and_then(figure))
         };
-        Captured {
+        CaptureFigures {
             received: whole(number(|one| one.received as f64)),
             taken: whole(number(|one| one.taken as f64)),
             lost: whole(number(|one| one.lost as f64)),
@@ -271,7 +267,7 @@ pub(super) fn median(runs: &[Run]) -> Option<Run> {
     Some(Run { seconds, load, captured })
 }
 
-/// A count that was a number for a while.
+/// Rounds a number back to a count.
 fn whole(value: f64) -> u64 {
     whole_part(value.round())
 }

@@ -8,17 +8,17 @@ use windlass_base::{Failure, Span, Timestamp};
 use windlass_wire::write::{PcapngWriter, Section};
 use windlass_wire::{ByteOrder, LinkType};
 
-use super::report::Written;
+use super::report::CaptureSummary;
 use crate::ends::INTERFACE;
 
-/// How long a packet may wait to be written: who looks into the file then finds
-/// all of a transfer that has just ended.
+/// Maximum time that a packet waits to be written: a reader of the file then finds all of a
+/// transfer that has just ended.
 const WAITING: Span = Span::from_millis(100);
 
 /// A capture of IP packets.
 ///
-/// It has its name from the beginning, so that it can be read while it grows, and
-/// what was captured is not lost with windlass.
+/// The file has its name from the beginning. It can be read while it grows, and its packets survive
+/// a crash of windlass.
 pub(super) struct Capture {
     path: PathBuf,
     out: BufWriter<File>,
@@ -26,9 +26,9 @@ pub(super) struct Capture {
     interface: u32,
     buffer: Vec<u8>,
     packets: u64,
-    /// When what waits is to be written.
+    /// Time at which the waiting packets are written.
     due: Option<Timestamp>,
-    /// Why nothing more can be written.
+    /// Error that ended the writing.
     failed: Option<io::Error>,
 }
 
@@ -36,20 +36,20 @@ impl Capture {
     /// Begins a capture.
     ///
     /// # Errors
-    /// Where the path is no file, or cannot be written.
+    /// Fails if the path is no file, or cannot be written.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         let doing = || format!("cannot write {}", path.display());
         if path == Path::new("-") {
-            return Err(Failure::usage(doing(), "standard output belongs to the command")
+            return Err(Failure::usage(doing(), "the command writes to standard output")
                 .advise("Name a file for the capture."));
         }
-        // A pipe that nobody reads would stop the device.
+        // A pipe without a reader would block the device.
         if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-            return Err(Failure::usage(doing(), "it is there and is no file")
+            return Err(Failure::usage(doing(), "it exists and is not a regular file")
                 .advise("Give the capture another name."));
         }
         let unwritable = |error: io::Error| {
-            Failure::new(doing(), error).advise("Check the directory and the right to write there.")
+            Failure::new(doing(), error).advise("Check the directory and its permissions.")
         };
         let file = File::create(path).map_err(unwritable)?;
         let mut buffer = Vec::new();
@@ -58,13 +58,13 @@ impl Capture {
         let mut writer = PcapngWriter::begin(&mut buffer, ByteOrder::Little, &section);
         let interface = writer.interface(&mut buffer, LinkType::RAW, 0, INTERFACE);
         let mut out = BufWriter::with_capacity(1 << 20, file);
-        // A full disk is told before the command begins.
+        // A full disk is reported before the command begins.
         out.write_all(&buffer).and_then(|()| out.flush()).map_err(unwritable)?;
         let path = path.to_owned();
         Ok(Self { path, out, writer, interface, buffer, packets: 0, due: None, failed: None })
     }
 
-    /// A packet passes: `now` by the emulator's clock, `time` by the host's.
+    /// Writes a packet that passes: `now` by the emulator's clock, `time` by the host's.
     pub(super) fn packet(&mut self, now: Timestamp, time: Timestamp, packet: &[u8]) {
         if self.failed.is_some() {
             return;
@@ -82,12 +82,12 @@ impl Capture {
         }
     }
 
-    /// When to call [`Self::write`].
+    /// Returns the time of the next call of [`Self::write`].
     pub(super) const fn due(&self) -> Option<Timestamp> {
         self.due
     }
 
-    /// Writes what waits.
+    /// Writes the waiting packets.
     pub(super) fn write(&mut self) {
         self.due = None;
         if self.failed.is_none() {
@@ -95,20 +95,20 @@ impl Capture {
         }
     }
 
-    /// Everything has passed.
+    /// Ends the capture.
     ///
     /// # Errors
-    /// Where it could not be written to its end.
-    pub(super) fn finish(mut self) -> Result<Written, Failure> {
+    /// Fails if the capture could not be written completely.
+    pub(super) fn finish(mut self) -> Result<CaptureSummary, Failure> {
         self.write();
         let file = self.path.display().to_string();
         let Some(error) = self.failed else {
-            return Ok(Written { file, packets: self.packets });
+            return Ok(CaptureSummary { file, packets: self.packets });
         };
-        // What waits cannot be written either, and is not to be tried again.
+        // The waiting packets cannot be written either; another attempt would be useless.
         drop(self.out.into_parts());
         let wrong = format!("{error}, after {} packets at most", self.packets);
         Err(Failure::new(format!("cannot write {file}"), wrong)
-            .advise("Free some space, or write elsewhere. What was written before can be read."))
+            .advise("Free some space, or write to another disk. The packets before can be read."))
     }
 }

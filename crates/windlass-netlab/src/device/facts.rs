@@ -1,91 +1,91 @@
-//! What a device is, for reports: where it listens, and its habits in words.
+//! Description of a device for reports: its ports, and its habits in words.
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
-use windlass_base::figures::{Exact, FineShare};
+use windlass_base::figures::{ExactSpan, FineShare};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_lab::{DEVICE, Profile};
 use windlass_sim::device::{AckPolicy, Drain, StallEvery, Window};
 use windlass_sim::{Habits, Latency};
 use windlass_wire::target::Protocol;
 
-/// A device.
+/// Description of a device.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceFacts {
-    /// The name of its profile.
+    /// Name of the profile.
     pub profile: String,
-    /// Its own name.
+    /// Name of the product.
     pub name: String,
-    /// Who makes it.
+    /// Maker.
     pub maker: Option<String>,
-    /// What it is, and what is known of it.
+    /// Description from the profile.
     pub about: String,
-    /// Where its parameters come from.
+    /// Source of the parameters.
     pub source: String,
-    /// Where it is.
+    /// Address of the device.
     pub address: Ipv4Addr,
-    /// Where it listens.
+    /// Services and their ports.
     pub services: Services,
-    /// The MSS that it announces.
+    /// Announced MSS.
     pub mss: u16,
-    /// The window that it offers when nothing waits.
+    /// Window with an empty buffer.
     pub window_bytes: Bytes,
-    /// The connections that it holds at once.
+    /// Maximum number of connections.
     pub connections: u64,
-    /// Its window, ACKs, reading and stalls in words.
+    /// Window, ACKs, reads and stalls in words.
     pub window: String,
     /// See [`Self::window`].
     pub acknowledges: String,
     /// See [`Self::window`].
     pub reads: String,
-    /// See [`Self::window`]; nothing where it never stalls.
+    /// See [`Self::window`]; null without stalls.
     pub stalls: Option<String>,
 }
 
-/// Where a device listens.
+/// Services of a device and their ports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Services {
-    /// The ports for raw data; the first is the profile's, or 9100.
+    /// Ports for raw data; the first is the profile's, or 9100.
     pub raw: Vec<u16>,
-    /// The port for LPR: the profile's, or 515.
+    /// Port for LPR: the profile's, or 515.
     pub lpr: u16,
-    /// The port for IPP: the profile's, or 631.
+    /// Port for IPP: the profile's, or 631.
     pub ipp: u16,
     /// Further ports for LPR.
     pub more_lpr: Vec<u16>,
     /// Further ports for IPP.
     pub more_ipp: Vec<u16>,
-    /// Whether the profile has raw data.
+    /// True if the profile has raw data.
     pub raw_in_profile: bool,
-    /// Whether the profile has LPR.
+    /// True if the profile has LPR.
     pub lpr_in_profile: bool,
-    /// Whether the profile has IPP.
+    /// True if the profile has IPP.
     pub ipp_in_profile: bool,
 }
 
-/// Ports beside those of the profile.
+/// Ports in addition to those of the profile.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct More<'a> {
-    /// For raw data.
+pub struct ExtraPorts<'a> {
+    /// Ports for raw data.
     pub raw: &'a [u16],
-    /// For LPR.
+    /// Ports for LPR.
     pub lpr: &'a [u16],
-    /// For IPP.
+    /// Ports for IPP.
     pub ipp: &'a [u16],
 }
 
 impl Services {
-    /// Those of a profile, the usual ones that it does not have, and `more`.
+    /// Returns the services of a profile, those that it lacks on their usual ports, and `more`.
     ///
     /// # Errors
-    /// Where one port is to have two services.
-    pub fn new(profile: &Profile, more: More<'_>) -> Result<Self, Failure> {
+    /// Fails if a port would have two services.
+    pub fn new(profile: &Profile, more: ExtraPorts<'_>) -> Result<Self, Failure> {
         let in_profile = [profile.raw, profile.lpr, profile.ipp];
         let mut first = in_profile;
         for place in 0..first.len() {
             if first[place].is_none() {
-                // Its own usual port, unless the profile has another service there.
+                // The service's usual port, unless the profile has another service there.
                 let usual = Protocol::ALL.map(Protocol::port);
                 let mut free = usual.into_iter().cycle().skip(place).take(usual.len());
                 first[place] = free.find(|port| !first.contains(&Some(*port)));
@@ -109,7 +109,7 @@ impl Services {
         for (served, ports) in Protocol::ALL.into_iter().zip([more.raw, more.lpr, more.ipp]) {
             let other = |port: &u16| all.listening().find(|(one, by)| one == port && *by != served);
             if let Some((port, by)) = ports.iter().find_map(other) {
-                let doing = format!("cannot take {} on port {port}", data(served));
+                let doing = format!("cannot serve {} on port {port}", data(served));
                 let wrong = format!("{} has {} there", profile.name, data(by));
                 return Err(Failure::usage(doing, wrong).advise("Give it another port."));
             }
@@ -117,27 +117,27 @@ impl Services {
         Ok(all)
     }
 
-    /// The ports for raw data, LPR and IPP.
+    /// Returns the ports for raw data, LPR and IPP.
     pub fn ports(&self) -> [Vec<u16>; 3] {
         let lpr = [&[self.lpr][..], &self.more_lpr].concat();
         [self.raw.clone(), lpr, [&[self.ipp][..], &self.more_ipp].concat()]
     }
 
-    /// Each port, and what is served there.
+    /// Returns each port with its service.
     pub(super) fn listening(&self) -> impl Iterator<Item = (u16, Protocol)> {
         let all = Protocol::ALL.into_iter().zip(self.ports());
         all.flat_map(|(served, ports)| ports.into_iter().map(move |port| (port, served)))
     }
 
-    /// What a port is called: `raw 9100`, `LPR 515`, `IPP 631`, and `port 80`
-    /// where nobody listens.
+    /// Returns the name of a port: `raw 9100`, `LPR 515`, `IPP 631`, and `port 80` for one without
+    /// a service.
     pub fn called(&self, port: u16) -> String {
         let served = self.listening().find(|(other, _)| *other == port);
         served.map_or_else(|| format!("port {port}"), |(_, served)| format!("{served} {port}"))
     }
 }
 
-/// Those of the ports that are not the first, and none twice.
+/// Returns the ports other than the first, without duplicates.
 fn beside(first: u16, more: &[u16]) -> Vec<u16> {
     let mut ports = Vec::new();
     for port in more {
@@ -149,7 +149,7 @@ fn beside(first: u16, more: &[u16]) -> Vec<u16> {
 }
 
 impl DeviceFacts {
-    /// The device of a profile.
+    /// Describes the device of a profile.
     pub fn new(profile: &Profile, services: Services) -> Self {
         let habits = &profile.habits;
         Self {
@@ -170,7 +170,7 @@ impl DeviceFacts {
         }
     }
 
-    /// The maker and the name.
+    /// Returns the maker and the name.
     pub fn full_name(&self) -> String {
         match &self.maker {
             Some(maker) => format!("{maker} {}", self.name),
@@ -182,7 +182,7 @@ impl DeviceFacts {
 fn window(habits: &Habits) -> String {
     let kind = match habits.window {
         Window::Fixed(_) => "in every ACK",
-        Window::Buffer(_) => "a buffer, of which the free part is offered",
+        Window::Buffer(_) => "a buffer, whose free part is offered",
     };
     let mut text = format!("{}, {kind}; MSS {}", habits.window.most(), habits.mss);
     if let Some(shift) = habits.window_scale {
@@ -198,13 +198,13 @@ fn acknowledges(habits: &Habits) -> String {
             format!("every second segment, or {} after a lone one", exact(timer))
         }
         AckPolicy::ShareOfWindow { share, timer } => format!(
-            "what takes more than {} of the window, or {} after the first data",
+            "after more than {} of the window, or {} after the first data",
             FineShare(share),
             exact(timer)
         ),
     };
     let mut text = match around(habits.ack_latency) {
-        Some(latency) => format!("{when}; it takes {latency} for that"),
+        Some(latency) => format!("{when}, {latency} later"),
         None => when,
     };
     if let Some(small) = habits.small_segments {
@@ -222,8 +222,8 @@ fn reads(habits: &Habits) -> String {
         Drain::AtOnce => "at once".to_owned(),
         Drain::Rate { rate, chunk } => format!("{rate}, at most {chunk} at a time"),
         Drain::AfterAck(latency) => match around(latency) {
-            Some(latency) => format!("what it has acknowledged, {latency} after the ACK"),
-            None => "what it has acknowledged, with the ACK".to_owned(),
+            Some(latency) => format!("acknowledged data, {latency} after the ACK"),
+            None => "acknowledged data, with the ACK".to_owned(),
         },
     }
 }
@@ -237,7 +237,7 @@ fn stalls(habits: &Habits) -> Option<String> {
     })
 }
 
-/// A time that varies; nothing where it is none.
+/// Formats a varying time; `None` for zero.
 fn around(latency: Latency) -> Option<String> {
     let Latency { typical, spread } = latency;
     match (typical, spread) {
@@ -248,27 +248,27 @@ fn around(latency: Latency) -> Option<String> {
 }
 
 fn exact(span: Span) -> String {
-    Exact(span).to_string()
+    ExactSpan(span).to_string()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const NONE: More<'_> = More { raw: &[], lpr: &[], ipp: &[] };
+    const NONE: ExtraPorts<'_> = ExtraPorts { raw: &[], lpr: &[], ipp: &[] };
 
-    fn services(profile: &str, more: More<'_>) -> Result<Services, Failure> {
+    fn services(profile: &str, more: ExtraPorts<'_>) -> Result<Services, Failure> {
         Services::new(&Profile::named(profile, &|path| panic!("{}", path.display())).unwrap(), more)
     }
 
     #[test]
     fn a_method_that_the_profile_lacks_is_on_its_usual_port() {
-        let more = More { raw: &[9_101, 9_100, 9_101], ipp: &[80, 631], ..NONE };
+        let more = ExtraPorts { raw: &[9_101, 9_100, 9_101], ipp: &[80, 631], ..NONE };
         let all = services("netgear-ps101", more).unwrap();
         assert_eq!((all.raw.as_slice(), all.lpr, all.ipp), (&[9_100, 9_101][..], 515, 631));
         assert_eq!((all.more_lpr.as_slice(), all.more_ipp.as_slice()), (&[][..], &[80][..]));
         assert!(all.raw_in_profile && !all.lpr_in_profile && !all.ipp_in_profile);
-        let all = services("hawking-h-ps1u", More { lpr: &[1_515], ..NONE }).unwrap();
+        let all = services("hawking-h-ps1u", ExtraPorts { lpr: &[1_515], ..NONE }).unwrap();
         assert!(all.lpr_in_profile);
         assert_eq!(
             [515, 1_515, 9_100, 631, 80].map(|port| all.called(port)),
@@ -283,14 +283,14 @@ mod tests {
             failure.to_string().lines().next().unwrap_or_default().to_owned()
         };
         assert_eq!(
-            told(More { raw: &[515], ..NONE }),
-            "cannot take raw data on port 515: H-PS1U has LPR there"
+            told(ExtraPorts { raw: &[515], ..NONE }),
+            "cannot serve raw data on port 515: H-PS1U has LPR there"
         );
         assert_eq!(
-            told(More { ipp: &[80], raw: &[80], ..NONE }),
-            "cannot take raw data on port 80: H-PS1U has IPP there"
+            told(ExtraPorts { ipp: &[80], raw: &[80], ..NONE }),
+            "cannot serve raw data on port 80: H-PS1U has IPP there"
         );
-        assert!(services("hawking-h-ps1u", More { lpr: &[631], ..NONE }).is_err());
+        assert!(services("hawking-h-ps1u", ExtraPorts { lpr: &[631], ..NONE }).is_err());
         let mut odd = Profile::named("healthy", &|path| panic!("{}", path.display())).unwrap();
         let mut ports = |raw, lpr, ipp| {
             (odd.raw, odd.lpr, odd.ipp) = (raw, lpr, ipp);
@@ -313,9 +313,9 @@ mod tests {
         assert_eq!(
             words("netgear-ps101"),
             [
-                "1,024 B, a buffer, of which the free part is offered; MSS 1460",
-                "every segment; it takes 10.387 ms ± 16 µs for that, and 2.76 ms for a probe",
-                "what it has acknowledged, 1.749 ms ± 12 µs after the ACK",
+                "1,024 B, a buffer, whose free part is offered; MSS 1460",
+                "every segment, 10.387 ms ± 16 µs later, and 2.76 ms for a probe",
+                "acknowledged data, 1.749 ms ± 12 µs after the ACK",
                 "for 2.022 s, after each 390,000 B",
             ]
         );

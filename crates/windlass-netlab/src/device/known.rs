@@ -1,7 +1,7 @@
-//! The connections that a device has taken up.
+//! The connections that a device has accepted.
 //!
-//! Anybody in the network can make up segments. Those of no connection are not
-//! looked at: a made-up ACK can speak of gigabytes that never passed.
+//! Anybody in the network can make up segments. Segments without a connection are ignored: a
+//! made-up ACK could acknowledge gigabytes that never passed.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -10,21 +10,21 @@ use windlass_base::Timestamp;
 use windlass_sim::Direction;
 use windlass_wire::{Flags, Host, Segment};
 
-/// Connections that are remembered: many more than a device holds at once, so
-/// that late segments of those that have ended are still theirs.
+/// Maximum number of connections that are remembered. It is far above a device's own maximum, so
+/// that late segments of closed connections still belong to them.
 const MAX: usize = 4_096;
 
-/// The peer, its port, and the device's.
-type Ends = (Ipv4Addr, u16, u16);
+/// Address and port of the peer, and the port of the device.
+type ConnectionKey = (Ipv4Addr, u16, u16);
 
-/// What was taken up, and when a segment of it last passed.
+/// Accepted connections, with the time of their last segment.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    last: BTreeMap<Ends, Timestamp>,
+pub(super) struct AcceptedConnections {
+    last: BTreeMap<ConnectionKey, Timestamp>,
 }
 
-impl Known {
-    /// Whether a segment belongs to a connection, asks for one, or refuses one.
+impl AcceptedConnections {
+    /// Returns whether a segment belongs to a connection, requests one, or refuses one.
     pub(super) fn belongs(&mut self, direction: Direction, segment: &Segment) -> bool {
         let (peer, own) = match direction {
             Direction::Forward => (segment.source, segment.destination),
@@ -43,14 +43,14 @@ impl Known {
         }
         match direction {
             Direction::Forward => has(Flags::SYN) && !has(Flags::ACK) && !has(Flags::RST),
-            // What answers a SYN (RFC 9293 section 3.10.7.1).
+            // The refusal of a SYN (RFC 9293 section 3.10.7.1).
             Direction::Backward => answers && has(Flags::RST),
         }
     }
 
-    fn take_up(&mut self, ends: Ends, now: Timestamp) {
+    fn take_up(&mut self, ends: ConnectionKey, now: Timestamp) {
         if self.last.len() >= MAX {
-            // Those that were silent longest, at once, as that takes a look at all.
+            // Forgets the half that was silent longest at once, since this scans all of them.
             let mut times: Vec<Timestamp> = self.last.values().copied().collect();
             let (_, middle, _) = times.select_nth_unstable(MAX / 2);
             let middle = *middle;
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn segments_belong_once_the_device_has_answered() {
-        let mut known = Known::default();
+        let mut known = AcceptedConnections::default();
         let mut belongs =
             |direction, flags| known.belongs(direction, &segment(direction, 5, flags, 0));
         assert!(!belongs(UP, Flags::ACK), "nobody knows it");
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_refusal_belongs_to_its_syn() {
-        let mut known = Known::default();
+        let mut known = AcceptedConnections::default();
         let refusal = Flags::RST.with(Flags::ACK);
         assert!(known.belongs(DOWN, &segment(DOWN, 5, refusal, 0)));
         assert!(!known.belongs(UP, &segment(UP, 5, refusal, 0)));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_flood_does_not_drive_out_who_is_active() {
-        let mut known = Known::default();
+        let mut known = AcceptedConnections::default();
         let taken = Flags::SYN.with(Flags::ACK);
         for port in 1..=20_000 {
             known.belongs(DOWN, &segment(DOWN, port, taken, i64::from(port)));

@@ -1,5 +1,5 @@
-//! A device alone, for a sender of the user's: a private network with the device
-//! behind a link, and the command that runs in it.
+//! A single device for the user's own sender: a private network with the device behind a link, and
+//! the command that runs in it.
 
 mod capture;
 mod facts;
@@ -8,10 +8,10 @@ mod observer;
 mod report;
 mod session;
 
-pub use crate::real::look::{DeviceLook, JobsDone, PeerLook};
-pub use facts::{DeviceFacts, More, Services};
-pub use report::{Connection, DeviceRunReport, LinkDirection, LinkReport, Written};
-pub use session::{Done, Plan, run};
-pub use windlass_sim::Received as Jobs;
-pub use windlass_sim::ipp::Received as IppJobs;
-pub use windlass_sim::{ConnectionLook, Queue, Reading};
+pub use crate::real::look::{DeviceSnapshot, JobCounts, PeerSnapshot};
+pub use facts::{DeviceFacts, ExtraPorts, Services};
+pub use report::{CaptureSummary, Connection, DeviceRunReport, LinkDirection, LinkReport};
+pub use session::{DevicePlan, DeviceRunOutcome, run};
+pub use windlass_sim::LprTotals;
+pub use windlass_sim::ipp::IppTotals;
+pub use windlass_sim::{ConnectionSnapshot, Queue, ReaderActivity};

@@ -1,38 +1,38 @@
-//! What passes the sender: to the analyser and into the capture.
+//! Observer at the sender: passes packets to the analyser and to the capture.
 
 use windlass_base::Timestamp;
 use windlass_trace::{Analyzer, Keep, Totals, Transfer};
 
 use super::capture::Capture;
-use super::known::Known;
+use super::known::AcceptedConnections;
 use crate::real::emulator::{Observer, PacketEvent};
 
 /// The observer at the sender, on all connections.
-pub(super) struct Watch {
+pub(super) struct DeviceObserver {
     analyzer: Analyzer,
-    known: Known,
+    known: AcceptedConnections,
     capture: Option<Capture>,
-    /// Packets so far, as the capture counts them.
+    /// Number of packets so far, as in the capture.
     packets: u64,
 }
 
-impl Watch {
-    /// One that begins now and keeps the `top` largest connections.
+impl DeviceObserver {
+    /// Returns an observer that keeps the `top` largest connections.
     pub(super) fn new(top: u16, capture: Option<Capture>) -> Self {
         let analyzer = Analyzer::new(Keep::Largest(usize::from(top)));
-        Self { analyzer, known: Known::default(), capture, packets: 0 }
+        Self { analyzer, known: AcceptedConnections::default(), capture, packets: 0 }
     }
 
-    /// What was seen.
+    /// Returns the observed transfers, their totals, and the capture.
     pub(super) fn finish(self) -> (Vec<Transfer>, Totals, Option<Capture>) {
         let (connections, totals) = self.analyzer.finish();
         (connections, totals, self.capture)
     }
 }
 
-impl Observer for Watch {
-    /// What is no TCP, has a wrong checksum, or belongs to no connection is only
-    /// captured.
+impl Observer for DeviceObserver {
+    /// Captures every packet. Analyses those of TCP with a correct checksum that belong to a
+    /// connection.
     fn sees(&mut self, event: &PacketEvent<'_>) {
         self.packets += 1;
         if let Some(capture) = &mut self.capture {

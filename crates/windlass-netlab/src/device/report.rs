@@ -1,78 +1,77 @@
-//! The record of `windlass device run`: what came to the device, and what held
-//! each transfer back.
+//! The record of `windlass device run`: the received data, and the limiting cause of each transfer.
 
 use std::net::Ipv4Addr;
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
-use windlass_sim::{Received, ipp};
+use windlass_sim::{LprTotals, ipp};
 use windlass_trace::report::{self, Verdict};
 use windlass_wire::{Endpoint, Host};
 
 use super::facts::DeviceFacts;
 use crate::ends::{Ending, Scheduling};
 
-/// What came to a device while a command ran.
+/// Report on a device while a command ran.
 #[derive(Clone, Debug, Serialize)]
 pub struct DeviceRunReport {
-    /// The shape of the JSON.
+    /// Schema of the JSON.
     pub schema: Schema,
     /// The command and its arguments.
     pub command: Vec<String>,
-    /// How the command ended.
+    /// End of the command.
     pub ending: Ending,
-    /// Whether windlass was told to end before all was over.
+    /// True if windlass was stopped before the end.
     pub interrupted: bool,
-    /// Where the command was.
+    /// Address of the command's end.
     pub local_address: Ipv4Addr,
-    /// The congestion control that the system gives its connections; nothing
-    /// where it does not tell. Some send at a pace of their own (BBR).
+    /// The system's congestion control for new connections; null if the system does not tell. Some
+    /// send at a rate of their own (BBR).
     pub congestion_control: Option<String>,
     /// The device.
     pub device: DeviceFacts,
-    /// What chance began with.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// The largest packet.
     pub mtu_bytes: u16,
-    /// The time for which the device was there.
+    /// Time for which the device existed.
     pub seconds: Span,
-    /// Of it, the time after the command had ended, in which the kernel still
-    /// sent what the command had written.
+    /// Part of this time after the end of the command, in which the kernel still sent the command's
+    /// data.
     pub sending_on_seconds: Span,
-    /// What the kernel still had to send at the end.
+    /// Bytes that the kernel still had to send at the end.
     pub unsent_bytes: Bytes,
-    /// How the emulator ran.
+    /// Scheduling of the emulator.
     pub scheduling: Scheduling,
     /// The link.
     pub link: LinkReport,
-    /// The connections that carried most data, the largest first.
+    /// Connections with the most data, the largest first.
     pub connections: Vec<Connection>,
-    /// Connections that carried data and are not among them.
+    /// Number of other connections with data.
     pub left_out: u64,
-    /// Connections that carried none.
+    /// Number of connections without data.
     pub without_data: u64,
-    /// SYNs that found no free connection.
+    /// SYNs that found no free connection slot.
     pub syns_dropped: u64,
-    /// Segments that the device lost, as its profile has it.
+    /// Segments that the device lost, as its profile says.
     pub lost_by_device: u64,
-    /// What the device's programs have read, with the protocols' own words.
+    /// Bytes that the device's programs have read, protocol overhead included.
     pub read_bytes: Bytes,
-    /// What came by LPR.
-    pub lpr: Received,
-    /// What came by IPP.
-    pub ipp: ipp::Received,
-    /// Pings that were answered.
+    /// Totals by LPR.
+    pub lpr: LprTotals,
+    /// Totals by IPP.
+    pub ipp: ipp::IppTotals,
+    /// Answered pings.
     pub pings: u64,
     /// The capture.
-    pub capture: Option<Written>,
+    pub capture: Option<CaptureSummary>,
 }
 
-/// A capture that was written.
+/// Summary of a written capture.
 #[derive(Clone, Debug, Serialize)]
-pub struct Written {
-    /// Its path.
+pub struct CaptureSummary {
+    /// Path of the file.
     pub file: String,
-    /// Its packets.
+    /// Number of packets.
     pub packets: u64,
 }
 
@@ -81,29 +80,29 @@ pub struct Written {
 pub struct LinkReport {
     /// The rate of the line.
     pub bytes_per_second: Rate,
-    /// The delay of each way.
+    /// Delay of each direction.
     pub delay_seconds: Span,
-    /// The most bytes that wait for the line.
+    /// Maximum bytes that wait for the line.
     pub queue_bytes: Bytes,
-    /// The share of packets to the device that the line is to destroy.
+    /// Share of packets to the device that the line destroys.
     pub loss: f64,
-    /// To the device.
+    /// Direction to the device.
     pub up: LinkDirection,
-    /// From the device.
+    /// Direction from the device.
     pub down: LinkDirection,
-    /// Packets that never got to the link, as the emulator did not fetch them in
-    /// time; nothing where the system did not tell.
+    /// Packets that never entered the link, since the emulator did not fetch them in time; null if
+    /// the system did not tell.
     pub missed: Option<u64>,
-    /// Packets of the device that the sender's kernel did not take.
+    /// Packets of the device that the sender's kernel rejected.
     pub not_taken: u64,
 }
 
-/// What passed one way. Bytes are those of the line.
+/// Counts of one direction. Bytes are those on the line.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LinkDirection {
     /// Packets that arrived.
     pub packets: u64,
-    /// Their bytes on the line.
+    /// Bytes of these packets on the line.
     pub line_bytes: Bytes,
     /// Packets that found the queue full.
     pub dropped_by_queue: u64,
@@ -114,39 +113,37 @@ pub struct LinkDirection {
 /// A connection to the device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Connection {
-    /// From 1 in order of appearance: Wireshark's `tcp.stream` plus one, unless
-    /// segments of no connection came as well.
+    /// Number from 1 in the order of appearance: Wireshark's `tcp.stream` plus one, unless there
+    /// were segments without a connection.
     pub number: u64,
     /// The sender, as `host:port`.
     pub sender: String,
     /// The device's port.
     pub port: u16,
-    /// What the port is called: `raw 9100`.
+    /// Name of the port: `raw 9100`.
     pub service: String,
-    /// Payload that the device acknowledged, with the protocol's own words; each
-    /// byte counted once.
+    /// Payload that the device acknowledged, protocol overhead included; each byte counted once.
     pub received_bytes: Bytes,
     /// Payload that the device sent.
     pub returned_bytes: Bytes,
-    /// Of the larger of the two: from its first data to its last ACK.
+    /// Time of the larger direction, from its first data to its last ACK.
     pub seconds: Span,
-    /// The one over the other.
+    /// Rate of the larger direction.
     pub bytes_per_second: Rate,
-    /// From data to the ACK that answers it: the median; null without samples.
+    /// Median time from data to the ACK that covers it; null without samples.
     pub ack_latency_seconds: Option<Span>,
-    /// What held it back, as in explain; null where the device sent more than it
-    /// received.
+    /// Limiting cause, as in explain; null if the device sent more than it received.
     pub verdict: Option<Verdict>,
 }
 
 impl DeviceRunReport {
-    /// The shape of the JSON, described by `schemas/device-run.schema.json`.
+    /// Schema of the JSON, described by `schemas/device-run.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.device-run", version: 2 };
 }
 
 impl Connection {
-    /// A connection of the device from the analyser's report of its larger
-    /// transfer, whose receiver was `receiver`.
+    /// Makes a connection of the device from the analyser's report on its larger transfer, whose
+    /// receiver was `receiver`.
     pub fn new(
         device: &DeviceFacts,
         receiver: Endpoint,

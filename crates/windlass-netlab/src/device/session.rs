@@ -1,4 +1,4 @@
-//! The run of a device, from its network to its report.
+//! Run of a device, from its network to its report.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -15,91 +15,96 @@ use windlass_wire::target::Protocol;
 
 use super::capture::Capture;
 use super::facts::{DeviceFacts, Services};
-use super::observer::Watch;
+use super::observer::DeviceObserver;
 use super::report::{Connection, DeviceRunReport, LinkDirection, LinkReport};
-use crate::ends::{Looking, Onlooker, Place, Signals, Streams, attend, command_line, start};
-use crate::real::device::{Side, Totals};
-use crate::real::emulator::{self, Carried};
-use crate::real::look::DeviceLook;
+use crate::ends::{
+    EndNetwork, Onlooker, Signals, SnapshotReceiver, Streams, attend, command_line, start,
+};
+use crate::real::device::{DeviceHost, Totals};
+use crate::real::emulator::{self, EmulationResult};
+use crate::real::look::DeviceSnapshot;
 use crate::real_time::Worker;
 use crate::{real, refused};
 
-/// How often is looked whether the kernel still sends: each look takes a process
-/// or two.
+/// Interval of the checks for unsent data: each check takes a process or two.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long it may do so after Ctrl-C: a FIN gets its answer.
+/// Time that the kernel may still send after Ctrl-C, so that a FIN gets its answer.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// How long it may do so without a word about it.
+/// Time that the kernel may still send before the user is told.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// A device, the link to it, and what runs beside it.
+/// Plan of a device, of the link to it, and of the command beside it.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct DevicePlan {
     /// The device.
     pub profile: Profile,
-    /// Where it listens.
+    /// Services and their ports.
     pub services: Services,
-    /// What chance begins with.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// The rate of the line, each way.
+    /// Rate of the line, each direction.
     pub rate: Rate,
-    /// The round trip of the idle link.
+    /// Base RTT of the idle link.
     pub rtt: Span,
-    /// The share of packets to the device that the line destroys.
+    /// Share of packets to the device that the line destroys.
     pub loss: f64,
-    /// The largest packet, as the sender sees it.
+    /// MTU of the sender.
     pub mtu: u16,
-    /// How many connections are told of.
+    /// Maximum number of reported connections.
     pub top: u16,
-    /// Where the capture goes, where one is kept.
+    /// Path of the capture; `None` for no capture.
     pub keep: Option<PathBuf>,
-    /// What runs beside the device; the user's shell where it is empty.
+    /// Command beside the device; empty for the user's shell.
     pub command: Vec<OsString>,
-    /// Where that reads and writes.
+    /// Standard streams of the command.
     pub streams: Streams,
 }
 
-/// What came of a run.
+/// Result of a run.
 #[derive(Debug)]
-pub struct Done<B> {
+pub struct DeviceRunOutcome<B> {
     /// The report.
     pub report: DeviceRunReport,
-    /// Why the capture could not be written to its end.
+    /// Failure to write the capture completely.
     pub unwritable: Option<Failure>,
-    /// What was begun with it.
+    /// Result of the function that began with the run.
     pub begun: B,
 }
 
-/// Runs the command beside the device. `begin` is called when all is ready, and what
-/// it gives is given back. `sends_on` is called when the command has ended for a while,
-/// with what it wrote and is still on its way. `onlooker` sees how it goes.
+/// Runs the command beside the device. Calls `begin` when everything is ready, and returns its
+/// result. Calls `sends_on` with the unsent bytes if the kernel still sends a while after the
+/// command. `onlooker` gets snapshots.
 ///
 /// # Errors
-/// Where the system allows no private network, the command cannot be started, or
-/// the capture cannot be begun. That the command fails is none.
+/// Fails if the system allows no private network, if the command cannot be started, or if the
+/// capture cannot be created. A command that fails is no error.
 pub fn run<B>(
-    plan: &Plan,
+    plan: &DevicePlan,
     begin: impl FnOnce(&DeviceFacts) -> Result<B, Failure>,
     sends_on: impl FnOnce(Bytes),
-    onlooker: Option<Onlooker<'_, DeviceLook>>,
-) -> Result<Done<B>, Failure> {
+    onlooker: Option<Onlooker<'_, DeviceSnapshot>>,
+) -> Result<DeviceRunOutcome<B>, Failure> {
     let device = DeviceFacts::new(&plan.profile, plan.services.clone());
     let broken = |error| Failure::new("cannot run the device", error);
     let terminal = Terminal::own();
     let signals = Signals::listen().map_err(broken)?;
-    let (place, tun) = Place::beside_a_device(plan.mtu).map_err(refused::failure)?;
+    let (place, tun) = EndNetwork::beside_a_device(plan.mtu).map_err(refused::failure)?;
     let congestion = place.namespace.read(c"/proc/sys/net/ipv4/tcp_congestion_control").ok();
     let congestion = congestion.map(|name| name.trim().to_owned());
     let capture = plan.keep.as_deref().map(Capture::create).transpose()?;
 
     let line = real::line(plan.rate, plan.rtt, plan.mtu);
     let link = LinkSettings { loss: plan.loss, ..line };
-    let side =
-        Side::new((DEVICE, SENDER), plan.profile.habits, listening(&device.services), plan.seed);
-    let watch = Watch::new(plan.top, capture);
-    let (looks, mut looking) = Looking::of(onlooker);
+    let side = DeviceHost::new(
+        (DEVICE, SENDER),
+        plan.profile.habits,
+        listening(&device.services),
+        plan.seed,
+    );
+    let watch = DeviceObserver::new(plan.top, capture);
+    let (looks, mut looking) = SnapshotReceiver::of(onlooker);
     let worker = emulator::start(tun, [link, line], side, watch, plan.seed, looks);
     let worker = worker.map_err(broken)?;
     let begun = begin(&device)?;
@@ -112,14 +117,15 @@ pub fn run<B>(
     }
     drop(program);
     let (sending_on_seconds, unsent_bytes) = send_on(&place, &signals, &worker, sends_on, looking);
-    // The interface goes with the emulator.
+    // The interface vanishes with the emulator.
     let missed = place.dropped();
     let carried = worker.stop().map_err(broken)?;
     let Some(ending) = ending else {
-        return Err(Failure::new("cannot run the device", "it ended before the command"));
+        return Err(Failure::new("cannot run the device", "the device ended before the command"));
     };
 
-    let Carried { observer, device: totals, links, not_taken, lasted, scheduling } = carried;
+    let EmulationResult { observer, device: totals, links, not_taken, lasted, scheduling } =
+        carried;
     let (connections, seen, capture) = observer.finish();
     let (capture, unwritable) = match capture.map(Capture::finish).transpose() {
         Ok(written) => (written, None),
@@ -171,7 +177,7 @@ pub fn run<B>(
         pings,
         capture,
     };
-    Ok(Done { report, unwritable, begun })
+    Ok(DeviceRunOutcome { report, unwritable, begun })
 }
 
 fn listening(services: &Services) -> Vec<(u16, Service)> {
@@ -192,7 +198,7 @@ fn way(counters: &LinkCounters) -> LinkDirection {
     }
 }
 
-/// What the environment of the command says.
+/// Returns the environment of the command.
 fn names(device: &DeviceFacts) -> [(&'static str, String); 6] {
     let address = device.address.to_string();
     let raw = device.services.raw.first().copied().unwrap_or_default();
@@ -206,15 +212,15 @@ fn names(device: &DeviceFacts) -> [(&'static str, String); 6] {
     ]
 }
 
-/// Lets arrive what the command has written: a program may end when the kernel has
-/// taken its data, long before a slow device has. Gives how long the kernel sent on, and
-/// what it still had to send when that was interrupted.
+/// Lets the data of the command arrive: a program may end when the kernel has taken its data, long
+/// before a slow device has. Returns the time that the kernel still sent, and the unsent bytes
+/// after an interruption.
 fn send_on(
-    place: &Place,
+    place: &EndNetwork,
     signals: &Signals,
-    worker: &Worker<Carried<Watch>>,
+    worker: &Worker<EmulationResult<DeviceObserver>>,
     tell: impl FnOnce(Bytes),
-    mut looking: Option<Looking<'_, DeviceLook>>,
+    mut looking: Option<SnapshotReceiver<'_, DeviceSnapshot>>,
 ) -> (Span, Bytes) {
     let began = Instant::now();
     let mut tell = Some(tell);

@@ -1,4 +1,4 @@
-//! Somebody who looks on while programs run at the ends, and where those read and write then.
+//! Observer of the programs at the ends, and the programs' standard streams.
 
 use std::fs::File;
 use std::io;
@@ -8,16 +8,16 @@ use std::sync::mpsc::Receiver;
 
 use windlass_base::Span;
 
-use crate::real_time::Looks;
+use crate::real_time::SnapshotSender;
 
-/// Who looks on. It is called in the thread that waits for the command.
+/// Observer of a run, called in the thread that waits for the command.
 pub struct Onlooker<'a, L> {
-    /// How often it wants to look.
+    /// Interval of the snapshots.
     pub every: Span,
-    /// A look.
+    /// Function that gets a snapshot.
     pub sees: &'a mut dyn FnMut(L),
-    /// Whether the programs are to be told to end (SIGINT) when this one was: it alone has heard
-    /// of it, and no key at the terminal.
+    /// Returns whether windlass must tell the programs to end (SIGINT), once it was told itself. It
+    /// must if the programs did not get the signal from the terminal's key.
     pub ends: &'a dyn Fn() -> bool,
 }
 
@@ -27,23 +27,25 @@ impl<L> std::fmt::Debug for Onlooker<'_, L> {
     }
 }
 
-/// Who looks on, and where looks come from.
-pub(crate) struct Looking<'a, L> {
+/// Observer of a run, with its incoming snapshots.
+pub(crate) struct SnapshotReceiver<'a, L> {
     pub(crate) onlooker: Onlooker<'a, L>,
     pub(crate) looks: Receiver<L>,
 }
 
-impl<'a, L> Looking<'a, L> {
-    /// The looks that somebody wants, where one does, and what hands them on.
-    pub(crate) fn of(onlooker: Option<Onlooker<'a, L>>) -> (Option<Looks<L>>, Option<Self>) {
+impl<'a, L> SnapshotReceiver<'a, L> {
+    /// Returns the sender of the snapshots, and their receiver; `None` without an observer.
+    pub(crate) fn of(
+        onlooker: Option<Onlooker<'a, L>>,
+    ) -> (Option<SnapshotSender<L>>, Option<Self>) {
         let Some(onlooker) = onlooker else { return (None, None) };
-        let (looks, from) = Looks::every(onlooker.every);
+        let (looks, from) = SnapshotSender::every(onlooker.every);
         (Some(looks), Some(Self { onlooker, looks: from }))
     }
 }
 
-impl<L> Looking<'_, L> {
-    /// Hands on what there is to see.
+impl<L> SnapshotReceiver<'_, L> {
+    /// Passes the waiting snapshots on.
     pub(crate) fn see(&mut self) {
         while let Ok(look) = self.looks.try_recv() {
             (self.onlooker.sees)(look);
@@ -51,7 +53,7 @@ impl<L> Looking<'_, L> {
     }
 }
 
-/// Where programs at the ends read and write. What is not named is this program's own.
+/// Standard streams of the programs at the ends. A missing stream is windlass's own.
 #[derive(Clone, Debug, Default)]
 pub struct Streams {
     /// Standard input.
@@ -63,7 +65,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Lets a command have them.
+    /// Sets the streams of a command.
     pub(crate) fn set(&self, command: &mut Command) -> io::Result<()> {
         if let Some(input) = &self.input {
             command.stdin(shared(input)?);
@@ -78,7 +80,8 @@ impl Streams {
     }
 }
 
-/// Both have one place in it: what one writes comes behind what the other wrote.
+/// Returns a shared handle with a common file position: the output of one follows that of the
+/// other.
 fn shared(file: &File) -> io::Result<Stdio> {
     file.try_clone().map(Stdio::from)
 }

@@ -4,48 +4,48 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use windlass_base::Bytes;
 use windlass_lab::SENDER;
-use windlass_sys::namespace::{Namespace, Refused};
+use windlass_sys::namespace::{Namespace, Refusal};
 use windlass_sys::tun::Tun;
 
 /// The interface in each namespace.
 pub const INTERFACE: &str = "tun0";
 
-/// The bits that all on the path share of their addresses.
+/// Prefix lengths of the path's addresses, for IPv4 and IPv6.
 const PREFIX: (u8, u8) = (24, 64);
 
-/// Packets that wait in the interface for the emulator. Drops belong into the
-/// link's own queue; this holds 100 ms of full packets at 1 Gbit/s, for when
-/// the emulator does not get a processor.
+/// Packets that may wait in the interface for the emulator. Drops belong in the link's own queue.
+/// This one holds 100 ms of full packets at 1 Gbit/s, for a time without a processor for the
+/// emulator.
 const WAITING: u16 = 8_192;
 
 /// One end of an emulated path.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct EndNetwork {
     pub(crate) namespace: Namespace,
 }
 
-impl Place {
-    /// Makes an end with its interface, which `open` makes, up. Without an IPv6 address the
+impl EndNetwork {
+    /// Makes an end with its interface, which `open` creates, up. Without an IPv6 address the
     /// interface has IPv4 only.
     pub(crate) fn new<T>(
         ipv4: Ipv4Addr,
         ipv6: Option<Ipv6Addr>,
         mtu: u16,
-        open: impl FnOnce(&Namespace, &str) -> Result<T, Refused>,
-    ) -> Result<(Self, T), Refused> {
+        open: impl FnOnce(&Namespace, &str) -> Result<T, Refusal>,
+    ) -> Result<(Self, T), Refusal> {
         let namespace = Namespace::new()?;
         let tun = open(&namespace, INTERFACE)?;
         namespace.set_mtu(INTERFACE, mtu)?;
         namespace.set_queue_length(INTERFACE, WAITING)?;
         namespace.add_address(INTERFACE, IpAddr::V4(ipv4), PREFIX.0)?;
-        // A link that nobody uses should carry nothing: no address of the
-        // kernel's own, and so no search for routers.
+        // An unused link should carry nothing: no link-local address, and so no router
+        // solicitations.
         let quiet = match ipv6 {
             Some(_) => namespace.set(c"/proc/sys/net/ipv6/conf/tun0/addr_gen_mode", "1"),
             None => namespace.set(c"/proc/sys/net/ipv6/conf/tun0/disable_ipv6", "1"),
         };
         namespace.bring_up(INTERFACE)?;
-        // Some systems have no IPv6; the link is of use without it.
+        // Some systems have no IPv6; the link is useful without it.
         if let (Some(ipv6), Ok(())) = (ipv6, quiet) {
             namespace.add_address(INTERFACE, IpAddr::V6(ipv6), PREFIX.1)?;
         }
@@ -53,24 +53,24 @@ impl Place {
     }
 
     /// Makes the end of a sender to a device.
-    pub(crate) fn beside_a_device(mtu: u16) -> Result<(Self, Tun), Refused> {
+    pub(crate) fn beside_a_device(mtu: u16) -> Result<(Self, Tun), Refusal> {
         let (place, tun) = Self::new(SENDER, None, mtu, Tun::open_in)?;
-        // A queue of packets must count packets, and so must a send buffer.
+        // The packet queue must count real packets, and so must the send buffer.
         place.namespace.set_segments_at_once(INTERFACE, 1)?;
         Ok((place, tun))
     }
 
-    /// Packets that the interface dropped because the emulator did not fetch
+    /// Returns the number of packets that the interface dropped because the emulator did not fetch
     /// them in time.
     pub(crate) fn dropped(&self) -> Option<u64> {
         let statistics = self.namespace.read(c"/proc/net/dev").ok()?;
         let line = statistics.lines().find_map(|line| line.trim().strip_prefix("tun0:"))?;
-        // Eight columns of what was received, then bytes, packets, errors and
-        // drops of what was sent (proc_pid_net(5)).
+        // Eight columns count received packets; then come the bytes, packets, errors and drops of
+        // sent ones (proc_pid_net(5)).
         line.split_whitespace().nth(11)?.parse().ok()
     }
 
-    /// Whether somebody listens on a TCP or UDP port.
+    /// Returns whether a program listens on a TCP or UDP port.
     pub(crate) fn listens(&self) -> bool {
         // The states that `include/net/tcp_states.h` numbers: LISTEN, and CLOSE
         // for a UDP socket without a peer.
@@ -86,9 +86,8 @@ impl Place {
         })
     }
 
-    /// What the kernel still has to send for programs that have ended; nothing
-    /// where it has sent all of it.
-    /// No bytes are left where only a FIN waits for its ACK.
+    /// Returns the bytes that the kernel still has to send for programs that have ended; `None` if
+    /// it has sent everything. The bytes are zero if only a FIN waits for its ACK.
     pub(crate) fn unsent(&self) -> Option<Bytes> {
         let tables = [c"/proc/net/tcp", c"/proc/net/tcp6"];
         tables
@@ -98,8 +97,8 @@ impl Place {
     }
 }
 
-/// What is written and not acknowledged on sockets that are closed, by a table
-/// such as `/proc/net/tcp`; nothing where none has any of it.
+/// Returns the unacknowledged bytes of closed sockets in a table such as `/proc/net/tcp`; `None`
+/// without any such socket.
 fn unsent(table: &str) -> Option<Bytes> {
     // The states that `include/net/tcp_states.h` numbers: FIN-WAIT-1, LAST-ACK and
     // CLOSING, in which a FIN, and what goes before it, is not acknowledged.

@@ -1,4 +1,4 @@
-//! The programs at an end: starting them, waiting for them, ending them.
+//! The programs at an end: their start, their wait, and their end.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -14,19 +14,19 @@ use windlass_base::Failure;
 use windlass_sys::process::{Process, Signal, is_ignored};
 use windlass_sys::wait::ready;
 
-use super::onlooker::Looking;
-use super::{Ending, Place, Streams};
+use super::onlooker::SnapshotReceiver;
+use super::{EndNetwork, Ending, Streams};
 
-/// How long a program gets to end when it is told to.
+/// Time that a program gets to end after a signal.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// How long after SIGTERM a program is told by SIGHUP.
+/// Time from SIGTERM to SIGHUP.
 const BETWEEN: Duration = Duration::from_millis(500);
 
-/// How long a program that got Ctrl-C gets before it is told by other means.
+/// Time that a program gets after Ctrl-C before other signals.
 const AFTER_INTERRUPT: Duration = Duration::from_secs(2);
 
-/// A signal may come just before a wait, which then does not end by it.
+/// Interval of the checks for a signal: one that comes just before a wait does not end the wait.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A program that runs at one of the ends.
@@ -38,7 +38,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) fn start(place: &Place, command: &mut Command) -> io::Result<Self> {
+    pub(crate) fn start(place: &EndNetwork, command: &mut Command) -> io::Result<Self> {
         place.namespace.enter(command);
         let mut child = command.spawn()?;
         match Process::of_child(child.id()) {
@@ -51,7 +51,7 @@ impl Program {
         }
     }
 
-    /// How it ended, if it has.
+    /// Returns the ending of the program, if it has ended.
     pub(crate) fn ending(&mut self) -> io::Result<Option<Ending>> {
         if self.ending.is_none() {
             self.ending = self.child.try_wait()?.map(Ending::from);
@@ -63,7 +63,7 @@ impl Program {
         self.process.signal(signal);
     }
 
-    /// Ends it, gently at first.
+    /// Ends the program, first by SIGTERM.
     fn end(&mut self) -> io::Result<()> {
         if self.ending()?.is_none() {
             self.tell(Signal::TERM);
@@ -83,10 +83,10 @@ impl AsFd for Program {
     }
 }
 
-/// However a link ends, its programs end with it.
+/// Ends the programs of a link in any case.
 impl Drop for Program {
     fn drop(&mut self) {
-        // There is nobody to tell, and the kernel kills what is left.
+        // An error has no recipient here, and the kernel kills the rest.
         let _ = self.end();
     }
 }
@@ -97,10 +97,10 @@ impl From<ExitStatus> for Ending {
     }
 }
 
-/// What windlass itself has been told by signals.
+/// Signals to windlass itself.
 #[derive(Debug)]
 pub(crate) struct Signals {
-    /// The last signal that came, 0 for none.
+    /// The last signal; 0 for none.
     last: Arc<AtomicUsize>,
 }
 
@@ -116,13 +116,13 @@ impl Signals {
         Ok(Self { last })
     }
 
-    /// Whether windlass is to end.
+    /// Returns whether windlass is to end.
     pub(crate) fn came(&self) -> bool {
         self.last.load(Ordering::Relaxed) != 0
     }
 
-    /// How long programs may still run: those that have heard Ctrl-C, too, get
-    /// the time to say what they found.
+    /// Returns the time that programs may still run. After Ctrl-C they get time to report their
+    /// results.
     fn patience(&self) -> Duration {
         let interrupt = usize::try_from(SIGINT).unwrap_or(0);
         let heard = self.last.load(Ordering::Relaxed) == interrupt;
@@ -130,13 +130,13 @@ impl Signals {
     }
 }
 
-/// Waits until the program ends, by itself or because windlass is to end.
-/// `other` ends the wait, too, where it can be read from.
+/// Waits until the program ends, by itself or because windlass is to end. Also returns when `other`
+/// becomes readable.
 pub(crate) fn attend<L>(
     program: &mut Program,
     signals: &Signals,
     other: BorrowedFd<'_>,
-    mut looking: Option<&mut Looking<'_, L>>,
+    mut looking: Option<&mut SnapshotReceiver<'_, L>>,
 ) -> io::Result<Option<Ending>> {
     let mut told: Option<(Instant, Signal)> = None;
     loop {
@@ -152,15 +152,15 @@ pub(crate) fn attend<L>(
         }
         if signals.came() {
             if told.is_none() && looking.as_ref().is_some_and(|one| (one.onlooker.ends)()) {
-                // Nobody else has told it.
+                // The program has got no signal yet.
                 program.tell(Signal::INT);
             }
             let first = || (Instant::now() + signals.patience(), Signal::TERM);
             let (when, what) = *told.get_or_insert_with(first);
             if Instant::now() >= when {
                 program.tell(what);
-                // What a shell ends by, and not at once: of two that wait the kernel takes HUP
-                // first.
+                // A shell ends by SIGHUP. It comes later, since the kernel delivers HUP before TERM
+                // if both wait.
                 let (wait, next) = match what {
                     Signal::TERM => (BETWEEN, Signal::HUP),
                     _ => (GRACE, Signal::KILL),
@@ -171,7 +171,7 @@ pub(crate) fn attend<L>(
     }
 }
 
-/// The command that was asked for, or the user's shell.
+/// Returns the requested command, or the user's shell.
 pub(crate) fn command_line(asked: &[OsString]) -> Vec<OsString> {
     if !asked.is_empty() {
         return asked.to_vec();
@@ -180,9 +180,9 @@ pub(crate) fn command_line(asked: &[OsString]) -> Vec<OsString> {
     vec![shell.unwrap_or_else(|| "/bin/sh".into()), "-i".into()]
 }
 
-/// Starts a command with these names in its environment.
+/// Starts a command with these variables in its environment.
 pub(crate) fn start(
-    place: &Place,
+    place: &EndNetwork,
     line: &[OsString],
     names: impl IntoIterator<Item = (&'static str, String)>,
     streams: &Streams,
@@ -195,6 +195,6 @@ pub(crate) fn start(
     let started = streams.set(&mut command).and_then(|()| Program::start(place, &mut command));
     started.map_err(|error| {
         Failure::new(format!("cannot run `{}`", program.display()), error)
-            .advise("Give a program that is there, with its arguments, behind `--`.")
+            .advise("Give an existing program, with its arguments, after `--`.")
     })
 }

@@ -1,21 +1,21 @@
-//! What reports say of an end: how its command ended, and how the emulator ran.
+//! Report on an end: the ending of its command, and the scheduling of the emulator.
 
 use std::fmt;
 
 use serde::Serialize;
 use windlass_sys::wait::prefer_this_thread;
 
-/// How a program ended; nothing is known of one that was ended with the link.
+/// Ending of a program; empty for one that was ended with the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Ending {
-    /// Its exit status.
+    /// Exit status of the program.
     pub exit_status: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the program.
     pub signal: Option<i32>,
 }
 
 impl Ending {
-    /// Whether all went well.
+    /// Returns whether the program succeeded.
     pub fn is_success(self) -> bool {
         self.exit_status == Some(0)
     }
@@ -38,27 +38,27 @@ impl fmt::Display for Ending {
     }
 }
 
-/// How the system was asked to run the emulator.
+/// Scheduling of the emulator's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheduling {
-    /// Others wait for it.
+    /// Preferred over other threads.
     Preferred,
-    /// It is one of them: the system did not allow more.
+    /// Like other threads: the system did not allow more.
     Ordinary,
 }
 
 impl Scheduling {
-    /// Asks for preference for this thread; tells what it got.
+    /// Asks for preference for this thread, and returns the result.
     pub(crate) fn ask() -> Self {
         if prefer_this_thread() { Self::Preferred } else { Self::Ordinary }
     }
 
-    /// The same for people.
+    /// Returns the text for the report.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Preferred => "preferred",
-            Self::Ordinary => "ordinary: more takes CAP_SYS_NICE",
+            Self::Ordinary => "ordinary: real-time scheduling needs CAP_SYS_NICE",
         }
     }
 }

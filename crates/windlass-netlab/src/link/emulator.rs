@@ -12,22 +12,22 @@ use windlass_wire::build::mark_congestion;
 
 use super::end::End;
 use crate::ends::Scheduling;
-use crate::link::report::{EmulatedDirection, LinkLook};
-use crate::real_time::{Clock, Looks, Worker, is_stopped};
+use crate::link::report::{EmulatedDirection, LinkSnapshot};
+use crate::real_time::{Clock, SnapshotSender, Worker, is_stopped};
 
-/// Packets of one way that are taken, or let go, before the other way is looked
-/// at: a burst one way must not make packets of the other late.
+/// Maximum number of packets of one direction that are taken or delivered before the other
+/// direction gets its turn. A burst in one direction must not delay the other one.
 const TURN: u32 = 16;
 
-/// The rate from which on packets that are due at the same moment arrive as one: by then full
-/// packets follow each other within 50 µs, and to let each arrive by itself takes longer.
-/// Network cards of such rates do the same. Below, a capture has each packet by itself.
+/// Rate from which packets that are due at the same moment arrive as one. At this rate full packets
+/// follow each other within 50 µs, less than a single delivery takes. Network cards of such rates
+/// do the same. At lower rates, a capture shows each packet by itself.
 const JOINED_FROM_BITS_PER_SECOND: f64 = 240e6;
 
-/// Buffers that are kept for packets to come.
+/// Maximum number of buffers kept for later packets.
 const KEPT: usize = 4_096;
 
-/// What the emulator has done: up, then down.
+/// Result of the emulator: up, then down.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) channel: Channel<Vec<u8>>,
@@ -36,19 +36,19 @@ pub(super) struct Outcome {
     pub(super) scheduling: Scheduling,
 }
 
-/// Starts to carry packets between the near and the far end.
+/// Starts the emulation between the near and the far end.
 pub(super) fn start(
     ends: [End; 2],
     settings: [LinkSettings; 2],
     seed: u64,
     spin: Duration,
-    looks: Option<Looks<LinkLook>>,
+    looks: Option<SnapshotSender<LinkSnapshot>>,
 ) -> io::Result<Worker<Outcome>> {
-    // Each way has dice of its own.
+    // Each direction has random numbers of its own.
     let seeds = [0, 1].map(|way| seed.wrapping_mul(2).wrapping_add(way));
     let channel = Channel::new(settings, seeds);
     Worker::start("link", move |stop| {
-        let emulator = Emulator {
+        let emulator = LinkEmulator {
             ends,
             channel,
             ways: Default::default(),
@@ -63,21 +63,21 @@ pub(super) fn start(
 }
 
 #[derive(Debug)]
-struct Emulator {
-    /// The near one, and the far one.
+struct LinkEmulator {
+    /// The near end, and the far end.
     ends: [End; 2],
     channel: Channel<Vec<u8>>,
-    /// Up, from the near end to the far one, and down.
+    /// Up, from the near end to the far end, and down.
     ways: [EmulatedDirection; 2],
     clock: Clock,
     wait: Wait,
-    /// It can be read from when the link is to end.
+    /// Becomes readable when the link is to end.
     stop: UnixStream,
     buffers: Vec<Vec<u8>>,
-    looks: Option<Looks<LinkLook>>,
+    looks: Option<SnapshotSender<LinkSnapshot>>,
 }
 
-impl Emulator {
+impl LinkEmulator {
     fn run(mut self) -> io::Result<Outcome> {
         wake_on_time();
         let scheduling = Scheduling::ask();
@@ -102,25 +102,25 @@ impl Emulator {
         }
     }
 
-    /// Shows what was done so far, where somebody looks.
+    /// Sends a snapshot if somebody watches.
     fn show(&mut self) {
         let now = self.clock.now();
         let Some(mut looks) = self.looks.take_if(|looks| looks.due() <= now) else { return };
         self.count_missed();
-        looks.look(now, || LinkLook::new(now, &self.channel, &self.ways));
+        looks.look(now, || LinkSnapshot::new(now, &self.channel, &self.ways));
         self.looks = Some(looks);
     }
 
-    /// Waits for a packet to come, or to be due.
+    /// Waits for a packet, or for the next due time.
     fn sleep(&mut self) -> io::Result<()> {
-        let looks = self.looks.as_ref().map(Looks::due);
+        let looks = self.looks.as_ref().map(SnapshotSender::due);
         let due = (0..2).filter_map(|way| self.channel.next_time(way)).chain(looks).min();
         let due = due.map(|due| self.clock.instant(due));
         let files = [self.ends[0].as_fd(), self.ends[1].as_fd(), self.stop.as_fd()];
         self.wait.until(due, &files).map(drop)
     }
 
-    /// Takes what the kernel sent this way.
+    /// Takes the packets that the kernel sent in this direction.
     fn take(&mut self, way: usize) -> io::Result<()> {
         let (channel, buffers) = (&mut self.channel, &mut self.buffers);
         self.ends[way].take(&self.clock, TURN, |sent, packet| {
@@ -131,7 +131,7 @@ impl Emulator {
         })
     }
 
-    /// Lets arrive what is due this way.
+    /// Delivers the packets that are due in this direction.
     fn let_go(&mut self, way: usize) {
         let joins = joins(self.channel.settings(way));
         let (end, buffers) = (&mut self.ends[1 - way], &mut self.buffers);
@@ -153,7 +153,7 @@ impl Emulator {
     }
 }
 
-/// Whether packets that are due at the same moment arrive as one, as by receive offload.
+/// Returns whether packets that are due at the same moment arrive as one, as with receive offload.
 fn joins(settings: &LinkSettings) -> bool {
     let from = Rate::from_bits_per_second(JOINED_FROM_BITS_PER_SECOND);
     settings.rate.is_some_and(|rate| rate >= from)

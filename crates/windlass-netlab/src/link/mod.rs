@@ -12,7 +12,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use end::End;
-pub use report::{Addresses, Delay, LinkLook, LinkRunReport, PeerReport, WayLook, WayReport};
+pub use report::{
+    Addresses, Delay, LinkDirectionReport, LinkDirectionSnapshot, LinkRunReport, LinkSnapshot,
+    PeerReport,
+};
 use windlass_base::{Bytes, Failure, Span};
 pub use windlass_sim::{Fading, HalfDuplex, LinkSettings, Policer, Queue};
 use windlass_sys::capture::SentPackets;
@@ -21,13 +24,13 @@ use windlass_sys::tun::OffloadTun;
 use windlass_sys::wait::ready;
 
 use crate::ends::{
-    Ending, INTERFACE, Looking, Onlooker, Place, Program, Signals, Streams, attend, command_line,
-    start,
+    EndNetwork, Ending, INTERFACE, Onlooker, Program, Signals, SnapshotReceiver, Streams, attend,
+    command_line, start,
 };
 use crate::refused;
 
-/// The ends' addresses, near and far. They are for documentation (RFC 5737,
-/// RFC 3849), so nothing real is hidden by them.
+/// Addresses of the ends, near and far. They are for documentation (RFC 5737, RFC 3849), so they
+/// hide no real host.
 const ENDS: [Addresses; 2] = [
     Addresses {
         ipv4: Ipv4Addr::new(192, 0, 2, 1),
@@ -39,49 +42,49 @@ const ENDS: [Addresses; 2] = [
     },
 ];
 
-/// How long the peer may take to end by itself after the command.
+/// Time that the peer may take to end by itself after the command.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// How often the peer's ports are looked at.
+/// Interval at which the peer's ports are checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A link, and what runs at its ends.
+/// Plan of a link, and of the programs at its ends.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// From the command to the peer, and back.
+pub struct LinkPlan {
+    /// Links from the command to the peer, and back.
     pub ways: [LinkSettings; 2],
-    /// The largest packet, as both ends see it.
+    /// MTU of both ends.
     pub mtu: u16,
-    /// What chance begins with.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// How long before a packet is due the emulator stops sleeping.
+    /// Time before a due packet at which the emulator stops sleeping.
     pub spin: Span,
-    /// What runs at the far end, by the shell.
+    /// Command at the far end, for the shell.
     pub peer: Option<String>,
-    /// The longest that the command waits for the peer to listen.
+    /// Maximum time for which the command waits for the peer to listen.
     pub peer_wait: Span,
-    /// What runs at the near end; the user's shell where it is empty.
+    /// Command at the near end; empty for the user's shell.
     pub command: Vec<OsString>,
-    /// Where the programs read and write.
+    /// Standard streams of the programs.
     pub streams: Streams,
 }
 
-/// Runs the command, and says what the link did meanwhile. `begin` is called when
-/// all is ready, and what it gives is given back. `onlooker` sees how it goes.
+/// Runs the command, and reports on the link meanwhile. Calls `begin` when everything is ready, and
+/// returns its result. `onlooker` gets snapshots.
 ///
 /// # Errors
-/// Where the link or a command cannot be started. That the command fails is none.
+/// Fails if the link or a command cannot be started. A command that fails is no error.
 pub fn run<B>(
-    plan: &Plan,
+    plan: &LinkPlan,
     begin: impl FnOnce() -> Result<B, Failure>,
-    onlooker: Option<Onlooker<'_, LinkLook>>,
+    onlooker: Option<Onlooker<'_, LinkSnapshot>>,
 ) -> Result<(LinkRunReport, B), Failure> {
     let broken = |error| Failure::new("cannot emulate the link", error);
     let terminal = Terminal::own();
     let signals = Signals::listen().map_err(broken)?;
     let ((near, near_end), (far, far_end)) = (end(ENDS[0], plan.mtu)?, end(ENDS[1], plan.mtu)?);
     let spin = plan.spin.to_duration();
-    let (looks, mut looking) = Looking::of(onlooker);
+    let (looks, mut looking) = SnapshotReceiver::of(onlooker);
     let running =
         emulator::start([near_end, far_end], plan.ways, plan.seed, spin, looks).map_err(broken)?;
 
@@ -101,11 +104,11 @@ pub fn run<B>(
         terminal.take_back();
     }
     let interrupted = signals.came();
-    // Known before it is ended: only what it did by itself is its own.
+    // The peer's ending is read before windlass ends it: only an ending by itself counts.
     let peer_ending = match &mut peer {
         Some(peer) => {
             if !interrupted {
-                // A server of one transfer is about to end.
+                // A server for one transfer is about to end.
                 ready(&[peer.as_fd()], Some(LAST_WORDS)).map_err(broken)?;
             }
             peer.ending().map_err(broken)?.unwrap_or_default()
@@ -115,11 +118,12 @@ pub fn run<B>(
     drop((program, peer));
     let outcome = running.stop().map_err(broken)?;
     let Some(ending) = ending else {
-        return Err(Failure::new("cannot emulate the link", "it ended before the command"));
+        return Err(Failure::new("cannot emulate the link", "the link ended before the command"));
     };
 
-    let [up, down] =
-        [0, 1].map(|way| WayReport::new(way, &outcome.channel, &outcome.ways[way], outcome.took));
+    let [up, down] = [0, 1].map(|way| {
+        LinkDirectionReport::new(way, &outcome.channel, &outcome.ways[way], outcome.took)
+    });
     let command: Vec<String> =
         command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let report = LinkRunReport {
@@ -145,17 +149,18 @@ pub fn run<B>(
 }
 
 /// Makes an end.
-fn end(addresses: Addresses, mtu: u16) -> Result<(Place, End), Failure> {
-    let (place, tun) = Place::new(addresses.ipv4, Some(addresses.ipv6), mtu, OffloadTun::open_in)
-        .map_err(refused::failure)?;
+fn end(addresses: Addresses, mtu: u16) -> Result<(EndNetwork, End), Failure> {
+    let (place, tun) =
+        EndNetwork::new(addresses.ipv4, Some(addresses.ipv6), mtu, OffloadTun::open_in)
+            .map_err(refused::failure)?;
     let sent = SentPackets::of(&place.namespace, INTERFACE, mtu).map_err(|refused| {
-        Failure::new("cannot take what the ends of a link send", refused)
-            .advise("The kernel must have packet sockets: modprobe af_packet.")
+        Failure::new("cannot receive the packets of the link's ends", refused)
+            .advise("Load packet sockets into the kernel: modprobe af_packet.")
     })?;
     Ok((place, End::new(tun, sent)))
 }
 
-fn start_peer(far: &Place, line: &str, streams: &Streams) -> Result<Program, Failure> {
+fn start_peer(far: &EndNetwork, line: &str, streams: &Streams) -> Result<Program, Failure> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(line).envs(names(1));
     // Standard input and output belong to the command at the near end.
@@ -174,8 +179,7 @@ fn start_peer(far: &Place, line: &str, streams: &Streams) -> Result<Program, Fai
     Program::start(far, &mut command).map_err(cannot)
 }
 
-/// What the environment of a program says: its own addresses, and those of the
-/// other end.
+/// Returns the environment of a program: its own addresses, and those of the other end.
 fn names(own: usize) -> [(&'static str, String); 4] {
     let (local, peer) = (ENDS[own], ENDS[1 - own]);
     [
@@ -186,10 +190,10 @@ fn names(own: usize) -> [(&'static str, String); 4] {
     ]
 }
 
-/// Waits until the peer listens, or has ended, or takes too long.
+/// Waits until the peer listens or has ended, or takes too long.
 fn await_peer(
     peer: &mut Program,
-    far: &Place,
+    far: &EndNetwork,
     patience: Duration,
     signals: &Signals,
 ) -> std::io::Result<()> {
@@ -203,9 +207,9 @@ fn await_peer(
     Ok(())
 }
 
-/// By how much of itself the idle round trip of a full packet was lengthened; nothing where
-/// it takes no time, or nothing passed one of the ways.
-fn lengthened(ways: [&WayReport; 2], mtu: u16) -> Option<f64> {
+/// Returns the relative increase of a full packet's idle round trip; `None` if the round trip takes
+/// no time, or if a direction had no packets.
+fn lengthened(ways: [&LinkDirectionReport; 2], mtu: u16) -> Option<f64> {
     let full = Bytes::new(mtu.into());
     let idle: Span = ways
         .iter()

@@ -1,4 +1,4 @@
-//! The report of `windlass link`: what the link did, and how the command ended.
+//! The report of `windlass link`: the behavior of the link, and the end of the command.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,59 +8,59 @@ use windlass_sim::{Channel, LinkSettings, Queue};
 
 use crate::ends::{Ending, Scheduling};
 
-/// What a link did while a command ran.
+/// Report on a link while a command ran.
 #[derive(Clone, Debug, Serialize)]
 pub struct LinkRunReport {
-    /// The shape of the JSON.
+    /// Schema of the JSON.
     pub schema: Schema,
     /// The command and its arguments.
     pub command: Vec<String>,
-    /// How the command ended.
+    /// End of the command.
     pub ending: Ending,
-    /// Whether windlass was told to end before the command had.
+    /// True if windlass was stopped before the command ended.
     pub interrupted: bool,
-    /// What ran at the far end.
+    /// The program at the far end.
     pub peer: Option<PeerReport>,
     /// The addresses of the near end.
     pub local_addresses: Addresses,
     /// The addresses of the far end.
     pub peer_addresses: Addresses,
-    /// The time for which the link was there.
+    /// Time for which the link existed.
     pub seconds: Span,
     /// The largest packet.
     pub mtu_bytes: u16,
-    /// What chance began with.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// How the emulator ran.
+    /// Scheduling of the emulator.
     pub scheduling: Scheduling,
-    /// By how much of itself the emulator's lateness lengthened the round trip of a full packet
-    /// over the idle link, in the mean; nothing where that takes no time, or nothing passed.
+    /// Relative increase of a full packet's idle round trip by the emulator's lateness, in the
+    /// mean; null if the round trip takes no time, or if nothing passed.
     pub lengthened: Option<f64>,
     /// From the command to the peer.
-    pub up: WayReport,
+    pub up: LinkDirectionReport,
     /// From the peer to the command.
-    pub down: WayReport,
+    pub down: LinkDirectionReport,
 }
 
-/// What ran at the far end.
+/// The program at the far end.
 #[derive(Clone, Debug, Serialize)]
 pub struct PeerReport {
     /// The command, as the shell got it.
     pub command: String,
-    /// How it ended by itself.
+    /// Ending of the program by itself.
     pub ending: Ending,
 }
 
-/// What the emulator counts of one way of the link, beside its channel.
+/// Counts of the emulator for one direction, besides those of its channel.
 #[derive(Debug, Default)]
 pub(super) struct EmulatedDirection {
-    /// How much later than they were due packets arrived.
+    /// Lateness of the packets: their arrival behind schedule.
     pub(super) late: Histogram,
-    /// Packets that the far end's kernel did not take.
+    /// Packets that the far end's kernel rejected.
     pub(super) refused: u64,
-    /// Packets that waited for long, and could be marked.
+    /// Packets that queued for long, and could be marked.
     pub(super) marked: u64,
-    /// Packets that the near end sent, and nobody took in time.
+    /// Packets of the near end that the emulator did not fetch in time.
     pub(super) missed: Option<u64>,
 }
 
@@ -73,14 +73,14 @@ pub struct Addresses {
     pub ipv6: Ipv6Addr,
 }
 
-/// One way of the link.
+/// Report on one direction of the link.
 #[derive(Clone, Debug, Serialize)]
-pub struct WayReport {
-    /// What it was to do.
+pub struct LinkDirectionReport {
+    /// Settings of the link.
     pub settings: LinkSettings,
     /// Packets that arrived.
     pub packets: u64,
-    /// Their bytes, with IP headers.
+    /// Bytes of these packets, with IP headers.
     pub bytes: Bytes,
     /// Packets that found the queue full.
     pub dropped_by_queue: u64,
@@ -90,27 +90,25 @@ pub struct WayReport {
     pub lost: u64,
     /// Packets that were held back for others to overtake.
     pub reordered: u64,
-    /// Packets that waited for so long that they were marked (ECN).
+    /// Packets that queued long enough to be marked (ECN).
     pub marked: u64,
-    /// Packets that never got to the link, as the emulator did not fetch them
-    /// in time; nothing where the system did not tell.
+    /// Packets that never entered the link, since the emulator did not fetch them in time; null if
+    /// the system did not tell.
     pub missed: Option<u64>,
-    /// Packets that the far end did not take.
+    /// Packets that the far end rejected.
     pub refused: u64,
-    /// The most bytes that ever waited for the line.
+    /// Largest queue, in bytes.
     pub queue_high_water_bytes: Bytes,
-    /// The share of the time for which the line was busy.
+    /// Share of the time for which the line was busy.
     pub busy: f64,
-    /// From where a packet was sent to where it arrived; nothing where none
-    /// did.
+    /// Delay from the departure of a packet to its arrival; null without any arrival.
     pub delay_seconds: Option<Delay>,
-    /// How much later packets arrived than they were due: the emulator's own
-    /// part of the delay. Within 1/32.
+    /// Lateness of the arrivals: the emulator's own part of the delay. Within 1/32.
     pub late_seconds: Option<Quantiles>,
 }
 
-impl WayReport {
-    /// What a way of a channel has done in so long.
+impl LinkDirectionReport {
+    /// Returns the report on a direction of a channel that ran for `took`.
     pub(super) fn new(
         way: usize,
         channel: &Channel<Vec<u8>>,
@@ -143,33 +141,33 @@ impl WayReport {
     }
 }
 
-/// A link while it runs.
+/// Snapshot of a running link.
 #[derive(Clone, Debug)]
-pub struct LinkLook {
-    /// How long it has run.
+pub struct LinkSnapshot {
+    /// Time since the start.
     pub at: Span,
-    /// From the command to the peer, and back.
-    pub ways: [WayLook; 2],
+    /// Direction from the command to the peer, and back.
+    pub ways: [LinkDirectionSnapshot; 2],
 }
 
-/// One way of a link while it runs.
+/// Snapshot of one direction of a running link.
 #[derive(Clone, Debug)]
-pub struct WayLook {
-    /// What it has done so far, as its report tells it at the end.
-    pub so_far: WayReport,
-    /// What waits for the line at this moment.
+pub struct LinkDirectionSnapshot {
+    /// Report up to now.
+    pub so_far: LinkDirectionReport,
+    /// Queue of the line at this moment.
     pub queue: Queue,
 }
 
-impl LinkLook {
+impl LinkSnapshot {
     pub(super) fn new(
         now: Timestamp,
         channel: &Channel<Vec<u8>>,
         emulated: &[EmulatedDirection; 2],
     ) -> Self {
         let at = now.since(Timestamp::ZERO);
-        let ways = [0, 1].map(|way| WayLook {
-            so_far: WayReport::new(way, channel, &emulated[way], at),
+        let ways = [0, 1].map(|way| LinkDirectionSnapshot {
+            so_far: LinkDirectionReport::new(way, channel, &emulated[way], at),
             queue: channel.queue(way, now),
         });
         Self { at, ways }
@@ -179,22 +177,22 @@ impl LinkLook {
 /// The delays of all packets.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Delay {
-    /// The least.
+    /// The shortest.
     pub min: Span,
     /// The mean.
     pub mean: Span,
-    /// The largest.
+    /// The longest.
     pub max: Span,
 }
 
 impl LinkRunReport {
-    /// Whether the emulator was too late for what was measured over the link to be of the
-    /// path that was asked for: round trips were longer by a twentieth, or packets were missed.
+    /// Returns whether the emulator was too late for a valid measurement of the requested path. It
+    /// was if the round trip grew by a twentieth, or if packets were missed.
     pub fn is_doubtful(&self) -> bool {
         let missed = [&self.up, &self.down].into_iter().filter_map(|way| way.missed);
         self.lengthened.is_some_and(|share| share >= 0.05) || missed.sum::<u64>() > 0
     }
 
-    /// The shape of the JSON, described by `schemas/link.schema.json`.
+    /// Schema of the JSON, described by `schemas/link.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.link", version: 2 };
 }

@@ -6,81 +6,80 @@ use std::net::Ipv4Addr;
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_lab::outgoing;
 use windlass_sim::{
-    ConnectionLook, Device, Habits, Payload, Received, Segment, Service, ipp, segment,
+    ConnectionSnapshot, Device, Habits, LprTotals, Payload, Segment, Service, ipp, segment,
 };
-use windlass_wire::build::{self, Addresses, Carrier, Identification, TooLong};
-use windlass_wire::incoming::Incoming;
+use windlass_wire::build::{self, Addresses, Carrier, Identification, PacketTooLong};
+use windlass_wire::incoming::IncomingSegment;
 use windlass_wire::{Host, echo};
 
-/// Peers that may be known at a time, beside the one whose place is kept.
-/// Anybody in the namespace can make up addresses.
+/// Maximum number of peers, besides the one with a reserved place. Anybody in the namespace can
+/// make up addresses.
 const MAX_PEERS: usize = 64;
 
-/// Pings that may wait for their answer, and those that are answered in a
-/// second. FreeBSD answers 200 (`icmplim`); a flood is not to take the line from
-/// the transfer that it is to measure.
+/// Maximum number of pings that wait for their answer, and of answers in a second. FreeBSD answers
+/// 200 (`icmplim`); a flood must not take the line from the measured transfer.
 const MAX_PINGS: usize = 16;
 const PINGS_A_SECOND: u32 = 1_000;
 
-/// The hop limit of what a device sends, as most hosts have it.
+/// Hop limit of a device's packets, as of most hosts.
 const HOP_LIMIT: u8 = 64;
 
-/// Something on its way, and the address of the host that is not the device.
+/// A packet under way, with the address of the device's peer.
 #[derive(Clone, Debug)]
 pub(crate) struct Parcel {
     pub(crate) peer: Ipv4Addr,
-    load: Load,
+    load: ParcelContent,
 }
 
-/// What is on its way.
+/// Content of a parcel.
 #[derive(Clone, Debug)]
-enum Load {
+enum ParcelContent {
     Segment(Segment),
     /// An IP packet with an ICMP echo, or with its answer.
     Ping(Vec<u8>),
 }
 
 impl Parcel {
-    /// What came in a packet for the device at `own`; nothing where it was for
-    /// somebody else, or is nothing that a device answers.
+    /// Returns the parcel of a packet for the device at `own`; `None` for another destination, or
+    /// for a packet that a device does not answer.
     pub(crate) fn of(
         packet: &[u8],
-        incoming: Option<&Incoming<'_>>,
+        incoming: Option<&IncomingSegment<'_>>,
         own: Ipv4Addr,
     ) -> Option<Self> {
         let (peer, to, load) = match incoming {
             Some(incoming) => {
-                let Incoming { segment, .. } = incoming;
+                let IncomingSegment { segment, .. } = incoming;
                 let (Host::V4(peer), Host::V4(to)) =
                     (segment.source.host, segment.destination.host)
                 else {
                     return None;
                 };
-                (peer, to, Load::Segment(arriving(incoming)?))
+                (peer, to, ParcelContent::Segment(arriving(incoming)?))
             }
             None => {
                 let request = echo::request(packet)?;
-                (request.source, request.destination, Load::Ping(packet.to_vec()))
+                (request.source, request.destination, ParcelContent::Ping(packet.to_vec()))
             }
         };
         (to == own && is_host(peer) && peer != own).then_some(Self { peer, load })
     }
 
-    /// The bytes that it takes on an Ethernet line.
+    /// Returns the bytes that the parcel takes on an Ethernet line.
     pub(crate) fn line_bytes(&self) -> u32 {
         match &self.load {
-            Load::Segment(segment) => segment.line_bytes(),
-            Load::Ping(packet) => line_bytes(packet.len()),
+            ParcelContent::Segment(segment) => segment.line_bytes(),
+            ParcelContent::Ping(packet) => line_bytes(packet.len()),
         }
     }
 }
 
-/// What a packet takes of an Ethernet line, as in the simulation.
+/// Returns the bytes that a packet takes on an Ethernet line, as in the simulation.
 pub(crate) fn line_bytes(packet: usize) -> u32 {
     segment::line_bytes(u32::try_from(packet).unwrap_or(u32::MAX))
 }
 
-/// Whether an address can be a host's. Others are not answered (RFC 1122 section
+/// Returns whether an address can be a host's. Other addresses get no answer (RFC 1122 section
 /// 3.2.1.3).
 fn is_host(address: Ipv4Addr) -> bool {
     !(address.is_unspecified()
@@ -89,9 +88,9 @@ fn is_host(address: Ipv4Addr) -> bool {
         || address.is_loopback())
 }
 
-fn arriving(incoming: &Incoming<'_>) -> Option<Segment> {
-    let Incoming { segment, data } = incoming;
-    // Print data is looked at by LPR and IPP only, and zeros need no copy.
+fn arriving(incoming: &IncomingSegment<'_>) -> Option<Segment> {
+    let IncomingSegment { segment, data } = incoming;
+    // Only LPR and IPP read print data, and zeros need no copy.
     let zeros = data.iter().all(|byte| *byte == 0);
     Some(Segment {
         source: segment.source.port,
@@ -105,27 +104,27 @@ fn arriving(incoming: &Incoming<'_>) -> Option<Segment> {
     })
 }
 
-/// What a device has done for all its peers.
+/// Totals of a device, over all its peers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Bytes that its programs have read.
+    /// Bytes that the device's programs have read.
     pub(crate) read: Bytes,
-    /// SYNs that found no free connection.
+    /// SYNs that found no free connection slot.
     pub(crate) refused: u64,
-    /// Segments that it lost or found damaged, as its profile says.
+    /// Segments that the device lost or found damaged, as its profile says.
     pub(crate) lost: u64,
-    /// What its LPR servers have received.
-    pub(crate) received: Received,
-    /// What its IPP servers have received.
-    pub(crate) printed: ipp::Received,
-    /// Pings that it answered.
+    /// Totals of the LPR servers.
+    pub(crate) received: LprTotals,
+    /// Totals of the IPP servers.
+    pub(crate) printed: ipp::IppTotals,
+    /// Answered pings.
     pub(crate) pings: u64,
-    /// Jobs by raw data that are over.
+    /// Finished raw jobs.
     pub(crate) raw_jobs: u64,
 }
 
 impl Totals {
-    /// With those of one device.
+    /// Adds the totals of one device.
     fn and(self, device: &Device) -> Self {
         let counters = device.counters();
         Self {
@@ -140,45 +139,45 @@ impl Totals {
     }
 }
 
-/// A connection that a peer has to the device.
+/// Snapshot of a peer's connection to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PeerLook {
+pub struct PeerSnapshot {
     /// The peer's address.
     pub peer: Ipv4Addr,
     /// The connection.
-    pub connection: ConnectionLook,
+    pub connection: ConnectionSnapshot,
 }
 
-/// A device as its peers see it. The segments of the simulation have no
-/// addresses, so each peer has a device of its own.
+/// A device as its peers see it. Simulated segments have no addresses, so each peer has a device of
+/// its own.
 #[derive(Debug)]
-pub(crate) struct Side {
+pub(crate) struct DeviceHost {
     own: Ipv4Addr,
-    /// The peer whose place is kept, whoever else comes.
+    /// The peer with a reserved place, whoever else connects.
     host: Ipv4Addr,
     habits: Habits,
     services: Vec<(u16, Service)>,
     seed: u64,
     peers: BTreeMap<Ipv4Addr, Device>,
-    /// Peers so far.
+    /// Number of peers so far.
     met: u64,
     pings: Pings,
-    /// Of the peers that are forgotten.
+    /// Totals of the peers that are forgotten.
     gone: Totals,
     identification: Identification,
 }
 
-/// The answers to pings that have to leave.
+/// Answers to pings that wait to leave.
 #[derive(Debug, Default)]
 struct Pings {
     waiting: VecDeque<(Ipv4Addr, Vec<u8>)>,
-    /// The second that is being counted, from its first answer.
+    /// Start of the current second, at its first answer.
     second: Option<Timestamp>,
     answered: u32,
 }
 
 impl Pings {
-    /// Whether one more may be answered now.
+    /// Returns whether another ping may be answered now.
     fn may(&mut self, now: Timestamp) -> bool {
         let is_over = |since: Timestamp| now.since(since) >= Span::from_millis(1_000);
         if self.second.is_none_or(is_over) {
@@ -189,8 +188,8 @@ impl Pings {
     }
 }
 
-impl Side {
-    /// A device at `own`, for `host` and whoever else comes.
+impl DeviceHost {
+    /// Returns a device at `own`, for `host` and any other peer.
     pub(crate) fn new(
         (own, host): (Ipv4Addr, Ipv4Addr),
         habits: Habits,
@@ -215,15 +214,15 @@ impl Side {
         self.own
     }
 
-    /// A parcel arrives.
+    /// Handles a parcel that arrives.
     pub(crate) fn handle(&mut self, now: Timestamp, parcel: &Parcel) {
         match &parcel.load {
-            Load::Segment(segment) => {
+            ParcelContent::Segment(segment) => {
                 if let Some(device) = self.device(parcel.peer) {
                     device.handle(now, segment);
                 }
             }
-            Load::Ping(packet) => {
+            ParcelContent::Ping(packet) => {
                 if let Some(request) = echo::request(packet)
                     && self.pings.may(now)
                 {
@@ -236,8 +235,8 @@ impl Side {
         }
     }
 
-    /// The device of a peer. A new one takes the place of one that has no
-    /// connection; where all have some, and are not few, there is none for it.
+    /// Returns the device of a peer. A new peer replaces one without a connection; `None` if the
+    /// maximum number of peers all have connections.
     fn device(&mut self, peer: Ipv4Addr) -> Option<&mut Device> {
         if !self.peers.contains_key(&peer) {
             let strangers = self.peers.len() - usize::from(self.peers.contains_key(&self.host));
@@ -258,18 +257,18 @@ impl Side {
         self.peers.get_mut(&peer)
     }
 
-    /// The next parcel that leaves by `now`.
+    /// Returns the next parcel that leaves by `now`.
     pub(crate) fn poll(&mut self, now: Timestamp) -> Option<Parcel> {
         if let Some((peer, answer)) = self.pings.waiting.pop_front() {
-            return Some(Parcel { peer, load: Load::Ping(answer) });
+            return Some(Parcel { peer, load: ParcelContent::Ping(answer) });
         }
         self.peers.iter_mut().find_map(|(peer, device)| {
             let segment = device.poll(now)?;
-            Some(Parcel { peer: *peer, load: Load::Segment(segment) })
+            Some(Parcel { peer: *peer, load: ParcelContent::Segment(segment) })
         })
     }
 
-    /// When to poll next.
+    /// Returns the time of the next poll.
     pub(crate) fn next_time(&self) -> Option<Timestamp> {
         if !self.pings.waiting.is_empty() {
             return Some(Timestamp::from_nanos(i64::MIN));
@@ -277,29 +276,33 @@ impl Side {
         self.peers.values().filter_map(Device::next_time).min()
     }
 
-    /// What was done so far.
+    /// Returns the totals so far.
     pub(crate) fn totals(&self) -> Totals {
         self.peers.values().fold(self.gone, Totals::and)
     }
 
-    /// The connections that it holds, as they are at this time.
-    pub(crate) fn looks(&self, now: Timestamp) -> Vec<PeerLook> {
+    /// Returns snapshots of the connections at this time.
+    pub(crate) fn looks(&self, now: Timestamp) -> Vec<PeerSnapshot> {
         let of = |(peer, device): (&Ipv4Addr, &Device)| {
             let peer = *peer;
             device
                 .looks(now)
-                .map(move |connection| PeerLook { peer, connection })
+                .map(move |connection| PeerSnapshot { peer, connection })
                 .collect::<Vec<_>>()
         };
         self.peers.iter().flat_map(of).collect()
     }
 
-    /// The packet that carries a parcel to its peer.
-    pub(crate) fn packet(&mut self, out: &mut Vec<u8>, parcel: &Parcel) -> Result<(), TooLong> {
+    /// Builds the packet that carries a parcel to its peer.
+    pub(crate) fn packet(
+        &mut self,
+        out: &mut Vec<u8>,
+        parcel: &Parcel,
+    ) -> Result<(), PacketTooLong> {
         out.clear();
         let segment = match &parcel.load {
-            Load::Segment(segment) => segment,
-            Load::Ping(packet) => {
+            ParcelContent::Segment(segment) => segment,
+            ParcelContent::Ping(packet) => {
                 out.extend_from_slice(packet);
                 return Ok(());
             }

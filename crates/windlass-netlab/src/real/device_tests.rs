@@ -5,9 +5,8 @@ use windlass_wire::incoming;
 
 use super::*;
 
-/// Hands a packet to a device, and lets it do all that it wants to for a
-/// second.
-fn meets(side: &mut Side, now: Timestamp, packet: &[u8]) {
+/// Passes a packet to a device, and lets the device act for a second.
+fn meets(side: &mut DeviceHost, now: Timestamp, packet: &[u8]) {
     let incoming = incoming::segment(packet, now).ok();
     if let Some(parcel) = Parcel::of(packet, incoming.as_ref(), DEVICE) {
         side.handle(now, &parcel);
@@ -16,15 +15,15 @@ fn meets(side: &mut Side, now: Timestamp, packet: &[u8]) {
     for _ in 0..1_000 {
         let Some(parcel) = side.poll(later) else { return };
         side.packet(&mut out, &parcel).unwrap();
-        // Whatever it answers comes from the device.
+        // Each answer comes from the device.
         assert_eq!(out[12..16], DEVICE.octets());
     }
     panic!("it never stops");
 }
 
-fn side() -> Side {
+fn side() -> DeviceHost {
     let services = vec![(9_100, Service::Raw), (515, Service::Lpr)];
-    Side::new((DEVICE, SENDER), Habits::HEALTHY, services, 1)
+    DeviceHost::new((DEVICE, SENDER), Habits::HEALTHY, services, 1)
 }
 
 proptest! {
@@ -76,7 +75,7 @@ proptest! {
             };
             build::packet(&mut packet, &carrier, &outgoing(&segment), usize::MAX).unwrap();
             meets(&mut side, Timestamp::from_nanos(second * 2_000_000_000), &packet);
-            // Cut off, it is as if it had never come.
+            // A truncated packet is ignored.
             packet.truncate(packet.len() / 2);
             meets(&mut side, Timestamp::from_nanos(second * 2_000_000_000), &packet);
         }
@@ -107,7 +106,7 @@ fn segment(source: Ipv4Addr, port: u16, flags: windlass_wire::Flags) -> Vec<u8> 
 }
 
 /// The flags of each answer to a packet.
-fn answers(side: &mut Side, now: Timestamp, packet: &[u8]) -> Vec<windlass_wire::Flags> {
+fn answers(side: &mut DeviceHost, now: Timestamp, packet: &[u8]) -> Vec<windlass_wire::Flags> {
     let incoming = incoming::segment(packet, now).ok();
     if let Some(parcel) = Parcel::of(packet, incoming.as_ref(), DEVICE) {
         side.handle(now, &parcel);
@@ -186,7 +185,7 @@ fn what_a_forgotten_peer_had_still_counts() {
     assert_eq!(side.totals().refused, 3 * MAX_PEERS as u64);
 }
 
-/// An echo request with so many bytes of data, all zero.
+/// Returns an echo request with `data` bytes of zeros.
 fn ping(source: Ipv4Addr, destination: Ipv4Addr, data: u16) -> Vec<u8> {
     let total = 28 + data;
     let mut packet = vec![0x45, 0];
@@ -204,8 +203,8 @@ fn ping(source: Ipv4Addr, destination: Ipv4Addr, data: u16) -> Vec<u8> {
     packet
 }
 
-/// How many of these pings at one time are answered.
-fn pinged(side: &mut Side, now: Timestamp, times: usize, at_once: usize) -> usize {
+/// Returns the number of answers to these simultaneous pings.
+fn pinged(side: &mut DeviceHost, now: Timestamp, times: usize, at_once: usize) -> usize {
     let packet = ping(SENDER, DEVICE, 56);
     let mut answered = 0;
     for _ in 0..times / at_once {
@@ -234,7 +233,7 @@ fn pings_are_answered_and_a_flood_is_not() {
     assert!(side.poll(later).is_none(), "so many in one second");
     assert_eq!(pinged(&mut side, Timestamp::from_nanos(1_000_000_000), 5, 1), 5);
     assert_eq!(side.totals().pings, (3 + MAX_PINGS + rest + 5) as u64);
-    // It makes no peer known, and only the device answers.
+    // A ping creates no peer, and only the device answers.
     assert!(side.peers.is_empty());
     assert!(Parcel::of(&ping(SENDER, stranger(1), 8), None, DEVICE).is_none());
     assert!(Parcel::of(&ping(DEVICE, DEVICE, 8), None, DEVICE).is_none());

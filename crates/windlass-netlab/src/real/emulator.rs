@@ -11,94 +11,93 @@ use windlass_sys::clock::since_1970;
 use windlass_sys::tun::Tun;
 use windlass_sys::wait::{Wait, wake_on_time};
 use windlass_wire::Segment;
-use windlass_wire::incoming::{self, Incoming};
+use windlass_wire::incoming::{self, IncomingSegment};
 
-use super::device::{Parcel, Side, Totals, line_bytes};
-use super::look::DeviceLook;
+use super::device::{DeviceHost, Parcel, Totals, line_bytes};
+use super::look::DeviceSnapshot;
 use crate::ends::Scheduling;
-use crate::real_time::{Clock, Looks, Worker, is_stopped};
+use crate::real_time::{Clock, SnapshotSender, Worker, is_stopped};
 
-/// The ways of the channel: to the device, and from it.
+/// Directions of the channel: to the device, and from it.
 const TO_DEVICE: usize = 0;
 const FROM_DEVICE: usize = 1;
 
-/// Packets that are taken before the device and the way back are looked at.
+/// Maximum number of packets taken before the device and the opposite direction get their turn.
 const TURN: usize = 16;
 
-/// How long before something is due the thread watches the clock, as for
-/// `windlass link`.
+/// Time before an event during which the thread polls the clock, as for `windlass link`.
 const SPIN: Duration = Duration::from_micros(50);
 
 /// A packet that passes the sender.
 pub(crate) struct PacketEvent<'a> {
-    /// When, by the emulator's clock.
+    /// Time by the emulator's clock.
     pub(crate) now: Timestamp,
-    /// When, by the host's.
+    /// Time by the host's clock.
     pub(crate) time: Timestamp,
-    /// Which way.
+    /// Direction of the packet.
     pub(crate) direction: Direction,
     /// The packet, from its IP header on.
     pub(crate) packet: &'a [u8],
-    /// What a host makes of it, where it is TCP.
-    pub(crate) incoming: Option<Incoming<'a>>,
+    /// TCP segment in the packet, if there is one.
+    pub(crate) incoming: Option<IncomingSegment<'a>>,
 }
 
 impl PacketEvent<'_> {
-    /// The segment in it, as the packet of this number of a capture has it.
+    /// Returns the TCP segment as packet `number` of a capture.
     pub(crate) fn captured(&self, number: u64) -> Option<Segment> {
         let segment = self.incoming.as_ref()?.segment;
         Some(Segment { number, time: self.time, ..segment })
     }
 }
 
-/// Who looks at what passes the sender.
+/// Observer of the packets at the sender.
 pub(crate) trait Observer: Send + 'static {
-    /// A packet passes.
+    /// Handles a packet that passes.
     fn sees(&mut self, event: &PacketEvent<'_>);
 
-    /// When it wants to be called without a packet.
+    /// Returns the time of the next call without a packet.
     fn due(&self) -> Option<Timestamp> {
         None
     }
 
-    /// The time that it wanted to be called at has come.
+    /// Handles the time that [`Self::due`] returned.
     fn call(&mut self, _now: Timestamp) {}
 }
 
-/// What came of it.
+/// Result of an emulation.
 #[derive(Debug)]
-pub(crate) struct Carried<T> {
-    /// What was seen.
+pub(crate) struct EmulationResult<T> {
+    /// The observer.
     pub(crate) observer: T,
-    /// What the device did.
+    /// Totals of the device.
     pub(crate) device: Totals,
-    /// What the link did: to the device, and from it.
+    /// Counters of the link: to the device, and from it.
     pub(crate) links: [LinkCounters; 2],
-    /// Packets that the sender's kernel did not take.
+    /// Packets that the sender's kernel rejected.
     pub(crate) not_taken: u64,
-    /// For how long it ran.
+    /// Time that the emulation ran.
     pub(crate) lasted: Span,
-    /// How it ran.
+    /// Scheduling of the emulator.
     pub(crate) scheduling: Scheduling,
 }
 
-/// Starts to carry packets between the interface and the device.
+/// Starts the emulation between the interface and the device.
 ///
 /// # Errors
-/// Where there is no thread to be had.
+/// Fails if no thread can be created.
 pub(crate) fn start<T: Observer>(
     tun: Tun,
     ways: [LinkSettings; 2],
-    side: Side,
+    side: DeviceHost,
     observer: T,
     seed: u64,
-    looks: Option<Looks<DeviceLook>>,
-) -> io::Result<Worker<Carried<T>>> {
-    // Each way has dice of its own.
+    looks: Option<SnapshotSender<DeviceSnapshot>>,
+) -> io::Result<Worker<EmulationResult<T>>> {
+    // Each direction has random numbers of its own.
     let seeds = [0, 1].map(|way| seed.wrapping_mul(2).wrapping_add(way));
     let channel = Channel::new(ways, seeds);
     Worker::start("device", move |stop| {
-        let emulator = Emulator {
+        let emulator = DeviceEmulator {
             tun,
             channel,
             side,
@@ -117,27 +116,27 @@ pub(crate) fn start<T: Observer>(
     })
 }
 
-struct Emulator<T> {
+struct DeviceEmulator<T> {
     tun: Tun,
     channel: Channel<Parcel>,
-    side: Side,
+    side: DeviceHost,
     observer: T,
     clock: Clock,
-    /// What the host's clock said at the time 0 of this one.
+    /// Host's time at the time 0 of this clock.
     epoch: Span,
-    /// How far the device has come.
+    /// Time up to which the device has acted.
     acted: Timestamp,
     wait: Wait,
-    /// It can be read from when the emulator is to end.
+    /// Becomes readable when the emulator is to end.
     stop: UnixStream,
     packet: Vec<u8>,
     answer: Vec<u8>,
     not_taken: u64,
-    looks: Option<Looks<DeviceLook>>,
+    looks: Option<SnapshotSender<DeviceSnapshot>>,
 }
 
-impl<T: Observer> Emulator<T> {
-    fn run(mut self) -> io::Result<Carried<T>> {
+impl<T: Observer> DeviceEmulator<T> {
+    fn run(mut self) -> io::Result<EmulationResult<T>> {
         wake_on_time();
         let scheduling = Scheduling::ask();
         while !is_stopped(&self.stop)? {
@@ -148,7 +147,7 @@ impl<T: Observer> Emulator<T> {
             self.call();
             self.show();
         }
-        Ok(Carried {
+        Ok(EmulationResult {
             device: self.side.totals(),
             links: [TO_DEVICE, FROM_DEVICE].map(|way| *self.channel.counters(way)),
             not_taken: self.not_taken,
@@ -158,20 +157,20 @@ impl<T: Observer> Emulator<T> {
         })
     }
 
-    /// Waits for a packet to come, or for something to be due.
+    /// Waits for a packet, or for the next due time.
     fn sleep(&mut self) -> io::Result<()> {
         let due = [
             self.channel.next_time(TO_DEVICE),
             self.channel.next_time(FROM_DEVICE),
             self.side.next_time(),
             self.observer.due(),
-            self.looks.as_ref().map(Looks::due),
+            self.looks.as_ref().map(SnapshotSender::due),
         ];
         let due = due.into_iter().flatten().min().map(|due| self.clock.instant(due));
         self.wait.until(due, &[self.tun.as_fd(), self.stop.as_fd()]).map(drop)
     }
 
-    /// Takes what the kernel sent.
+    /// Takes the packets that the kernel sent.
     fn take(&mut self) -> io::Result<()> {
         for _ in 0..TURN {
             let Some(bytes) = self.tun.read(&mut self.packet)? else { break };
@@ -186,11 +185,11 @@ impl<T: Observer> Emulator<T> {
         Ok(())
     }
 
-    /// Lets parcels arrive at the device, and leave it.
+    /// Moves parcels into the device and out of it.
     ///
-    /// Each has the time at which it was due. This loop is woken some microseconds
-    /// late, or a millisecond on a busy machine; a device that took these for its
-    /// own would read each of a thousand pieces so much later.
+    /// Each parcel has the time at which it was due. This loop wakes some microseconds late, or a
+    /// millisecond on a busy machine. The device must not count this lateness as its own: it would
+    /// delay each of a thousand reads.
     fn act(&mut self) {
         let now = self.clock.now();
         loop {
@@ -201,7 +200,7 @@ impl<T: Observer> Emulator<T> {
             self.acted = self.acted.max(due);
             let at = self.acted;
             if arrival == Some(due) {
-                // The card of the device drops what the line has damaged.
+                // The device's network card drops packets that the line has damaged.
                 if let Some(delivery) = self.channel.poll(TO_DEVICE, at)
                     && !delivery.corrupted
                 {
@@ -214,7 +213,7 @@ impl<T: Observer> Emulator<T> {
         }
     }
 
-    /// Lets arrive at the sender what is due.
+    /// Delivers the packets that are due at the sender.
     fn deliver(&mut self) {
         for _ in 0..TURN {
             let now = self.clock.now();
@@ -222,7 +221,7 @@ impl<T: Observer> Emulator<T> {
             if delivery.corrupted || self.side.packet(&mut self.answer, &delivery.item).is_err() {
                 continue;
             }
-            // A kernel that does not take it drops it, as a full queue does.
+            // A packet that the kernel rejects is lost, as in a full queue.
             if self.tun.write(&self.answer).is_ok() {
                 self.observer.sees(&seen(now, self.epoch, Direction::Backward, &self.answer));
             } else {
@@ -231,7 +230,7 @@ impl<T: Observer> Emulator<T> {
         }
     }
 
-    /// Calls the observer where it wanted to be.
+    /// Calls the observer if its time has come.
     fn call(&mut self) {
         let now = self.clock.now();
         if self.observer.due().is_some_and(|due| due <= now) {
@@ -240,15 +239,15 @@ impl<T: Observer> Emulator<T> {
     }
 }
 
-impl<T> Emulator<T> {
-    /// Shows how it goes, where somebody looks.
+impl<T> DeviceEmulator<T> {
+    /// Sends a snapshot if somebody watches.
     fn show(&mut self) {
         let Some(looks) = &mut self.looks else { return };
         let now = self.clock.now();
         looks.look(now, || {
             let links = [TO_DEVICE, FROM_DEVICE].map(|way| *self.channel.counters(way));
             let queue = self.channel.queue(TO_DEVICE, now);
-            DeviceLook::new(now, &self.side, links, queue)
+            DeviceSnapshot::new(now, &self.side, links, queue)
         });
     }
 }

@@ -1,9 +1,8 @@
 //! Transfers in real time: Linux's own TCP as the sender, the emulated device
 //! behind a TUN interface.
 //!
-//! A private network namespace holds the sender's socket and one interface.
-//! What the kernel sends through it goes over the link of the simulation to the
-//! device of the simulation, in one thread with a clock.
+//! A private network namespace holds the sender's socket and one interface. The kernel's packets
+//! pass the simulated link to the simulated device, in one thread with a clock.
 
 pub(crate) mod device;
 pub(crate) mod emulator;
@@ -17,11 +16,11 @@ mod watch;
 
 pub use passing::send_into;
 pub use sending::{Job, MTU, line};
-pub use transfer::{Lasting, Transfer, run};
+pub use transfer::{Transfer, TransferProgress, run};
 pub use twin::size;
 use windlass_base::Failure;
 
-/// What was being done where something of the system failed.
+/// Returns the failure of a transfer in real time.
 fn broken(wrong: impl std::fmt::Display) -> Failure {
     Failure::new("cannot run the transfer in real time", wrong)
 }

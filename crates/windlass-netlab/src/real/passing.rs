@@ -1,4 +1,4 @@
-//! Data sent to a device, and the packets of it written as they pass the sender.
+//! Data sent to a device, with its packets written as they pass the sender.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -12,19 +12,18 @@ use windlass_wire::filter::{self, Program};
 use super::emulator::{Observer, PacketEvent};
 use super::sending::{Job, send};
 
-/// Packets that may wait to be written: 100 Mbit/s for a second. A reader that
-/// falls behind must not hold the device up.
+/// Maximum number of packets that wait to be written: 100 Mbit/s for a second. A slow reader must
+/// not delay the device.
 const WAITING: usize = 16_384;
 
-/// A packet, and the host's time at which it passed.
-type Passed = (Timestamp, Vec<u8>);
+/// A packet, with the host's time at which it passed.
+type TimedPacket = (Timestamp, Vec<u8>);
 
-/// Sends as `job` says until the device has all, `stop` is set, or nothing can be
-/// written any more. What passes the sender and the filter is written. Gives what
-/// ended the writing before.
+/// Sends as `job` says, until the device has all data, `stop` is set, or writing fails. Writes the
+/// packets that pass the sender and the filter. Returns the error that ended the writing early.
 ///
 /// # Errors
-/// Where the system allows no private network, or something of it fails.
+/// Fails if the system allows no private network, or if a system call fails.
 pub fn send_into(
     job: &Job,
     filter: Option<Program>,
@@ -33,38 +32,36 @@ pub fn send_into(
 ) -> Result<Option<io::Error>, Failure> {
     let (packets, receiver) = sync_channel(WAITING);
     let missed = Arc::new(AtomicU64::new(0));
-    let observer = Passing { packets, filter, missed: Arc::clone(&missed) };
+    let observer = PacketForwarder { packets, filter, missed: Arc::clone(&missed) };
     let writing = thread::spawn({
         let (missed, stop) = (Arc::clone(&missed), Arc::clone(stop));
         move || {
             let failed = pour(writer, &receiver, &missed);
-            // Nothing is sent that nobody sees.
+            // Without a reader, there is no reason to send.
             stop.store(true, Ordering::Relaxed);
             failed
         }
     });
-    // The observer, and with it the channel, ends here.
+    // The observer and its channel end here.
     let sent = send(job, observer, stop).map(drop);
     let written = writing.join();
     sent?;
     written.map_err(|_| super::broken("the thread that writes broke off"))
 }
 
-/// The observer at the sender: hands on what the filter lets through.
-struct Passing {
-    packets: SyncSender<Passed>,
+/// The observer at the sender: passes packets on that the filter accepts.
+struct PacketForwarder {
+    packets: SyncSender<TimedPacket>,
     filter: Option<Program>,
-    /// Packets that found no room.
+    /// Packets dropped for a full channel.
     missed: Arc<AtomicU64>,
 }
 
-impl Observer for Passing {
+impl Observer for PacketForwarder {
     fn sees(&mut self, event: &PacketEvent<'_>) {
-        if self
-            .filter
-            .as_ref()
-            .is_some_and(|filter| filter.keeps(event.packet, &filter::About::default()) == 0)
-        {
+        if self.filter.as_ref().is_some_and(|filter| {
+            filter.keeps(event.packet, &filter::PacketMetadata::default()) == 0
+        }) {
             return;
         }
         if self.packets.try_send((event.time, event.packet.to_vec())).is_err() {
@@ -73,11 +70,15 @@ impl Observer for Passing {
     }
 }
 
-/// Writes packets as they come; gives what ended it before they ended.
-fn pour(mut writer: Writer, packets: &Receiver<Passed>, missed: &AtomicU64) -> Option<io::Error> {
+/// Writes packets as they arrive. Returns the error that ended it early.
+fn pour(
+    mut writer: Writer,
+    packets: &Receiver<TimedPacket>,
+    missed: &AtomicU64,
+) -> Option<io::Error> {
     let mut told = 0;
     while let Ok(first) = packets.recv() {
-        // Those that came meanwhile go with it.
+        // Packets that arrived since then are written with it.
         for (time, packet) in std::iter::once(first).chain(packets.try_iter().take(WAITING)) {
             let drops = missed.load(Ordering::Relaxed);
             if drops > told {
@@ -100,7 +101,7 @@ fn pour(mut writer: Writer, packets: &Receiver<Passed>, missed: &AtomicU64) -> O
 #[cfg(test)]
 mod tests {
     use windlass_capture::live::{
-        About, Afterwards, Described, FileFormat, Rotation, WHOLE, Writing,
+        CaptureOrigin, DescribedInterface, FileFormat, FileWork, Rotation, WHOLE, WriteSettings,
     };
     use windlass_sim::Direction;
     use windlass_wire::{Capture, LinkType, Packet, Segment};
@@ -122,10 +123,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.pcapng");
         let (format, rotation) = (FileFormat::Pcapng, Rotation::default());
-        let afterwards = Afterwards::default();
-        let writing = Writing { path: path.clone(), format, rotation, afterwards, pipe: None };
-        let about = About {
-            interfaces: vec![Described {
+        let afterwards = FileWork::default();
+        let writing =
+            WriteSettings { path: path.clone(), format, rotation, afterwards, pipe: None };
+        let about = CaptureOrigin {
+            interfaces: vec![DescribedInterface {
                 name: crate::INTERFACE.to_owned(),
                 link: LinkType::RAW,
                 snap_length: WHOLE,
@@ -137,7 +139,8 @@ mod tests {
         let writer = Writer::begin_in(&writing, about).unwrap();
         let missed = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = sync_channel(2);
-        let mut observer = Passing { packets: sender, filter: None, missed: Arc::clone(&missed) };
+        let mut observer =
+            PacketForwarder { packets: sender, filter: None, missed: Arc::clone(&missed) };
         for length in [40, 41, 42, 43, 44] {
             observer.sees(&PacketEvent {
                 now: Timestamp::ZERO,

@@ -1,4 +1,4 @@
-//! The program that sends: the steps of the simulated one, by a socket.
+//! The sending program: the steps of the simulated one, by a socket.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddrV4};
@@ -7,10 +7,10 @@ use windlass_sim::Payload;
 use windlass_sim::sender::SupplyStep;
 use windlass_sys::tcp::Socket;
 
-/// What is written at once, as much as most programs do.
+/// Size of a write, as in most programs.
 const PIECE: usize = 65_536;
 
-/// The bytes that the steps write, and those that they read.
+/// Returns the bytes that the steps write, and those that they read.
 pub(super) fn whole<'a>(steps: impl IntoIterator<Item = &'a SupplyStep>) -> (u64, u64) {
     steps.into_iter().fold((0, 0), |(written, read), step| match step {
         SupplyStep::Line(line) => (written + u64::from(line.len()), read),
@@ -19,8 +19,8 @@ pub(super) fn whole<'a>(steps: impl IntoIterator<Item = &'a SupplyStep>) -> (u64
     })
 }
 
-/// Connects, does the steps, closes, and waits until the device has closed.
-/// `written` is called when there is nothing left to do but to wait.
+/// Connects, performs the steps, closes, and waits until the device has closed. Calls `written`
+/// when only this wait is left.
 pub(super) fn send(
     socket: &Socket,
     to: SocketAddrV4,

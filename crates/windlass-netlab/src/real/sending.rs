@@ -1,4 +1,4 @@
-//! Data sent to a device in real time, for who looks at the packets.
+//! Data sent to a device in real time, for an observer of the packets.
 
 use std::net::SocketAddrV4;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,60 +7,59 @@ use std::time::Duration;
 
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_lab::{DEVICE, Profile, SENDER};
-use windlass_sim::sender::{self, Announced};
+use windlass_sim::sender::{self, AnnouncedSize};
 use windlass_sim::{LinkSettings, SenderSettings, Service};
 use windlass_sys::tcp::Socket;
 
-use super::device::Side;
+use super::device::DeviceHost;
 use super::emulator::{self, Observer};
 use super::transfer::attend;
 use super::{broken, program};
-use crate::ends::Place;
+use crate::ends::EndNetwork;
 use crate::refused;
 
-/// Packets that wait for the line, as in an Ethernet interface of Linux
-/// (`txqueuelen`): a real host's queue holds its sender back before it drops.
+/// Maximum number of packets that wait for the line, as in an Ethernet interface of Linux
+/// (`txqueuelen`): a real host's queue blocks its sender before it drops.
 const QUEUE: u64 = 1_000;
 
 /// The largest packet, as on Ethernet.
 pub const MTU: u16 = 1_500;
 
-/// How long packets are taken after the end: the sender's last ACK may be on its
-/// way.
+/// Time that packets are still taken after the end: the sender's last ACK may be under way.
 const LATE: Duration = Duration::from_millis(20);
 
-/// A line of this rate and round trip, alike in both directions.
+/// Returns a line with this rate and round trip, alike in both directions.
 pub fn line(rate: Rate, rtt: Span, mtu: u16) -> LinkSettings {
     let queue = Bytes::new(QUEUE * u64::from(mtu));
     LinkSettings { queue: Some(queue), ..LinkSettings::new(rate, rtt / 2) }
 }
 
-/// What is sent, to which device, over which line.
+/// Job of a sender: its data, its device, and the line between them.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// To which device.
+    /// Receiving device.
     pub profile: Profile,
-    /// How much.
+    /// Amount of data.
     pub bytes: Bytes,
-    /// Over which line.
+    /// Link to the device.
     pub link: LinkSettings,
-    /// What chance begins with.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
-/// Sends by this system's own TCP, as raw data where the device takes that, and
-/// else by LPR. One that has neither takes raw data all the same, on the usual
-/// port, as `windlass device run` has it. `observer` sees each packet. Ends when the
-/// device has all of it and has closed, or a second later, or when `stop` says so.
+/// Sends by this system's own TCP: raw data if the device takes it, otherwise by LPR. A device with
+/// neither takes raw data on the usual port, as in `windlass device run`. `observer` sees each
+/// packet. Ends when the device has all data and has closed, a second later at the latest, or when
+/// `stop` is set.
 ///
-/// What the device does to the transfer is no error: the packets show it.
+/// Nothing that the device does to the transfer is an error: the packets show it.
 ///
 /// # Errors
-/// Where the system allows no private network, or something of it fails.
+/// Fails if the system allows no private network, or if a system call fails.
 pub(crate) fn send<T: Observer>(job: &Job, observer: T, stop: &AtomicBool) -> Result<T, Failure> {
-    let (place, tun) = Place::beside_a_device(MTU).map_err(refused::failure)?;
+    let (place, tun) = EndNetwork::beside_a_device(MTU).map_err(refused::failure)?;
     let socket = Socket::open_in(&place.namespace).map_err(refused::failure)?;
-    let lpr = sender::Method::Lpr { data_first: true, announced: Announced::Exactly };
+    let lpr = sender::Method::Lpr { data_first: true, announced: AnnouncedSize::Exactly };
     let (port, service, method) = match (job.profile.raw, job.profile.lpr) {
         (Some(port), _) => (port, Service::Raw, sender::Method::Raw),
         (None, Some(port)) => (port, Service::Lpr, lpr),
@@ -68,7 +67,7 @@ pub(crate) fn send<T: Observer>(job: &Job, observer: T, stop: &AtomicBool) -> Re
     };
     let steps = sender::steps(&SenderSettings { method, ..SenderSettings::new(job.bytes) });
     let services = vec![(port, service)];
-    let side = Side::new((DEVICE, SENDER), job.profile.habits, services, job.seed);
+    let side = DeviceHost::new((DEVICE, SENDER), job.profile.habits, services, job.seed);
     let running = emulator::start(tun, [job.link; 2], side, observer, job.seed, None);
     let running = running.map_err(broken)?;
     let written = AtomicBool::new(false);
@@ -81,7 +80,7 @@ pub(crate) fn send<T: Observer>(job: &Job, observer: T, stop: &AtomicBool) -> Re
             || written.load(Ordering::Relaxed) && socket.unacknowledged().is_ok_and(|n| n == 0),
         );
         socket.cut();
-        // What the program says of its end, the packets say better.
+        // The packets show the end of the transfer better than the program's result.
         let _ = sending.join();
     });
     thread::sleep(LATE);

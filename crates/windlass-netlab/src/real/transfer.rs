@@ -1,4 +1,4 @@
-//! Runs a row in real time.
+//! Transfers of a scenario's rows in real time.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -9,74 +9,72 @@ use std::time::{Duration, Instant};
 use windlass_base::{Bytes, Failure, Span};
 use windlass_lab::{DEVICE, Keeper, Method, Outcome, Row, SENDER, TransferEnd};
 use windlass_sim::{SenderSettings, Service, sender};
-use windlass_sys::namespace::{Namespace, Refused};
+use windlass_sys::namespace::{Namespace, Refusal};
 use windlass_sys::tcp::Socket;
 use windlass_sys::tun::Tun;
 
-use super::device::Side;
-use super::watch::{Shared, TransferSeen, Watch};
+use super::device::DeviceHost;
+use super::watch::{ObservedTransfer, SharedProgress, TransferObserver};
 use super::{broken, emulator, program, twin};
-use crate::ends::Place;
+use crate::ends::EndNetwork;
 use crate::refused;
 
-/// The headers of IPv4 and TCP without options: what a packet has beside its
-/// MSS.
+/// Headers of IPv4 and TCP without options: the packet minus its MSS.
 const HEADERS: u16 = 40;
 
-/// The congestion control of the sender: Linux's own default, chosen so that a
-/// host with another one gives the same.
+/// Congestion control of the sender: Linux's default, set explicitly so that all hosts give the
+/// same result.
 const CONGESTION: &str = "cubic";
 
 /// `SOCK_MIN_SNDBUF` of a 64-bit Linux, the least that `SO_SNDBUF` gives.
 const MIN_BUFFER: u64 = 4_608;
 
-/// How often the transfer is looked at.
+/// Interval at which the transfer is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a device may take to close after all was delivered.
+/// Time that a device may take to close after the delivery.
 const CLOSING: Duration = Duration::from_secs(1);
 
-/// A transfer that takes so many times the simulated time, and this much more,
-/// will not end.
+/// Factor of the simulated time, and extra time, after which a transfer will never end.
 const PATIENCE: (f64, Duration) = (3.0, Duration::from_secs(20));
 
-/// How far a transfer is.
+/// Progress of a transfer.
 #[derive(Clone, Copy, Debug)]
-pub struct Lasting {
-    /// The bytes that are acknowledged.
+pub struct TransferProgress {
+    /// Acknowledged bytes.
     pub done: Bytes,
-    /// All of them.
+    /// Bytes of the whole transfer.
     pub whole: Bytes,
-    /// The time that it has taken.
+    /// Time so far.
     pub time: Span,
 }
 
-/// What came of a row in real time.
+/// Result of a row in real time.
 pub struct Transfer {
-    /// Of the real transfer.
+    /// Outcome of the real transfer.
     pub real: Outcome,
-    /// Of the same bytes in virtual time.
+    /// Outcome of the same bytes in virtual time.
     pub simulated: Outcome,
-    /// The send buffer that the row asks for.
+    /// Send buffer that the row asks for.
     pub asked: Option<Bytes>,
-    /// What the kernel granted then, for data and what it keeps beside it.
+    /// Send buffer that the kernel granted, its overhead included.
     pub granted: Option<Bytes>,
-    /// The most data that was seen in it.
+    /// Most data that was observed in it.
     pub held: Option<Bytes>,
     /// The capture.
     pub keeper: Option<Keeper>,
 }
 
-/// Runs the transfer of a row. `None` where `stop` ended it.
+/// Runs the transfer of a row. Returns `None` if `stop` ended it.
 ///
 /// # Errors
-/// Where the system allows no private network, or something of it fails.
+/// Fails if the system allows no private network, or if a system call fails.
 pub fn run(
     row: &Row,
     seed: u64,
     keeper: Option<Keeper>,
     stop: &AtomicBool,
-    mut tell: impl FnMut(Lasting),
+    mut tell: impl FnMut(TransferProgress),
 ) -> Result<Option<Transfer>, Failure> {
     let asked = twin::asked_buffer(row);
     let settings = twin::settings(row, row.bytes, asked);
@@ -86,20 +84,21 @@ pub fn run(
 
     let steps = sender::steps(&settings);
     let whole = program::whole(&steps);
-    let shared = Arc::new(Shared::default());
-    let watch = Watch::new(whole, keeper, Arc::clone(&shared));
+    let shared = Arc::new(SharedProgress::default());
+    let watch = TransferObserver::new(whole, keeper, Arc::clone(&shared));
     let service = match row.method {
         Method::Raw => Service::Raw,
         Method::Lpr => Service::Lpr,
     };
-    let side = Side::new((DEVICE, SENDER), row.profile.habits, vec![(row.port, service)], seed);
+    let side =
+        DeviceHost::new((DEVICE, SENDER), row.profile.habits, vec![(row.port, service)], seed);
     let running = emulator::start(tun, [row.link; 2], side, watch, seed, None).map_err(broken)?;
 
     let to = SocketAddrV4::new(DEVICE, row.port);
     let patience = {
         let (times, more) = PATIENCE;
         let simulated = twin::run(row, seed, asked);
-        // One that gives up in virtual time does so after a quarter of an hour.
+        // A transfer that gives up in virtual time does so after a quarter of an hour.
         let finished = simulated.ended == TransferEnd::Finished;
         let expected = if finished { simulated.time } else { twin::LASTING };
         let expected = expected.as_seconds() * times;
@@ -108,7 +107,7 @@ pub fn run(
     let most = thread::scope(|scope| {
         let sending = scope.spawn(|| program::send(&socket, to, steps, || ()));
         let began = Instant::now();
-        // The most data that was seen in the send buffer.
+        // The most data observed in the send buffer.
         let mut most = 0;
         attend(
             || {
@@ -116,16 +115,16 @@ pub fn run(
                 ended || stop.load(Ordering::Relaxed) || began.elapsed() >= patience
             },
             || {
-                // A socket that is not connected yet holds nothing.
+                // An unconnected socket holds no data.
                 most = most.max(socket.unacknowledged().unwrap_or(0));
                 let done = Bytes::new(shared.acknowledged.load(Ordering::Relaxed)).min(row.bytes);
                 let time = Span::from_duration(began.elapsed());
-                tell(Lasting { done, whole: row.bytes, time });
+                tell(TransferProgress { done, whole: row.bytes, time });
                 shared.delivered.load(Ordering::Relaxed)
             },
         );
         socket.cut();
-        // What the program says of its end, the packets say better.
+        // The packets show the end of the transfer better than the program's result.
         let _ = sending.join();
         Bytes::new(most)
     });
@@ -149,7 +148,7 @@ pub fn run(
     Ok(Some(Transfer { real, simulated, asked, granted, held, keeper }))
 }
 
-fn outcome(row: &Row, ended: TransferEnd, seen: TransferSeen) -> Outcome {
+fn outcome(row: &Row, ended: TransferEnd, seen: ObservedTransfer) -> Outcome {
     let bytes = if ended == TransferEnd::Finished { row.bytes } else { seen.acknowledged };
     Outcome {
         ended,
@@ -162,18 +161,17 @@ fn outcome(row: &Row, ended: TransferEnd, seen: TransferSeen) -> Outcome {
 }
 
 /// Makes the sender's network.
-fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace, Tun), Refused> {
+fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace, Tun), Refusal> {
     let mtu = settings.mss.saturating_add(HEADERS);
-    let (Place { namespace }, tun) = Place::beside_a_device(mtu)?;
+    let (EndNetwork { namespace }, tun) = EndNetwork::beside_a_device(mtu)?;
     let yes_or_no = |value: bool| if value { "1" } else { "0" };
     namespace.set(c"/proc/sys/net/ipv4/tcp_sack", yes_or_no(settings.sack))?;
     namespace.set(c"/proc/sys/net/ipv4/tcp_timestamps", yes_or_no(settings.timestamps))?;
     if let Some(buffer) = buffer.filter(|buffer| doubled(*buffer) < MIN_BUFFER) {
-        // SO_SNDBUF gives no less than its least, which holds half as much again
-        // as 4.2BSD's 2,048 bytes. What a socket begins with has no least, and
-        // cannot grow beyond the third of these. It takes one more segment while
-        // its count, with the kernel's own records, is below: so it holds as
-        // much data as this says, and not twice of it.
+        // SO_SNDBUF has a minimum, which holds half as much again as 4.2BSD's 2,048 bytes. The
+        // initial size of a socket has no minimum, and cannot grow beyond the third of these
+        // numbers. The socket accepts one more segment while its count, with the kernel's overhead,
+        // is below: so it holds this much data, and not twice as much.
         let memory = buffer.get();
         let three = format!("{memory} {memory} {memory}");
         namespace.set(c"/proc/sys/net/ipv4/tcp_wmem", &three)?;
@@ -181,7 +179,7 @@ fn place(settings: &SenderSettings, buffer: Option<Bytes>) -> Result<(Namespace,
     Ok((namespace, tun))
 }
 
-/// Sets the socket as the row has it; tells the send buffer that was granted.
+/// Configures the socket for the row. Returns the send buffer that was granted.
 fn set(
     socket: &Socket,
     settings: &SenderSettings,
@@ -199,12 +197,12 @@ fn set(
     socket.send_buffer().map(|granted| Some(Bytes::new(granted))).map_err(broken)
 }
 
-/// What Linux makes of a size that `SO_SNDBUF` asks for (socket(7)).
+/// Returns the size that Linux makes of an `SO_SNDBUF` value (socket(7)).
 const fn doubled(buffer: Bytes) -> u64 {
     buffer.get().saturating_mul(2)
 }
 
-/// Looks at a transfer until it is over, or has been delivered for a while.
+/// Attends a transfer until it is over, or has been delivered for a while.
 pub(super) fn attend(is_over: impl Fn() -> bool, mut is_delivered: impl FnMut() -> bool) {
     let mut delivered: Option<Instant> = None;
     while !is_over() && delivered.is_none_or(|since| since.elapsed() <= CLOSING) {

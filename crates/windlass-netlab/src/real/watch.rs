@@ -1,5 +1,5 @@
-//! What passes the sender: to the analyser, into the capture, and how far the
-//! transfer has come.
+//! Observer at the sender: passes packets to the analyser and to the capture, and records the
+//! progress of the transfer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,32 +14,32 @@ use windlass_wire::Flags;
 
 use super::emulator::{Observer, PacketEvent};
 
-/// What other threads see of a transfer that runs.
+/// Progress of a running transfer, for other threads.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedProgress {
     /// Bytes of the stream that are acknowledged.
     pub(super) acknowledged: AtomicU64,
-    /// The most that were sent and not acknowledged.
+    /// Largest flight: bytes sent and not acknowledged.
     pub(super) flight: AtomicU64,
-    /// Whether all is acknowledged and answered.
+    /// True once all data is acknowledged and answered.
     pub(super) delivered: AtomicBool,
-    /// Whether the device has reset the connection.
+    /// True once the device has reset the connection.
     pub(super) reset: AtomicBool,
 }
 
-/// A direction of the connection: how far its stream has come.
+/// Progress of a direction's stream.
 #[derive(Clone, Copy, Debug, Default)]
 struct StreamProgress {
-    /// The sequence number of the first byte of data.
+    /// Sequence number of the first byte of data.
     first: Option<u32>,
-    /// The bytes of the stream that were seen, and those acknowledged.
+    /// Bytes of the stream that were observed, and those acknowledged.
     sent: u64,
     acknowledged: u64,
 }
 
 impl StreamProgress {
-    /// The place in the stream of a number near to `near`. What lies before the
-    /// stream is at its beginning.
+    /// Returns the stream position of a sequence number near `near`. A number before the stream is
+    /// at position 0.
     fn place(&self, number: u32, near: u64) -> Option<u64> {
         let expected = self.first?.wrapping_add(near as u32);
         let distance = number.wrapping_sub(expected).cast_signed();
@@ -48,33 +48,37 @@ impl StreamProgress {
 }
 
 /// The observer at the sender.
-pub(super) struct Watch {
+pub(super) struct TransferObserver {
     analyzer: Analyzer,
     pub(super) keeper: Option<Keeper>,
     number: u64,
     segments: u64,
-    /// The bytes of the stream, and of its answers.
+    /// Bytes of the stream, and of its answers.
     whole: (u64, u64),
     ways: [StreamProgress; 2],
     began: Option<Timestamp>,
-    /// When the last of it was acknowledged and answered.
+    /// Time at which the last data was acknowledged and answered.
     delivered: Option<Timestamp>,
     last: Timestamp,
-    shared: Arc<Shared>,
+    shared: Arc<SharedProgress>,
 }
 
-/// What was seen.
+/// An observed transfer.
 #[derive(Debug)]
-pub(super) struct TransferSeen {
+pub(super) struct ObservedTransfer {
     pub(super) report: Option<ConnectionReport>,
     pub(super) segments: u64,
     pub(super) acknowledged: Bytes,
-    /// From the SYN to the last acknowledgment and answer, or so far.
+    /// Time from the SYN to the last acknowledgment and answer, or until now.
     pub(super) time: Span,
 }
 
-impl Watch {
-    pub(super) fn new(whole: (u64, u64), keeper: Option<Keeper>, shared: Arc<Shared>) -> Self {
+impl TransferObserver {
+    pub(super) fn new(
+        whole: (u64, u64),
+        keeper: Option<Keeper>,
+        shared: Arc<SharedProgress>,
+    ) -> Self {
         Self {
             analyzer: Analyzer::new(Keep::Largest(1)),
             keeper,
@@ -127,14 +131,14 @@ impl Watch {
         }
     }
 
-    /// Everything has passed.
-    pub(super) fn finish(self) -> (TransferSeen, Option<Keeper>) {
+    /// Ends the observation.
+    pub(super) fn finish(self) -> (ObservedTransfer, Option<Keeper>) {
         let (connections, _) = self.analyzer.finish();
         let report = connections
             .first()
             .map(|connection| what_if::report(connection, |end| end.to_string(), None));
         let end = self.delivered.unwrap_or(self.last);
-        let seen = TransferSeen {
+        let seen = ObservedTransfer {
             report,
             segments: self.segments,
             acknowledged: Bytes::new(self.ways[0].acknowledged),
@@ -144,8 +148,8 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
-    /// What is no TCP is only captured.
+impl Observer for TransferObserver {
+    /// Captures every packet, and analyses those of TCP.
     fn sees(&mut self, event: &PacketEvent<'_>) {
         self.number += 1;
         if let Some(keeper) = &mut self.keeper {

@@ -1,35 +1,35 @@
-//! HTML that is being written.
+//! Writer of HTML.
 
 use super::{Figure, Key, escaped};
 
-/// A page, or a part of one. Nothing but what is added as it is becomes markup.
+/// Page, or part of a page. Text is escaped, except where it is added raw.
 #[derive(Debug)]
 pub struct Html {
-    /// What each address begins with.
+    /// Prefix of each address.
     pub base: String,
-    /// What has been written.
+    /// HTML so far.
     pub text: String,
 }
 
 impl Html {
-    /// Nothing yet.
+    /// Creates an empty document.
     pub fn new(base: &str) -> Self {
         Self { base: base.to_owned(), text: String::new() }
     }
 
-    /// Adds HTML as it is.
+    /// Adds HTML unchanged.
     pub fn raw(&mut self, html: &str) {
         self.text.push_str(html);
     }
 
-    /// Adds an element with text in it, of which nothing is markup. `open` is its name, and maybe
-    /// attributes.
+    /// Adds an element with escaped text. `open` is the name of the element, with its attributes if
+    /// any.
     pub fn element(&mut self, open: &str, text: &str) {
         let name = open.split(' ').next().unwrap_or_default();
         self.raw(&format!("<{open}>{}</{name}>\n", escaped(text)));
     }
 
-    /// Names and what they have, side by side as cards. What nobody knows is left out.
+    /// Adds names and values as cards side by side. Unknown values are left out.
     pub fn cards<'a>(
         &mut self,
         cards: impl IntoIterator<Item = (&'a str, String, Option<String>)>,
@@ -46,14 +46,14 @@ impl Html {
         self.raw("</dl>\n");
     }
 
-    /// What has been written, of a part of a page.
+    /// Returns the HTML of a part of a page.
     pub fn part(self) -> String {
         self.text
     }
 }
 
 impl Figure {
-    /// Writes it as a part of a page.
+    /// Writes the figure as a part of a page.
     pub fn write(&self, html: &mut Html) {
         html.raw("<figure>\n");
         html.raw(&self.plot.svg());

@@ -1,28 +1,28 @@
-//! A plot with what is said below it.
+//! Plot with a caption below it.
 
 use super::plot::Plot;
 
-/// How a band looks.
+/// Style sheet of a band.
 pub const BAND_STYLE: &str = include_str!("band.css");
-/// The colours that a band has beside those of all pages.
+/// Colours of a band, besides those of all pages.
 pub const BAND_COLOURS: &str = include_str!("band_colours.css");
 
-/// A plot with what is said below it.
+/// Plot with a caption below it.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// What is drawn.
+    /// Drawing of the figure.
     pub plot: Plot,
-    /// What is said below it.
+    /// Caption below the drawing.
     pub caption: String,
-    /// What the colours of its band mean.
+    /// Legend of the band's colours.
     pub keys: Vec<Key>,
 }
 
-/// What a colour of a band means.
+/// Meaning of a colour of a band.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// What the style sheet calls it.
+    /// Name in the style sheet.
     pub class: &'static str,
-    /// What people read beside it.
+    /// Text for people.
     pub means: String,
 }

@@ -1,12 +1,12 @@
-//! What a page of HTML is made of.
+//! Markup of HTML pages.
 
 use super::escaped;
 use crate::{Style, Table, Text};
 
-/// What good and bad things stand in, where they are no more than coloured.
+/// Element for good and bad text that needs only a colour.
 pub(crate) const IN_LINE: &str = "span";
 
-/// Text with its styles as elements; what is good or bad stands in `of_state`.
+/// Returns text with its styles as elements; `of_state` is the element for good and bad text.
 pub fn marked(text: &Text, of_state: &str) -> String {
     let piece = |(style, piece): (Style, &str)| {
         let piece = escaped(piece);
@@ -23,7 +23,7 @@ pub fn marked(text: &Text, of_state: &str) -> String {
     text.pieces().map(piece).collect()
 }
 
-/// Names and values. A value without a name goes with the name before.
+/// Returns names and values as rows. A value without a name belongs to the name before it.
 pub fn rows_markup<'a>(rows: impl Iterator<Item = (&'a Text, &'a Text)>, of_state: &str) -> String {
     let mut html = String::from("<dl class=\"rows\">\n");
     for (name, value) in rows {
@@ -36,7 +36,7 @@ pub fn rows_markup<'a>(rows: impl Iterator<Item = (&'a Text, &'a Text)>, of_stat
     html
 }
 
-/// A table. Each cell has the name of its column, for pages that are too narrow for columns.
+/// Returns a table. Each cell names its column, for pages that are too narrow for columns.
 pub(crate) fn table_markup(table: &Table) -> String {
     let columns: Vec<(String, &str)> = table
         .columns()

@@ -1,4 +1,4 @@
-//! Pages of their own: one file, no network, light and dark.
+//! Stand-alone pages: one file, no network, light and dark.
 
 mod document;
 mod figure;
@@ -15,23 +15,23 @@ pub use self::document::Html;
 pub use self::figure::{BAND_COLOURS, BAND_STYLE, Figure, Key};
 pub use self::markup::{marked, rows_markup};
 
-/// What all pages look like.
+/// Style sheet of all pages.
 pub const STYLE: &str =
     concat!(include_str!("colours.css"), include_str!("style.css"), include_str!("plot.css"));
 
-/// What plots look like.
+/// Style sheet of plots.
 pub const PLOT_STYLE: &str = include_str!("plot.css");
 
-/// The colours of all pages, by day and by night.
+/// Colours of all pages, by day and by night.
 pub const COLOURS: &str = include_str!("colours.css");
 
-/// How a run looks, and what of captures looks the same, beside what all pages have.
+/// Style sheet of a run and of the same parts of captures, in addition to that of all pages.
 pub fn run_style() -> String {
     [BAND_COLOURS, include_str!("run/style.css"), BAND_STYLE].concat()
 }
 
-/// Begins a page as far as `<main>`, with styles of its own behind those of all, and a script
-/// that runs when it is there; it may be empty. Nothing else runs and nothing is fetched.
+/// Begins a page up to `<main>`. The page has its own styles after the common ones, and a script,
+/// which may be empty. Nothing else runs and nothing is fetched.
 pub fn begin(title: &str, style: &str, script: &str) -> String {
     let scripts = if script.is_empty() { "" } else { "; script-src 'unsafe-inline'" };
     let script = match script {
@@ -49,8 +49,8 @@ pub fn begin(title: &str, style: &str, script: &str) -> String {
     )
 }
 
-/// Text in which nothing is markup. A host's name is what somebody typed, and a
-/// scenario's title what somebody wrote.
+/// Returns text with its markup escaped: anyone may have chosen a host's name or a scenario's
+/// title.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -60,9 +60,9 @@ pub fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            // HTML has no such characters, not even by number.
+            // HTML has no such characters, not even as numeric references.
             letter if letter.is_control() && letter != '\n' => out.push('\u{fffd}'),
-            // What turns the direction of a line makes one thing look like another.
+            // Marks of writing direction can make one text look like another.
             '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 out.push('\u{fffd}');
             }

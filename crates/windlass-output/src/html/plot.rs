@@ -1,13 +1,12 @@
-//! A plot as SVG, drawn by hand.
+//! Plot as SVG, without a library.
 
 use super::escaped;
 use super::scale::Axis;
 
-/// How wide a plot is drawn. The page shows the one that its own width leaves letters of a size
-/// that can be read.
+/// Width of a plot. The page shows the variant whose letters are readable at the page's width.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
-    /// What the style sheet calls it.
+    /// Class in the style sheet.
     name: &'static str,
     width: f64,
     left: f64,
@@ -19,114 +18,114 @@ const FRAMES: [Frame; 2] = [
 ];
 const RIGHT: f64 = 28.0;
 const BOTTOM: f64 = 58.0;
-/// The height of a band.
+/// Height of a band.
 const BAND: f64 = 14.0;
-/// The height of a line of words above it.
+/// Height of a line of text above the band.
 const LINE: f64 = 20.0;
-/// What a letter takes, about: words above the plot keep within it by that.
+/// Approximate width of a letter, to keep the text above the plot inside it.
 const LETTER: f64 = 7.0;
 
-/// How a series is drawn.
+/// Style of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drawn {
-    /// Points that were measured, and a line through them.
+pub enum SeriesStyle {
+    /// Measured points, and a line through them.
     Measured,
-    /// A line through points that were measured, where many lie over each other.
+    /// Line through measured points, if there are too many to show each.
     Through,
-    /// A law: a dashed line.
+    /// Law, as a dashed line.
     Law,
 }
 
-/// A series.
+/// Series of a plot.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub name: String,
-    /// One of the page's colours, from 0.
+    /// Index of one of the page's colours, from 0.
     pub color: usize,
-    /// How it is drawn.
-    pub drawn: Drawn,
-    /// Its points, from left to right.
+    /// Style of the series.
+    pub drawn: SeriesStyle,
+    /// Points of the series, from left to right.
     pub points: Vec<Dot>,
 }
 
-/// A point of it.
+/// Point of a series.
 #[derive(Clone, Debug)]
 pub struct Dot {
-    /// Its value along the foot.
+    /// Value along the x axis.
     pub x: f64,
-    /// Its value along the side.
+    /// Value along the y axis.
     pub y: f64,
-    /// What it says under the pointer.
+    /// Tooltip of the point.
     pub says: String,
-    /// Whether it is the one that is recommended.
+    /// True for the recommended point.
     pub chosen: bool,
 }
 
-/// A line across, with its name.
+/// Named line across the plot.
 #[derive(Clone, Debug)]
 pub enum Guide {
-    /// From the foot to the top.
+    /// Vertical line at a value of the x axis.
     Upright(f64, String),
-    /// From side to side.
+    /// Horizontal line at a value of the y axis.
     Level(f64, String),
 }
 
-/// A plot.
+/// Plot.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// What tells its parts from those of the page's other plots.
+    /// Prefix that distinguishes its parts from those of other plots on the page.
     pub id: &'static str,
-    /// What stands above it.
+    /// Title above the plot.
     pub title: String,
-    /// The same in a sentence, for those who do not see it.
+    /// Description of the plot, for readers who do not see it.
     pub says: String,
-    /// The axis at the foot.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The axis at the side.
+    /// Vertical axis.
     pub y: Axis,
-    /// What is drawn in it.
+    /// Series of the plot.
     pub series: Vec<Series>,
-    /// Lines across it.
+    /// Lines across the plot.
     pub guides: Vec<Guide>,
-    /// What held along the way, at the foot.
-    pub band: Vec<Stretch>,
-    /// The height between the axes, as [`Plot::HIGH`].
+    /// Band of limits at the foot.
+    pub band: Vec<BandSegment>,
+    /// Height between the axes, for instance [`Plot::HIGH`].
     pub height: f64,
 }
 
-/// A stretch of a band.
+/// Segment of a band.
 #[derive(Clone, Debug)]
-pub struct Stretch {
-    /// Where it begins along the foot.
+pub struct BandSegment {
+    /// Start of the segment along the x axis.
     pub from: f64,
-    /// Where it ends.
+    /// End of the segment along the x axis.
     pub to: f64,
-    /// What the style sheet calls its kind.
+    /// Class in the style sheet.
     pub class: &'static str,
-    /// What it says under the pointer.
+    /// Tooltip of the segment.
     pub says: String,
 }
 
 impl Plot {
-    /// The plot as `svg` elements, of which the page shows one.
+    /// Returns the plot as `svg` elements, of which the page shows one.
     pub fn svg(&self) -> String {
         FRAMES.iter().map(|frame| self.drawn(frame, "").0).collect()
     }
 
-    /// The broad one alone, from a place of a picture, and how high it is.
+    /// Returns the broad variant alone, at a position in a picture, and its height.
     pub fn at(&self, x: f64, y: f64) -> (String, f64) {
         let [broad, _] = &FRAMES;
         self.drawn(broad, &format!(" x=\"{x}\" y=\"{y}\""))
     }
 
-    /// The height of a plot that stands for itself.
+    /// Height of a single plot.
     pub const HIGH: f64 = 320.0;
 
-    /// The height of one of several below each other.
+    /// Height of one of several plots below each other.
     pub const LOW: f64 = 150.0;
 
-    /// How wide that is.
+    /// Width of the widest plot.
     pub const WIDTH: f64 = FRAMES[0].width;
 
     fn drawn(&self, frame: &Frame, place: &str) -> (String, f64) {
@@ -172,8 +171,8 @@ impl Plot {
         (svg, height)
     }
 
-    /// The names of the upright lines, in rows above the plot: two in a row, one
-    /// to the left of its line and one to the right, where they find room.
+    /// Returns the names of the vertical lines, in rows above the plot. A row has two names if
+    /// there is room: one to the left of its line, and one to the right.
     fn rows(&self, frame: &Frame) -> Vec<Vec<Note<'_>>> {
         let upright: Vec<(f64, &str)> = self
             .guides
@@ -202,14 +201,14 @@ impl Plot {
     }
 }
 
-/// How far a name stands from its line.
+/// Distance between a name and its line.
 const BESIDE: f64 = 6.0;
 
-/// The name of an upright line.
+/// Name of a vertical line.
 struct Note<'a> {
-    /// Where the line is.
+    /// Position of the line.
     x: f64,
-    /// Where the name begins, or ends.
+    /// Position of the text's start, or of its end.
     text: f64,
     name: &'a str,
     anchor: &'static str,
@@ -224,7 +223,7 @@ impl<'a> Note<'a> {
         Self { x, text: x + BESIDE, name, anchor: "start" }
     }
 
-    /// One that has its row for itself.
+    /// Returns a name that has its row to itself.
     fn alone(frame: &Frame, (x, name): (f64, &'a str)) -> Self {
         let wide = width(name);
         if x + wide < frame.width {
@@ -232,14 +231,14 @@ impl<'a> Note<'a> {
         } else if x - wide > 0.0 {
             Self::before((x, name))
         } else {
-            // Beside neither side of its line there is room: it stands across it.
+            // Neither side of the line has room, so the name crosses the line.
             Self { x, text: (frame.width - wide).clamp(0.0, x), name, anchor: "start" }
         }
     }
 }
 
 impl Frame {
-    /// Where a value lies across the page.
+    /// Returns the horizontal position of a value.
     fn across(&self, axis: &Axis, value: f64) -> f64 {
         self.left + axis.place(value) * (self.width - self.left - RIGHT)
     }
@@ -249,12 +248,12 @@ impl Frame {
     }
 }
 
-/// What words take across, about.
+/// Returns the approximate width of a text.
 fn width(words: &str) -> f64 {
     words.chars().count() as f64 * LETTER + 8.0
 }
 
-/// What is drawn in.
+/// Area between the axes.
 struct Area<'a> {
     frame: &'a Frame,
     top: f64,
@@ -287,7 +286,7 @@ impl Area<'_> {
         for (value, label) in &self.x.ticks {
             let x = self.across(*value);
             line(svg, "grid", (x, top), (x, foot));
-            // What would run into the one before is left out.
+            // Leave out a label that would overlap the previous one.
             let half = width(label) / 2.0;
             if x - half >= free {
                 words(svg, "tick", (x, foot + 20.0), "middle", label);
@@ -310,7 +309,7 @@ impl Area<'_> {
         ));
     }
 
-    /// A line from the foot to beside its name above the plot.
+    /// Draws a line from the x axis up to its name above the plot.
     fn upright(&self, svg: &mut String, note: &Note<'_>, y: f64) {
         let Note { x, text, name, anchor } = *note;
         let (foot, head) = (self.top + self.height, y - 10.0);
@@ -318,16 +317,16 @@ impl Area<'_> {
         words(svg, "note", (text, y), anchor, name);
     }
 
-    /// A line from side to side, with its name at the far end.
+    /// Draws a line from side to side, with its name at the far end.
     fn level(&self, svg: &mut String, at: f64, name: &str) {
         let (y, left, end) = (self.down(at), self.frame.left, self.frame.end());
         line(svg, "guide", (left, y), (end, y));
         words(svg, "note", (end - 4.0, y + 15.0), "end", name);
     }
 
-    /// Stretches of what held, at the foot.
-    fn band(&self, svg: &mut String, band: &[Stretch]) {
-        for Stretch { from, to, class, says } in band {
+    /// Draws the band of limits at the x axis.
+    fn band(&self, svg: &mut String, band: &[BandSegment]) {
+        for BandSegment { from, to, class, says } in band {
             let (left, right) = (self.across(*from), self.across(*to));
             let (wide, y) = (right - left, self.top + self.height - BAND);
             svg.push_str(&format!(
@@ -344,14 +343,14 @@ impl Area<'_> {
             points.iter().map(|dot| (self.across(dot.x), self.down(dot.y))).collect();
         let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let class = match drawn {
-            Drawn::Measured | Drawn::Through => "line",
-            Drawn::Law => "line law",
+            SeriesStyle::Measured | SeriesStyle::Through => "line",
+            SeriesStyle::Law => "line law",
         };
         svg.push_str(&format!(
             "<polyline class=\"{class} c{color}\" points=\"{}\"/>\n",
             path.join(" ")
         ));
-        if *drawn != Drawn::Measured {
+        if *drawn != SeriesStyle::Measured {
             return;
         }
         for (dot, (x, y)) in points.iter().zip(places) {
@@ -369,14 +368,14 @@ impl Area<'_> {
     }
 }
 
-/// What the line of a legend takes across, with the gap behind it.
+/// Width of a line sample in the legend, with the gap after it.
 const SWATCH: f64 = 31.0;
-/// What stands between two names of a legend.
+/// Gap between two names in the legend.
 const GAP: f64 = 20.0;
 
-/// The places of the names of the series: across, and in which row.
+/// Returns the position of each name in the legend: the offset, and the row.
 fn legend(frame: &Frame, all: &[Series]) -> Vec<(f64, usize)> {
-    // Where there is little room, names begin at the edge.
+    // On narrow plots, names begin at the edge.
     let left = if frame.width < 400.0 { 0.0 } else { frame.left };
     let (mut x, mut row) = (left, 0);
     let mut places = Vec::new();
@@ -391,9 +390,9 @@ fn legend(frame: &Frame, all: &[Series]) -> Vec<(f64, usize)> {
     places
 }
 
-/// The name of a series behind a piece of its line.
+/// Draws the name of a series after a sample of its line.
 fn key(svg: &mut String, series: &Series, x: f64, y: f64) {
-    let law = if series.drawn == Drawn::Law { " law" } else { "" };
+    let law = if series.drawn == SeriesStyle::Law { " law" } else { "" };
     let (color, end, middle) = (series.color, x + 24.0, y - 4.0);
     line(svg, &format!("line{law} c{color}"), (x, middle), (end, middle));
     words(svg, "note", (x + SWATCH, y), "start", &series.name);

@@ -1,12 +1,12 @@
-//! Axes: from values to places, with ticks that people can read.
+//! Axes: map values to positions, with readable ticks.
 
-/// An axis between two values.
+/// Axis between two values.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it shows.
+    /// Quantity of the scale.
     pub label: String,
     low: f64,
-    /// The value at its high end.
+    /// Value at the high end.
     pub high: f64,
     logarithmic: bool,
     /// Values with a line and a label.
@@ -15,13 +15,13 @@ pub struct Axis {
     pub minor: Vec<f64>,
 }
 
-/// The most labels of an axis.
+/// Maximum number of labels on an axis.
 const MAX_LABELS: usize = 9;
-/// From this ratio on values are shown by their logarithm.
+/// Ratio of values from which an axis is logarithmic.
 const WIDE: f64 = 12.0;
 
 impl Axis {
-    /// An axis of doublings: windows, numbers of streams.
+    /// Returns an axis of doublings: windows, numbers of streams.
     pub fn doublings(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
         let (low, high) = bounds(values).unwrap_or((1.0, 2.0));
         let (low, high) = if low == high { (low / 2.0, high * 2.0) } else { (low, high) };
@@ -40,8 +40,8 @@ impl Axis {
         Self { label: label.to_owned(), low, high, logarithmic: true, ticks, minor }
     }
 
-    /// An axis of amounts: from nothing up, or by logarithm where they differ
-    /// widely. Amounts of nothing stand at its low end.
+    /// Returns an axis of amounts: from zero up, or logarithmic if they differ widely. On a
+    /// logarithmic axis, zero lies at the low end.
     pub fn amounts(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
         let Some((low, high)) = bounds(values) else { return Self::linear(label, values, name) };
         let label = label.to_owned();
@@ -55,7 +55,7 @@ impl Axis {
         for decade in decades.0..=decades.1 {
             for part in 1..10 {
                 let value = f64::from(part) * 10_f64.powi(decade);
-                // A place that is off by rounding is still at the end.
+                // Accept the end in spite of rounding.
                 if value < below * 0.999 || value > above * 1.001 {
                     continue;
                 }
@@ -69,7 +69,7 @@ impl Axis {
         Self { label, low: below, high: above, logarithmic: true, ticks, minor }
     }
 
-    /// An axis from nothing up.
+    /// Returns an axis from zero up.
     pub fn linear(label: &str, values: &[f64], name: impl Fn(f64) -> String) -> Self {
         let (low, label) = (0.0, label.to_owned());
         let (high, ticks) = match bounds(values) {
@@ -77,7 +77,7 @@ impl Axis {
             Some((_, high)) => {
                 let step = step(high);
                 let ticks = (0..=MAX_LABELS).map(|place| step * place as f64);
-                // The last one is the first that is high enough.
+                // The last tick is the first one that is high enough.
                 let below = ticks.clone().take_while(|tick| *tick < high * 0.999).count();
                 let ticks = ticks.take(below + 1).map(|value| (value, name(value)));
                 (step * below as f64, ticks.collect())
@@ -86,7 +86,7 @@ impl Axis {
         Self { label, low, high, logarithmic: false, ticks, minor: Vec::new() }
     }
 
-    /// An axis with these ends, and ticks at even steps between them.
+    /// Returns an axis with these ends, and ticks at even steps between them.
     pub fn between(label: &str, (low, high): (f64, f64), name: impl Fn(f64) -> String) -> Self {
         let high = if high > low { high } else { low + 1.0 };
         let step = step(high - low);
@@ -98,13 +98,13 @@ impl Axis {
         Self { label, low, high, logarithmic: false, ticks, minor: Vec::new() }
     }
 
-    /// The value at its low end; above zero for an axis that goes by the logarithm.
+    /// Returns the value at the low end; above zero on a logarithmic axis.
     pub fn low(&self) -> f64 {
         self.low
     }
 
-    /// Where a value lies: 0 at the low end, 1 at the high one. What lies
-    /// outside is at the end.
+    /// Returns the position of a value: 0 at the low end, 1 at the high one. Values outside lie at
+    /// the ends.
     pub fn place(&self, value: f64) -> f64 {
         let place = if self.logarithmic {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -114,12 +114,12 @@ impl Axis {
         if place.is_finite() { place.clamp(0.0, 1.0) } else { 0.0 }
     }
 
-    /// Whether a value lies on it.
+    /// Returns whether a value is on the scale.
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 
-    /// So many values from end to end, at even distances on the page.
+    /// Returns this many values from end to end, at even distances on the page.
     pub fn along(&self, count: u32) -> impl Iterator<Item = f64> + '_ {
         (0..=count).map(move |place| {
             let share = f64::from(place) / f64::from(count.max(1));
@@ -132,7 +132,7 @@ impl Axis {
     }
 }
 
-/// The least and the greatest of what is more than nothing.
+/// Returns the smallest and the largest of the values above zero.
 fn bounds(values: &[f64]) -> Option<(f64, f64)> {
     let some = values.iter().copied().filter(|value| value.is_finite() && *value > 0.0);
     some.fold(None, |bounds, value| match bounds {
@@ -141,8 +141,7 @@ fn bounds(values: &[f64]) -> Option<(f64, f64)> {
     })
 }
 
-/// A step of 1, 2, 2.5 or 5 times a power of ten, some five of which reach
-/// `high`.
+/// Returns a step of 1, 2, 2.5 or 5 times a power of ten; about five steps reach `high`.
 fn step(high: f64) -> f64 {
     let rough = high / 5.0;
     let unit = 10_f64.powf(rough.log10().floor());
@@ -150,7 +149,7 @@ fn step(high: f64) -> f64 {
     fits.unwrap_or(10.0) * unit
 }
 
-/// The next of 1, 2 and 5 times a power of ten, above or below.
+/// Returns the next of 1, 2 and 5 times a power of ten, above or below.
 fn round(value: f64, up: bool) -> f64 {
     let unit = 10_f64.powf(value.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0];

@@ -1,8 +1,8 @@
-//! A view as the lines of a screen.
+//! View as the lines of a screen.
 //!
-//! The first series is drawn over several rows, the others in one each, or three where there is
-//! room; under them what held things back, then the state, the table, and the keys. On a screen
-//! that is too small what stands lower gives way first, but for the keys.
+//! The first series has several rows, the others one each, or three if there is room. Below them
+//! follow the limits, the state, the table, and the keys. On a small screen the lower parts give
+//! way first, except the keys.
 
 use windlass_base::figures::fixed;
 use windlass_base::{Span, whole_part};
@@ -10,48 +10,52 @@ use windlass_base::{Span, whole_part};
 use super::model::{Series, View};
 use crate::{Mark, Style, Table, Text, figures};
 
-/// How somebody looks at a view.
+/// The user's position in a view.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Gaze {
-    /// The rows of the table that are above the screen.
+pub(super) struct ViewPosition {
+    /// Number of table rows above the screen.
     pub scrolled: usize,
-    /// Whether the view stands still.
+    /// True if the view is frozen.
     pub frozen: bool,
 }
 
-/// A view that is drawn.
+/// View as lines.
 #[derive(Clone, Debug)]
-pub(super) struct Drawn {
-    /// The lines, none wider than the screen.
+pub(super) struct ScreenLines {
+    /// Lines, none wider than the screen.
     pub lines: Vec<Text>,
-    /// How many rows of the table it has room for.
+    /// Number of table rows that fit.
     pub fits: usize,
 }
 
-/// The columns of a value beside its series.
+/// Columns of a value beside its series.
 const VALUE: usize = 12;
 
-/// A plot of fewer columns tells nothing.
+/// Minimum number of columns of a plot.
 const NARROWEST: usize = 8;
 
-/// From so many rows on there is room for larger plots.
+/// Minimum number of rows of a screen with larger plots.
 const TALL: usize = 40;
 
-/// From so many columns on the head has room for how long a column is.
+/// Minimum number of columns of a screen whose head shows the length of a column.
 const WIDE: usize = 60;
 
-/// The eighths of a cell.
+/// Eighths of a cell.
 const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Draws a view on a screen of so many columns and rows.
-pub(super) fn draw(view: &View, gaze: Gaze, (width, height): (usize, usize)) -> Drawn {
+/// Draws a view on a screen of this size.
+pub(super) fn draw(
+    view: &View,
+    gaze: ViewPosition,
+    (width, height): (usize, usize),
+) -> ScreenLines {
     let body = height.saturating_sub(2);
     let plots = Plots::of(view, width);
     let mut lines = Vec::new();
     let others = view.series.len().saturating_sub(1);
     let small = if height >= TALL { 3 } else { 1 };
     let held = if view.band.is_some() { 2 } else { 0 };
-    // The state, and the line before the table.
+    // Line of state, and the empty line before the table.
     let around = if view.columns.is_empty() { 1 } else { 2 };
     let free = body.saturating_sub(others * small + held + around);
     let large = if view.columns.is_empty() {
@@ -79,11 +83,11 @@ pub(super) fn draw(view: &View, gaze: Gaze, (width, height): (usize, usize)) -> 
     lines.push(keys(view, gaze, fits));
     lines.truncate(height);
     let lines = lines.into_iter().map(|line| line.cut(width)).collect();
-    Drawn { lines, fits }
+    ScreenLines { lines, fits }
 }
 
-/// What is shown, and when that is.
-fn head(view: &View, gaze: Gaze, width: usize) -> Text {
+/// Returns the title and the time of the view.
+fn head(view: &View, gaze: ViewPosition, width: usize) -> Text {
     let seconds = |span: Span| format!("{} s", fixed(span.as_seconds(), 1));
     let mut right = Text::new();
     if gaze.frozen {
@@ -99,8 +103,8 @@ fn head(view: &View, gaze: Gaze, width: usize) -> Text {
     title.and(" ".repeat(between)).and(right)
 }
 
-/// What may be pressed.
-fn keys(view: &View, gaze: Gaze, fits: usize) -> Text {
+/// Returns the keys of the view.
+fn keys(view: &View, gaze: ViewPosition, fits: usize) -> Text {
     let key = |text: Text, key: &str, does: &str| text.strong(key).dim(format!(" {does}   "));
     let mut text = key(Text::new(), "q", "end and report");
     text = key(text, "space", if gaze.frozen { "go on" } else { "freeze" });
@@ -113,8 +117,8 @@ fn keys(view: &View, gaze: Gaze, fits: usize) -> Text {
     text
 }
 
-/// The table: its head, and the rows that are on the screen.
-fn table(view: &View, gaze: Gaze, width: usize, fits: usize) -> Vec<Text> {
+/// Returns the table: its head, and the rows on the screen.
+fn table(view: &View, gaze: ViewPosition, width: usize, fits: usize) -> Vec<Text> {
     let has_room = |(_, least): &(_, usize)| width >= *least;
     let columns: Vec<_> = view.columns.iter().filter(|column| has_room(column)).collect();
     let mut table = Table::new(columns.iter().map(|(column, _)| column.clone()));
@@ -128,11 +132,11 @@ fn table(view: &View, gaze: Gaze, width: usize, fits: usize) -> Vec<Text> {
     head.into_iter().chain(lines.skip(above).take(fits)).collect()
 }
 
-/// Where plots stand: all have the same columns.
+/// Columns of the plots, which are the same for all.
 struct Plots {
-    /// The columns of names.
+    /// Number of columns of the names.
     names: usize,
-    /// The columns of the plots; none where they have no room.
+    /// Number of columns of the plots; zero without room.
     columns: usize,
 }
 
@@ -144,14 +148,14 @@ impl Plots {
         Self { names, columns: if columns < NARROWEST { 0 } else { columns } }
     }
 
-    /// A name and a value, before a plot.
+    /// Returns a name and a value, before a plot.
     fn label(&self, name: Text, value: Text) -> Text {
         let name_pad = " ".repeat(self.names.saturating_sub(name.width()) + 1);
         let value_pad = " ".repeat(VALUE.saturating_sub(value.width()));
         name.and(name_pad).and(value_pad).and(value).and("  ")
     }
 
-    /// A series over some rows, the newest value at the right.
+    /// Returns a series over some rows, the newest value at the right.
     fn series(&self, series: &Series, rows: usize, style: Style) -> Vec<Text> {
         let shown = self.last(series.values.iter().copied());
         let most = shown.iter().flatten().copied().fold(0.0, f64::max);
@@ -159,7 +163,7 @@ impl Plots {
         let value = Text::known(newest.map(|value| (series.show)(value)));
         let label = |row: usize| match row {
             0 => self.label(Text::from(series.name), Text::styled(Style::Strong, value.clone())),
-            1 if most > 0.0 => self.label(Text::styled(Style::Dim, "most"), (series.show)(most)),
+            1 if most > 0.0 => self.label(Text::styled(Style::Dim, "max"), (series.show)(most)),
             _ => self.label(Text::new(), Text::new()),
         };
         let line = |row: usize| {
@@ -170,7 +174,7 @@ impl Plots {
         (0..rows).map(line).collect()
     }
 
-    /// What held each interval back, and what that comes to.
+    /// Returns the band of limits, and their sums.
     fn band(&self, view: &View, width: usize) -> Vec<Text> {
         let Some(band) = &view.band else { return Vec::new() };
         let shown = self.last(band.iter().map(Some));
@@ -201,7 +205,7 @@ impl Plots {
         vec![line, Text::joined(legend, "   ").cut(width)]
     }
 
-    /// As many of the last as there are columns, behind those that are not there yet.
+    /// Returns the last values that fit, filled up with `None` in front.
     fn last<T>(&self, all: impl ExactSizeIterator<Item = Option<T>>) -> Vec<Option<T>> {
         let (there, skipped) = (all.len(), all.len().saturating_sub(self.columns));
         let missing = self.columns.saturating_sub(there);
@@ -209,12 +213,12 @@ impl Plots {
     }
 }
 
-/// The colour of a series.
+/// Returns the colour of a series.
 fn hue(place: usize) -> Style {
     Style::Hue(u8::try_from(place).unwrap_or(u8::MAX))
 }
 
-/// The part of a column that lies so many rows above the lowest.
+/// Returns the part of a column's bar in the row at this distance above the lowest.
 fn cell(value: Option<f64>, most: f64, rows: usize, under: usize) -> char {
     let Some(value) = value else { return ' ' };
     if value <= 0.0 || most <= 0.0 {

@@ -6,8 +6,8 @@ use windlass_base::{Limit, Rate, Span};
 use super::*;
 use crate::{Column, Style, Text, mark};
 
-/// A transfer that a receiver's window holds, then loss, then nothing: 90 seconds, of which the
-/// rate was not known in one.
+/// Returns a view of 90 seconds: limited by the receive window, then loss, then idle. In one second
+/// the rate is unknown.
 fn transfer(connections: u64) -> View {
     let series = [Series::rate("rate"), Series::bytes("window"), Series::time("RTT")];
     let second = |n: i64| Span::from_millis(n * 1_000);
@@ -36,7 +36,7 @@ fn transfer(connections: u64) -> View {
                 Text::from("receiver-window 62 %"),
             ]
         };
-        view.push(Stretch {
+        view.push(ViewInterval {
             from: second(n),
             to: second(n + 1),
             values: vec![rate, Some(65_535.0), Some(0.036 + 0.001 * wave)],
@@ -48,25 +48,25 @@ fn transfer(connections: u64) -> View {
     view
 }
 
-/// A screen, its lines without the spaces at their ends.
-fn screen(view: &View, gaze: Gaze, size: (usize, usize)) -> String {
+/// Returns a screen, its lines without the spaces at their ends.
+fn screen(view: &View, gaze: ViewPosition, size: (usize, usize)) -> String {
     let lines = draw(view, gaze, size).lines;
     lines.iter().map(|line| format!("{}\n", line.plain().trim_end())).collect()
 }
 
 #[test]
 fn a_screen_of_80_by_24() {
-    insta::assert_snapshot!(screen(&transfer(3), Gaze::default(), (80, 24)));
+    insta::assert_snapshot!(screen(&transfer(3), ViewPosition::default(), (80, 24)));
 }
 
 #[test]
 fn a_screen_of_200_by_50() {
-    insta::assert_snapshot!(screen(&transfer(3), Gaze::default(), (200, 50)));
+    insta::assert_snapshot!(screen(&transfer(3), ViewPosition::default(), (200, 50)));
 }
 
 #[test]
 fn more_connections_than_rows_scroll_and_a_frozen_view_says_so() {
-    let gaze = Gaze { scrolled: 5, frozen: true };
+    let gaze = ViewPosition { scrolled: 5, frozen: true };
     insta::assert_snapshot!(screen(&transfer(40), gaze, (80, 24)));
 }
 
@@ -74,11 +74,11 @@ fn more_connections_than_rows_scroll_and_a_frozen_view_says_so() {
 fn a_small_screen_keeps_what_matters_most() {
     let small = [(40, 12), (24, 6), (10, 3), (3, 2), (1, 1)];
     let screens = small.map(|(width, height)| {
-        let text = screen(&transfer(3), Gaze::default(), (width, height));
+        let text = screen(&transfer(3), ViewPosition::default(), (width, height));
         format!("{width} x {height}\n{text}")
     });
     insta::assert_snapshot!(screens.join("\n"));
-    assert_eq!(screen(&transfer(3), Gaze::default(), (0, 0)), "");
+    assert_eq!(screen(&transfer(3), ViewPosition::default(), (0, 0)), "");
 }
 
 #[test]
@@ -88,23 +88,23 @@ fn what_has_no_table_has_a_larger_plot() {
         Series::count("lost"),
     ];
     let mut view = View::new("windlass ping 192.0.2.7", None, trips);
-    assert!(screen(&view, Gaze::default(), (80, 24)).contains("nothing yet"));
+    assert!(screen(&view, ViewPosition::default(), (80, 24)).contains("nothing yet"));
     for n in 0..30_i64 {
         let lost = if n % 10 == 9 { 1.0 } else { 0.0 };
-        view.push(Stretch {
+        view.push(ViewInterval {
             from: Span::from_millis(n * 1_000),
             to: Span::from_millis((n + 1) * 1_000),
             values: vec![(lost == 0.0).then_some(0.001 * (n % 7 + 1) as f64), Some(lost)],
             state: Text::from("27 answers of 30"),
-            ..Stretch::default()
+            ..ViewInterval::default()
         });
     }
-    insta::assert_snapshot!(screen(&view, Gaze::default(), (80, 24)));
+    insta::assert_snapshot!(screen(&view, ViewPosition::default(), (80, 24)));
 }
 
-/// What is shown, with room for 9 of 40 rows.
-fn shown() -> Shown {
-    let mut shown = Shown::new(transfer(40), false);
+/// Returns the state of a view with room for 9 of 40 rows.
+fn shown() -> ViewState {
+    let mut shown = ViewState::new(transfer(40), false);
     shown.lines(Size { columns: 80, rows: 24 });
     shown
 }
@@ -129,7 +129,7 @@ fn keys_scroll_no_further_than_there_are_rows() {
     }
     assert_eq!(shown.key(Key::Letter('x')), Answer::Nothing);
     assert_eq!(shown.key(Key::Letter('q')), Answer::End);
-    // With fewer rows than it was scrolled by all are there.
+    // If there are fewer rows than were scrolled by, all are visible.
     assert_eq!(shown.key(Key::End), Answer::Draw);
     shown.view.rows.truncate(2);
     let lines = shown.lines(Size { columns: 80, rows: 24 });
@@ -143,7 +143,7 @@ fn a_frozen_view_stands_still_while_intervals_go_on() {
     assert_eq!(shown.key(Key::Letter(' ')), Answer::Draw);
     let frozen = shown.lines(size);
     assert!(frozen[0].contains("frozen at 90.0 s"), "{frozen:#?}");
-    let stretch = Stretch { to: Span::from_millis(91_000), ..Stretch::default() };
+    let stretch = ViewInterval { to: Span::from_millis(91_000), ..ViewInterval::default() };
     shown.view.push(stretch);
     assert_eq!(shown.lines(size), frozen);
     assert_eq!(shown.key(Key::Letter(' ')), Answer::Draw);
@@ -155,7 +155,7 @@ fn a_frozen_view_stands_still_while_intervals_go_on() {
 fn a_name_from_outside_cannot_drive_the_terminal() {
     let title = "a\nb\u{1b}[2Jc\u{7}";
     let series = [Series::count("rate")];
-    let mut shown = Shown::new(View::new(title, None, series), true);
+    let mut shown = ViewState::new(View::new(title, None, series), true);
     let lines = shown.lines(Size { columns: 80, rows: 24 });
     assert!(lines[0].contains("a b\\u{1b}[2Jc\\u{7}"), "{lines:?}");
     assert!(lines.iter().all(|line| !line.contains(['\n', '\u{7}'])), "{lines:?}");
@@ -173,14 +173,14 @@ proptest! {
     ) {
         let mut view = transfer(connections);
         for value in values {
-            view.push(Stretch {
+            view.push(ViewInterval {
                 values: vec![value; 2],
                 held: vec![(mark(Limit::Loss), value.unwrap_or(0.0))],
                 state: Text::styled(Style::Warn, "漢字 ".repeat(50)),
-                ..Stretch::default()
+                ..ViewInterval::default()
             });
         }
-        let drawn = draw(&view, Gaze { scrolled, frozen: false }, (width, height));
+        let drawn = draw(&view, ViewPosition { scrolled, frozen: false }, (width, height));
         prop_assert_eq!(drawn.lines.len(), height);
         for line in &drawn.lines {
             prop_assert!(line.width() <= width, "{}", line.plain());

@@ -1,8 +1,8 @@
-//! A view of what a command measures, on the terminal, while it runs.
+//! Live view of a command's measurements on the terminal.
 //!
-//! A command maps each of its intervals to a [`Stretch`], and nothing more: `model` keeps them,
-//! `draw` makes lines of them, both without a terminal; `windlass-terminal` has the thread that
-//! shows them ([`Live`]).
+//! A command only maps each of its intervals to a [`ViewInterval`]. `model` keeps the intervals and
+//! `draw` turns them into lines, both without a terminal. `windlass-terminal` has the thread that
+//! shows the lines ([`LiveView`]).
 
 mod draw;
 mod model;
@@ -13,36 +13,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass_terminal::{Answer, Key, Scene, Screen, Size};
 
-use self::draw::{Gaze, draw};
-pub use self::model::{MOST_ROWS, Series, Stretch, View};
+use self::draw::{ViewPosition, draw};
+pub use self::model::{MOST_ROWS, Series, View, ViewInterval};
 use crate::Text;
 
-/// A view that is shown.
-pub struct Live {
-    shown: Arc<Mutex<Shown>>,
-    /// Gives the terminal back when it is dropped.
+/// Live view on the terminal.
+pub struct LiveView {
+    shown: Arc<Mutex<ViewState>>,
+    /// Restores the terminal when dropped.
     _screen: Screen,
 }
 
-impl Live {
-    /// Shows a view until it is dropped. `is_left` is set when the terminal is as before.
+impl LiveView {
+    /// Shows a view until it is dropped. Sets `is_left` once the terminal is restored.
     ///
     /// # Errors
-    /// Where the system does not let the terminal be used.
+    /// Returns an error if the system does not allow the use of the terminal.
     pub fn show(view: View, color: bool, is_left: Arc<AtomicBool>) -> io::Result<Self> {
-        let shown = Arc::new(Mutex::new(Shown::new(view, color)));
-        let screen = Screen::open(Shared(Arc::clone(&shown)), is_left)?;
+        let shown = Arc::new(Mutex::new(ViewState::new(view, color)));
+        let screen = Screen::open(SharedView(Arc::clone(&shown)), is_left)?;
         Ok(Self { shown, _screen: screen })
     }
 
-    /// An interval is over.
-    pub fn push(&self, stretch: Stretch) {
+    /// Adds an interval.
+    pub fn push(&self, stretch: ViewInterval) {
         let mut shown = lock(&self.shown);
         shown.view.push(stretch);
         shown.has_changed = true;
     }
 
-    /// How far it is, between intervals.
+    /// Sets the line of state between intervals.
     pub fn say(&self, state: impl Into<Text>) {
         let mut shown = lock(&self.shown);
         shown.view.state = state.into();
@@ -50,20 +50,20 @@ impl Live {
     }
 }
 
-impl Live {
-    /// Whether its own key ended it: other programs have heard of no signal then.
+impl LiveView {
+    /// Returns whether the view's own key ended the command: other programs then got no signal.
     #[cfg(target_os = "linux")]
     pub fn is_ended_by_key(&self) -> bool {
         lock(&self.shown).is_ended_by_key
     }
 }
 
-/// What the thread that draws shares with the command.
-struct Shared(Arc<Mutex<Shown>>);
+/// State shared by the drawing thread and the command.
+struct SharedView(Arc<Mutex<ViewState>>);
 
-struct Shown {
+struct ViewState {
     view: View,
-    /// As it was when it was frozen.
+    /// Copy of the view from when it was frozen.
     frozen: Option<View>,
     scrolled: usize,
     fits: usize,
@@ -72,12 +72,12 @@ struct Shown {
     is_ended_by_key: bool,
 }
 
-/// Where the other side panicked, what it had is as good as before.
-fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+/// Locks the state, also after a panic of the other side: the state is still valid.
+fn lock(shown: &Mutex<ViewState>) -> MutexGuard<'_, ViewState> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shown {
+impl ViewState {
     const fn new(view: View, color: bool) -> Self {
         Self {
             view,
@@ -91,12 +91,12 @@ impl Shown {
     }
 
     fn lines(&mut self, size: Size) -> Vec<String> {
-        let gaze = Gaze { scrolled: self.scrolled, frozen: self.frozen.is_some() };
+        let gaze = ViewPosition { scrolled: self.scrolled, frozen: self.frozen.is_some() };
         let view = self.frozen.as_ref().unwrap_or(&self.view);
         let drawn = draw(view, gaze, (size.columns, size.rows));
         self.fits = drawn.fits;
         let color = self.color;
-        // A name from outside may have a line's end in it.
+        // A name from outside may contain a line break.
         let line = |text: Text| text.render(color).replace('\n', " ");
         drawn.lines.into_iter().map(line).map(|line| line.trim_end().to_owned()).collect()
     }
@@ -130,7 +130,7 @@ impl Shown {
     }
 }
 
-impl Scene for Shared {
+impl Scene for SharedView {
     fn has_changed(&mut self) -> bool {
         let mut shown = lock(&self.0);
         std::mem::take(&mut shown.has_changed) && shown.frozen.is_none()
@@ -145,10 +145,10 @@ impl Scene for Shared {
     }
 }
 
-/// A view as it is on a screen of that size, its lines without the spaces at their ends.
+/// Returns a view on a screen of this size, its lines without the spaces at their ends.
 #[cfg(test)]
 pub(crate) fn screen(view: &View, size: (usize, usize)) -> String {
-    let lines = draw(view, Gaze::default(), size).lines;
+    let lines = draw(view, ViewPosition::default(), size).lines;
     lines.iter().map(|line| format!("{}\n", line.plain().trim_end())).collect()
 }
 

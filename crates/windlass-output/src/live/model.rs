@@ -1,7 +1,7 @@
-//! What a live view shows: figures over time, what held things back, a table, and a line of state.
+//! Content of a live view: figures over time, limits, a table, and a line of state.
 //!
-//! A column of the screen is an interval. So many of them are kept as the widest screen has
-//! columns: a view that runs for days takes no more memory than one of minutes.
+//! A column of the screen is an interval. The number of stored intervals is that of the widest
+//! screen's columns. So a view of days takes no more memory than one of minutes.
 
 use std::collections::VecDeque;
 
@@ -9,90 +9,90 @@ use windlass_base::{Bytes, Rate, Span, whole_part};
 
 use crate::{Column, Mark, Table, Text};
 
-/// The most intervals that are kept.
+/// Maximum number of stored intervals.
 const MOST: usize = 1_024;
 
-/// The most rows of a table.
+/// Maximum number of rows of a table.
 pub const MOST_ROWS: usize = 200;
 
-/// A figure over time.
+/// Figure over time.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What it is called.
+    /// Name of the series.
     pub name: &'static str,
-    /// A value as people read it.
+    /// Function that formats a value for people.
     pub show: fn(f64) -> Text,
-    /// From the oldest to the newest; nothing where it was not known.
+    /// Values from the oldest to the newest; `None` if unknown.
     pub values: VecDeque<Option<f64>>,
 }
 
 impl Series {
-    /// One without values.
+    /// Creates a series without values.
     pub const fn new(name: &'static str, show: fn(f64) -> Text) -> Self {
         Self { name, show, values: VecDeque::new() }
     }
 
-    /// One of bytes per second, shown in bits.
+    /// Creates a series of bytes per second, shown in bits.
     pub fn rate(name: &'static str) -> Self {
         Self::new(name, |value| Rate::from_bytes_per_second(value).in_bits().into())
     }
 
-    /// One of bytes.
+    /// Creates a series of bytes.
     pub fn bytes(name: &'static str) -> Self {
         Self::new(name, |value| Bytes::new(whole_part(value)).into())
     }
 
-    /// One of seconds.
+    /// Creates a series of seconds.
     pub fn time(name: &'static str) -> Self {
         Self::new(name, |value| Span::from_seconds(value).into())
     }
 
-    /// One of how many.
+    /// Creates a series of counts.
     pub fn count(name: &'static str) -> Self {
         Self::new(name, |value| whole_part(value).into())
     }
 }
 
-/// What an interval brought.
+/// Interval of a live view.
 #[derive(Clone, Debug, Default)]
-pub struct Stretch {
-    /// When it began, from the beginning of all.
+pub struct ViewInterval {
+    /// Start of the interval, since the start of the command.
     pub from: Span,
-    /// When it ended.
+    /// End of the interval.
     pub to: Span,
-    /// A value for each series, in their order.
+    /// Value of each series, in their order.
     pub values: Vec<Option<f64>>,
-    /// What held things back, with a weight for each.
+    /// Limits, with a weight for each.
     pub held: Vec<(Mark, f64)>,
-    /// The rows of the table, as they are now.
+    /// Current rows of the table.
     pub rows: Vec<Vec<Text>>,
-    /// What else is to be said.
+    /// Line of state.
     pub state: Text,
 }
 
-/// A view.
+/// Content of a live view.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// What is shown.
+    /// Title of the view.
     pub title: Text,
-    /// How long an interval is; nothing where each has a length of its own.
+    /// Length of an interval; none if lengths differ.
     pub every: Option<Span>,
-    /// The first is drawn larger than the others.
+    /// Series; the first is drawn larger than the others.
     pub series: Vec<Series>,
-    /// What held each interval back; nothing where that is not known of any.
+    /// Limits of each interval; none if unknown for all.
     pub band: Option<VecDeque<Vec<(Mark, f64)>>>,
-    /// The columns of the table, each with the width of a screen that has room for it.
+    /// Columns of the table, each with the minimum width of a screen that shows the column.
     pub columns: Vec<(Column, usize)>,
-    /// Its rows.
+    /// Rows of the table.
     pub rows: Vec<Vec<Text>>,
-    /// What else there is to say.
+    /// Line of state.
     pub state: Text,
-    /// When the last interval ended.
+    /// End of the last interval.
     pub at: Span,
 }
 
 impl View {
-    /// One of these series, the first large, with nothing in it yet.
+    /// Creates an empty view of these series; the first is drawn large.
     pub fn new(
         title: impl Into<Text>,
         every: Option<Span>,
@@ -110,28 +110,28 @@ impl View {
         }
     }
 
-    /// The same with a band of what held each interval back.
+    /// Adds a band of the limits of each interval.
     #[must_use]
     pub fn with_band(self) -> Self {
         Self { band: Some(VecDeque::new()), ..self }
     }
 
-    /// The same with a table of these columns.
+    /// Adds a table of these columns.
     #[must_use]
     pub fn with_table(self, columns: impl IntoIterator<Item = (Column, usize)>) -> Self {
         Self { columns: columns.into_iter().collect(), ..self }
     }
 
-    /// The same with a table of columns that any screen has room for, by their names as
-    /// [`Table::headed`] takes them.
+    /// Adds a table whose columns fit any screen, given their names as [`Table::headed`] takes
+    /// them.
     #[must_use]
     pub fn with_columns(self, names: &str) -> Self {
         let (columns, _) = Table::headed(names).into_parts();
         self.with_table(columns.into_iter().map(|column| (column, 0)))
     }
 
-    /// An interval is over. One that lasted as long as several takes as many columns.
-    pub fn push(&mut self, stretch: Stretch) {
+    /// Adds an interval. One as long as several takes as many columns.
+    pub fn push(&mut self, stretch: ViewInterval) {
         let lasted = (stretch.to - stretch.from).or_zero().as_seconds();
         let columns = self.every.map_or(1.0, |every| (lasted / every.as_seconds()).round());
         let columns = usize::try_from(whole_part(columns)).unwrap_or(MOST).clamp(1, MOST);
@@ -161,13 +161,13 @@ fn keep<T>(all: &mut VecDeque<T>, one: T) {
 mod tests {
     use super::*;
 
-    fn stretch(from: i64, to: i64, value: f64) -> Stretch {
-        Stretch {
+    fn stretch(from: i64, to: i64, value: f64) -> ViewInterval {
+        ViewInterval {
             from: Span::from_millis(from),
             to: Span::from_millis(to),
             values: vec![Some(value)],
             rows: vec![vec![Text::from("row")]; MOST_ROWS + 1],
-            ..Stretch::default()
+            ..ViewInterval::default()
         }
     }
 
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!((values.len(), values[0], values[MOST - 1]), (MOST, Some(976.0), Some(1_999.0)));
         assert_eq!(view.band.as_ref().map(VecDeque::len), Some(MOST));
         assert_eq!(view.rows.len(), MOST_ROWS);
-        // A silence of a year.
+        // An interval of a year.
         view.push(stretch(2_000_000, 31_536_000_000, f64::NAN));
         assert_eq!((view.series[0].values.len(), view.series[0].values[0]), (MOST, None));
     }

@@ -1,4 +1,4 @@
-//! What was read, before what is said of it.
+//! Facts and warnings of a capture, before the report on it.
 
 use windlass_capture::CaptureFacts;
 use windlass_trace::Totals;
@@ -6,10 +6,10 @@ use windlass_trace::Totals;
 use crate::records::not_tcp;
 use crate::{Page, Style, Text, figures};
 
-/// The format of what is captured on an interface.
+/// Format of a capture on an interface.
 pub const LIVE: &str = "live capture";
 
-/// The head of a report: what was read, and what must be known of it.
+/// Writes the head of a report: the facts of the capture, and its warnings.
 pub fn write(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
     page.paragraph(head(capture));
     for warning in warnings(capture, totals) {
@@ -17,7 +17,7 @@ pub fn write(page: &mut Page, capture: &CaptureFacts, totals: Totals) {
     }
 }
 
-/// What was read.
+/// Returns the facts of the capture.
 pub fn head(capture: &CaptureFacts) -> Text {
     let mut head = Text::default().strong(capture.file.as_str()).and(": ");
     head = head.and(capture.format.as_str());
@@ -35,7 +35,7 @@ pub fn head(capture: &CaptureFacts) -> Text {
     head
 }
 
-/// What must be known of what was read.
+/// Returns the warnings on the capture.
 pub fn warnings(capture: &CaptureFacts, totals: Totals) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(drops) = capture.drops.filter(|drops| *drops > 0) {
@@ -47,7 +47,8 @@ pub fn warnings(capture: &CaptureFacts, totals: Totals) -> Vec<String> {
         warnings.push(format!("Damaged {damage}. Everything before it is used."));
     }
     if capture.interrupted {
-        warnings.push("Stopped by Ctrl-C: this is what was read until then.".to_owned());
+        warnings
+            .push("Stopped by Ctrl-C: this report covers the packets read until then.".to_owned());
     }
     let unreadable = capture.passed_over.unreadable;
     if unreadable > 0 {

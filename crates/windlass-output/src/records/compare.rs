@@ -1,8 +1,8 @@
-//! The comparison for people.
+//! Report of the comparison for people.
 
 use windlass_base::figures::fixed;
 use windlass_capture::live::{ReaderKind, WHOLE};
-use windlass_netlab::compare::{Captured, CompareReport, Row};
+use windlass_netlab::compare::{CaptureFigures, CompareReport, Row};
 
 use crate::{Page, Record, Style, Table, Text, figures};
 
@@ -13,7 +13,7 @@ impl Record for CompareReport {
         head = head.and("medians of ").and(each).and(", taken in turn, on ");
         page.paragraph(head.and(figures::counted(self.processors, "processor")).and("."));
         if !self.complete {
-            page.paragraph(Text::styled(Style::Warn, "Not all was measured."));
+            page.paragraph(Text::styled(Style::Warn, "The comparison is incomplete."));
         }
         if !self.tcp.is_empty() {
             tcp_part(self, page);
@@ -35,12 +35,11 @@ impl Record for CompareReport {
             .and(single.captured_bytes_per_second)
             .and(" and ")
             .and(ring.captured_bytes_per_second)
-            .and(" over a time that was longer than the transfer.");
+            .and(" over a longer time than the transfer.");
         page.paragraph(Text::default().dim(sources.plain()));
         page.paragraph(Text::default().dim(
-            "CPU s is what the reader's thread took of a processor, s/M that for a million packets \
-             that it took. What the kernel does to hand a packet to it is the load's, and in the \
-             JSON.",
+            "CPU s is the CPU time of the reader's thread, s/M its CPU time for a million packets. \
+             The kernel's time to deliver packets counts to the load; the JSON has it.",
         ));
     }
 }
@@ -139,25 +138,23 @@ fn mtu_part(report: &CompareReport, page: &mut Page) {
                 .and(figures::size(block))
                 .and(", as the document's buffers, and wait ")
                 .and(within)
-                .and(" to be filled: larger ones would be handed over by their time."),
+                .and(" to be filled: larger blocks would be delivered by the timeout."),
         );
     }
 }
 
-/// The share of a rate that is left. A capture makes nothing faster: what goes beyond the
-/// whole is how far one run is from the next.
+/// Returns the remaining share of a rate. A capture makes nothing faster: an excess over the whole
+/// is the variation between runs.
 fn kept_rate(share: f64) -> Text {
     if share > 1.0 {
-        return Text::from("all (")
-            .and(figures::percent(share))
-            .and(": one run differs from the next by as much)");
+        return Text::from("all (").and(figures::percent(share)).and(": runs differ by as much)");
     }
     figures::percent(share)
 }
 
 fn findings_part(report: &CompareReport, page: &mut Page) {
     let (found, document) = (&report.findings, &report.document);
-    page.heading("What follows");
+    page.heading("Conclusions");
     let item = |page: &mut Page, text: Text| page.item("-", text);
     if let (Some(ring), Some(single)) = (found.tcp_with_ring, found.tcp_with_single) {
         item(
@@ -174,7 +171,7 @@ fn findings_part(report: &CompareReport, page: &mut Page) {
             page,
             Text::from("Of headers the single reader takes ")
                 .and(tenth(Some(times)))
-                .and(" times the ring's processor time for each packet that it takes."),
+                .and(" times the ring's CPU time per packet."),
         );
     }
     if let Some(share) = found.tcp_ring_cpu_share {
@@ -201,7 +198,7 @@ fn findings_part(report: &CompareReport, page: &mut Page) {
     item(page, goal(report, "packets"));
 }
 
-/// What became of a goal of the document.
+/// Returns the result on a goal of the document.
 fn goal(report: &CompareReport, which: &str) -> Text {
     let (found, document) = (&report.findings, &report.document);
     let (goal, ours, over) = if which == "bytes" {
@@ -229,8 +226,8 @@ fn goal(report: &CompareReport, which: &str) -> Text {
     }
 }
 
-/// Lost packets, their share, and what the reader took of a processor.
-fn costs(captured: &Captured) -> [Text; 4] {
+/// Returns lost packets, their share, and the reader's processor time.
+fn costs(captured: &CaptureFigures) -> [Text; 4] {
     [
         Text::rare(captured.lost, Style::Bad),
         figures::fine_percent(captured.loss),
@@ -243,7 +240,7 @@ fn tenth(value: Option<f64>) -> Text {
     Text::known(value.map(|value| fixed(value, 1)))
 }
 
-/// The reader of a row.
+/// Returns the reader of a row.
 const fn reader(row: &Row) -> &'static str {
     match row.reader {
         None => "none",
@@ -252,7 +249,7 @@ const fn reader(row: &Row) -> &'static str {
     }
 }
 
-/// How much it kept of a packet.
+/// Returns the bytes kept of a packet.
 fn kept(row: &Row) -> Text {
     match row.snap_length {
         Some(bytes) if bytes < WHOLE => Text::whole(&format!("{bytes} B")),

@@ -1,4 +1,4 @@
-//! How a command ended that was run beside an emulated path.
+//! End of a command that ran over an emulated path.
 
 use std::ffi::OsString;
 
@@ -7,22 +7,22 @@ use windlass_netlab::Ending;
 
 use crate::{Style, Text};
 
-/// How long a column of a view is.
+/// Length of a column of a view.
 pub const EVERY: Span = Span::from_millis(1_000);
 
-/// A command that is not run yet, as it is shown.
+/// Returns a command that has not run yet.
 pub fn asked(command: &[OsString]) -> String {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     words.join(" ")
 }
 
-/// A command and how it ended.
+/// Returns a command and its end.
 pub fn ended(command: &[String], how: Ending, interrupted: bool) -> Text {
     let text = Text::from(command.join(" ")).and(": ").and(ending(how));
     if interrupted { text.and(", interrupted") } else { text }
 }
 
-/// How a command ended, with colour where something went wrong.
+/// Returns the end of a command, with colour for failures.
 pub fn ending(ending: Ending) -> Text {
     match ending {
         Ending { exit_status: Some(0), .. } | Ending { exit_status: None, signal: None } => {

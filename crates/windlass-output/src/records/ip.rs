@@ -1,10 +1,10 @@
-//! What was asked for of the packets of IP, for people.
+//! Requested IP settings of packets, as text.
 
 use windlass_drive::ip::{CODE_POINTS, Ip};
 
 use crate::Text;
 
-/// What was asked for of the packets of IP, for people; nothing where nothing was.
+/// Returns the requested IP settings of packets; none if there are none.
 pub fn ip_text(ip: &Ip) -> Option<Text> {
     let name =
         |point: u8| CODE_POINTS.iter().find(|(_, named)| *named == point).map(|(name, _)| *name);

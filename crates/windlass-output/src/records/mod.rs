@@ -1,4 +1,4 @@
-//! How each record reads: its text, its lines on the way, and its live view.
+//! Records for people: text, lines during the run, and live views.
 
 pub mod capture_head;
 #[cfg(target_os = "linux")]

@@ -1,29 +1,32 @@
-//! What to say of a capture without TCP connections: what it holds instead, and
-//! what to do.
+//! Messages on a capture without TCP connections: its content, and what to do.
 
 use windlass_base::Failure;
 use windlass_capture::CaptureFacts;
-use windlass_wire::Other;
+use windlass_wire::NonTcpPacket;
 use windlass_wire::other::Wlan;
-use windlass_wire::passed::{Kind, Passed};
+use windlass_wire::passed::{SkippedKind, SkippedPackets};
 
 use crate::figures;
 
-/// The most kinds that an error names.
+/// Maximum number of kinds that an error names.
 const MAX_NAMED: usize = 3;
 
-/// How many of these frames of a wireless network are encrypted.
-pub fn encrypted(kinds: &[Kind]) -> u64 {
-    let is_encrypted = |kind: &&Kind| kind.other == Some(Other::Wlan(Wlan::Encrypted));
+/// Returns the number of encrypted frames of a wireless network.
+pub fn encrypted(kinds: &[SkippedKind]) -> u64 {
+    let is_encrypted =
+        |kind: &&SkippedKind| kind.other == Some(NonTcpPacket::Wlan(Wlan::Encrypted));
     kinds.iter().filter(is_encrypted).map(|kind| kind.packets).sum()
 }
 
-/// Says what a capture of so many packets holds where none of them is TCP, and what
-/// to do.
-pub fn instead(packets: u64, passed: Passed, kinds: &[Kind]) -> (String, &'static str) {
+/// Returns the content of a capture without TCP packets, and advice.
+pub fn instead(
+    packets: u64,
+    passed: SkippedPackets,
+    kinds: &[SkippedKind],
+) -> (String, &'static str) {
     const CHECK: &str = "Check what was captured, and with which filter.";
-    // What a wireless network says to itself is much, and tells nothing.
-    let (own, telling): (Vec<&Kind>, Vec<&Kind>) =
+    // Management and control frames of a wireless network are numerous but tell nothing.
+    let (own, telling): (Vec<&SkippedKind>, Vec<&SkippedKind>) =
         kinds.iter().filter(|kind| kind.other.is_some()).partition(|kind| is_own_of_wlan(kind));
     let advice = telling.first().and_then(|kind| advice(kind)).unwrap_or(CHECK);
     let mut parts: Vec<(u64, String)> = telling
@@ -62,22 +65,22 @@ pub fn instead(packets: u64, passed: Passed, kinds: &[Kind]) -> (String, &'stati
     (format!("no packet is TCP: {said}{which}"), advice)
 }
 
-/// Whether frames of this kind never carry packets.
-fn is_own_of_wlan(kind: &Kind) -> bool {
-    matches!(kind.other, Some(Other::Wlan(Wlan::Management | Wlan::Control | Wlan::NoData)))
+/// Returns whether frames of this kind never carry packets.
+fn is_own_of_wlan(kind: &SkippedKind) -> bool {
+    matches!(kind.other, Some(NonTcpPacket::Wlan(Wlan::Management | Wlan::Control | Wlan::NoData)))
 }
 
-/// What to do to see the TCP that may be behind packets of this kind.
-fn advice(kind: &Kind) -> Option<&'static str> {
+/// Returns advice to see the TCP that packets of this kind may carry.
+fn advice(kind: &SkippedKind) -> Option<&'static str> {
     const INSIDE: &str = "They are of a tunnel that encrypts: capture on the tunnel's own \
                           interface, where its packets are plain.";
     match kind.other? {
-        Other::Udp(443) => Some(
+        NonTcpPacket::Udp(443) => Some(
             "Programs that use QUIC can use TCP: turn it off (in Chrome: --disable-quic) and \
              capture again.",
         ),
-        Other::Udp(500 | 1194 | 4500 | 51820) | Other::Ip(50) => Some(INSIDE),
-        Other::Wlan(Wlan::Encrypted) => Some(
+        NonTcpPacket::Udp(500 | 1194 | 4500 | 51820) | NonTcpPacket::Ip(50) => Some(INSIDE),
+        NonTcpPacket::Wlan(Wlan::Encrypted) => Some(
             "Capture on the station itself or behind the access point, where nothing is \
              encrypted; or decrypt the capture first: airdecap-ng -e NETWORK -p PASSPHRASE FILE.",
         ),
@@ -85,12 +88,13 @@ fn advice(kind: &Kind) -> Option<&'static str> {
     }
 }
 
-/// Tells why a capture holds no connection to look at, and what to do. Some of it may not be wanted.
+/// Returns the failure for a capture without a connection to look at. With `is_picked` a filter or
+/// range may have excluded them.
 pub fn nothing_there(doing: String, facts: &CaptureFacts, is_picked: bool) -> Failure {
     let (packets, passed) = (facts.packets, facts.passed_over);
     let is_none_tcp = passed.not_tcp + passed.unreadable + passed.fragments >= packets;
     let most = facts.not_tcp_kinds.first().and_then(|most| most.other);
-    if let Some(Other::Link(link)) = most
+    if let Some(NonTcpPacket::Link(link)) = most
         && is_none_tcp
     {
         return Failure::new(

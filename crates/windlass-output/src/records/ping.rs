@@ -1,18 +1,18 @@
-//! The report of `windlass ping` for people.
+//! Report of `windlass ping` for people.
 
 use windlass_base::figures::fixed;
 use windlass_base::{Quantiles, Span, whole_part};
 use windlass_drive::ping::buckets::Bucket;
 use windlass_drive::ping::report::PingReport;
-use windlass_drive::ping::{Kind, Outcome, Placement, Socket, Target, TripSeen};
+use windlass_drive::ping::{Kind, Placement, Socket, Target, TripOutcome, TripSeen};
 
 use crate::records::ip::ip_text;
 use crate::{Page, Record, Rows, Style, Table, Text, figures};
 
-/// The widest bar of a histogram.
+/// Maximum width of a histogram's bars.
 const WIDEST: f64 = 40.0;
 
-/// Writes the first line, while nothing else is known.
+/// Writes the first line, before any result.
 pub fn beginning(page: &mut Page, host: &str, address: &str, interval: Option<Span>) {
     let mut line = Text::from("asking ").and(named(host, address));
     if let Some(interval) = interval {
@@ -21,21 +21,23 @@ pub fn beginning(page: &mut Page, host: &str, address: &str, interval: Option<Sp
     page.line(line);
 }
 
-/// `No route to host, says 192.0.2.1`.
+/// Returns the reason of an unreachable host: `No route to host, says 192.0.2.1`.
 pub fn unreachable(why: &str, by: Option<std::net::IpAddr>) -> String {
     by.map_or_else(|| why.to_owned(), |by| format!("{why}, says {by}"))
 }
 
-/// A trip, when it has been made.
+/// Returns the line of a completed trip.
 pub fn line(TripSeen { number, trip, .. }: &TripSeen<'_>) -> Text {
     let number = number.map_or_else(|| "warm-up".to_owned(), figures::count);
     let time = Span::from_duration(trip.time);
     let bad = |said: String| Text::styled(Style::Bad, said);
     let mut line = match &trip.outcome {
-        Outcome::Answered => Text::from(time),
-        Outcome::Refused => Text::from(time).with(Style::Warn, ", refused"),
-        Outcome::Unreachable { why, by } => bad(format!("unreachable: {}", unreachable(why, *by))),
-        Outcome::Silent => bad(format!("no answer in {time}")),
+        TripOutcome::Answered => Text::from(time),
+        TripOutcome::Refused => Text::from(time).with(Style::Warn, ", refused"),
+        TripOutcome::Unreachable { why, by } => {
+            bad(format!("unreachable: {}", unreachable(why, *by)))
+        }
+        TripOutcome::Silent => bad(format!("no answer in {time}")),
     };
     if trip.resent {
         line = line.with(Style::Warn, ", SYN sent again");
@@ -46,9 +48,9 @@ pub fn line(TripSeen { number, trip, .. }: &TripSeen<'_>) -> Text {
     Text::from(format!("{number:>9}  ")).and(line)
 }
 
-/// `printer:9100 (192.0.2.7:9100)`.
+/// Returns the name and the address of a host: `printer:9100 (192.0.2.7:9100)`.
 fn named(host: &str, address: &str) -> Text {
-    // An address needs no second name.
+    // An address as the name needs no repetition.
     let is_same = address == host || address.trim_matches(['[', ']']) == host;
     if is_same { host.into() } else { Text::from(host).and(" (").and(address).and(")") }
 }
@@ -104,7 +106,7 @@ fn counts(report: &PingReport) -> Rows {
     let mut answered = Text::from(measured.answered);
     if measured.refused > 0 {
         answered = answered
-            .with(Style::Warn, format!(", of them {} refused", figures::count(measured.refused)));
+            .with(Style::Warn, format!(", {} of them refused", figures::count(measured.refused)));
     }
     rows.push("answered", answered);
     let lost = measured.silent + measured.unreachable;
@@ -127,10 +129,10 @@ fn counts(report: &PingReport) -> Rows {
             rows.push(name.to_owned(), text);
         }
     };
-    odd("SYN sent again", measured.resent, ": their times hold the wait for it");
-    odd("other data", measured.altered, " came back with other data than was sent");
-    odd("late", measured.late, " came when they were no longer waited for");
-    odd("repeated", measured.repeated, " came again");
+    odd("SYN sent again", measured.resent, ": their times include the timeout");
+    odd("other data", measured.altered, " answers with changed data");
+    odd("late", measured.late, " answers came after the timeout");
+    odd("repeated", measured.repeated, " duplicate answers");
     rows
 }
 
@@ -140,13 +142,13 @@ fn rest(report: &PingReport) -> Rows {
     let asleep = match (report.asleep, measured.kind, measured.server_asleep) {
         (false, ..) => "awake",
         (true, Kind::Latency, Some(true)) => {
-            "both ends asleep: the times hold what each takes to wake"
+            "both ends asleep: the times include the wake-up of both"
         }
-        // A server of an earlier release, which is awake.
+        // The server has an earlier release, which stays awake.
         (true, Kind::Latency, _) => {
-            "this end asleep, the server not: the times hold what this one takes to wake"
+            "this end asleep, the server awake: the times include this end's wake-up"
         }
-        (true, ..) => "asleep: the times hold what it takes to wake",
+        (true, ..) => "asleep: the times include the wake-up",
     };
     rows.push("measured", report.source);
     if let Some(text) = ip_text(&report.ip) {
@@ -156,15 +158,15 @@ fn rest(report: &PingReport) -> Rows {
     rows.push("waiting", asleep);
     let mut client = placement(&measured.client);
     if report.pinned_cpu.is_some() {
-        client = client.and(", kept to it");
+        client = client.and(", pinned");
     }
     rows.push("client", client);
     if let Some(server) = &measured.server {
-        rows.push("server", placement(server).dim(", as it says"));
+        rows.push("server", placement(server).dim(", as it reports"));
     }
     if let Some(connection) = measured.connection {
         let mut text = match connection.min_rtt_seconds {
-            Some(rtt) => Text::from("least RTT ").and(rtt).and(", "),
+            Some(rtt) => Text::from("min RTT ").and(rtt).and(", "),
             None => Text::new(),
         };
         let again = u64::from(connection.retransmissions);
@@ -175,7 +177,7 @@ fn rest(report: &PingReport) -> Rows {
         rows.push(
             "socket",
             match socket {
-                Socket::Ping => "for echoes alone",
+                Socket::Ping => "for ICMP echo only",
                 Socket::Raw => "raw",
             },
         );
@@ -189,7 +191,7 @@ fn rest(report: &PingReport) -> Rows {
     rows
 }
 
-/// `CPU 1`, `CPUs 0 and 1, 17 moves`.
+/// Returns the processors of a thread: `CPU 1`, `CPUs 0 and 1, 17 moves`.
 fn placement(of: &Placement) -> Text {
     let numbers: Vec<String> = of.cpus.iter().map(u32::to_string).collect();
     match numbers.as_slice() {
@@ -202,7 +204,7 @@ fn placement(of: &Placement) -> Text {
 }
 
 fn rows(times: &Quantiles, deviation: Option<Span>) -> Rows {
-    let mut rows = Rows::new().row("least", times.min).row("mean", times.mean);
+    let mut rows = Rows::new().row("min", times.min).row("mean", times.mean);
     if let Some(deviation) = deviation {
         rows.push("deviation", deviation);
     }
@@ -216,7 +218,7 @@ fn rows(times: &Quantiles, deviation: Option<Span>) -> Rows {
             );
         }
     }
-    rows.row("most", times.max)
+    rows.row("max", times.max)
 }
 
 fn table(buckets: &[Bucket]) -> Table {
@@ -239,7 +241,7 @@ fn table(buckets: &[Bucket]) -> Table {
     table
 }
 
-/// The edges of buckets, the first to the last, so that no two print alike.
+/// Returns the edges of buckets, the first to the last, with enough decimals to differ.
 fn edges(buckets: &[Bucket]) -> Vec<Text> {
     let first = buckets.iter().take(1).map(|bucket| bucket.from_seconds);
     let edges: Vec<Span> = first.chain(buckets.iter().filter_map(|one| one.to_seconds)).collect();
@@ -248,7 +250,7 @@ fn edges(buckets: &[Bucket]) -> Vec<Text> {
     if differ(&usual) {
         return edges.into_iter().map(Text::from).collect();
     }
-    // All in the unit of the largest, with as many decimals as it takes.
+    // Use the unit of the largest for all, with as many decimals as necessary.
     let largest = edges.iter().max().copied().unwrap_or_default().as_nanos();
     let (unit, nanos, most) = match largest {
         ..1_000 => ("ns", 1.0, 0),
@@ -268,7 +270,7 @@ fn edges(buckets: &[Bucket]) -> Vec<Text> {
 mod tests {
     use super::*;
 
-    /// The edges of so many buckets of one width, in nanoseconds.
+    /// Returns the edges of buckets of equal width, in nanoseconds.
     fn of(from: i64, width: i64, count: i64) -> Vec<String> {
         let at = |number| Span::from_nanos(from + width * number);
         let bucket = |number| Bucket {

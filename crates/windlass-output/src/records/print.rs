@@ -1,9 +1,9 @@
-//! What came of a job, as text.
+//! Report on a print job, as text.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Span};
 use windlass_drive::transfer::Buffers;
-use windlass_measure::job::{By, Choice, Outcome, PrintReport, TransferReport};
+use windlass_measure::job::{Choice, Outcome, PrintReport, TransferReport, VerdictSource};
 use windlass_print::{Answer, Compression, IppAnswer, LprAnswer, RawAnswer, RawEnd};
 use windlass_wire::ipp::JobState;
 use windlass_wire::pjl::Status;
@@ -12,21 +12,21 @@ use crate::records::explain;
 use crate::records::send as sent;
 use crate::{Page, Record, Rows, Style, Text, figures, verdict as verdicts};
 
-/// The most of a printer's own words that is shown.
+/// Maximum length of a printer's own text.
 const MAX_WORDS: usize = 200;
 
-/// What came of a job, and whether its packets are explained in full.
+/// Report on a print job, with or without the full explanation of its packets.
 #[derive(Serialize)]
-pub struct Printed {
+pub struct PrintJobReport {
     #[serde(flatten)]
-    /// What came of it.
+    /// Report on the job.
     pub report: PrintReport,
-    /// Whether its packets are explained in full.
+    /// True if the packets are explained in full.
     #[serde(skip)]
     pub explained: bool,
 }
 
-impl Record for Printed {
+impl Record for PrintJobReport {
     fn text(&self, page: &mut Page) {
         let report = &self.report;
         let job = format!("   {:?} of {}", report.job.name, report.job.user);
@@ -42,8 +42,8 @@ impl Record for Printed {
             page.gap();
         }
         page.indented(|page| {
-            // What the packets say stands in what explains them.
-            let told = explained.is_some() && report.verdict_by == Some(By::Packets);
+            // The full explanation already contains the verdict of the packets.
+            let told = explained.is_some() && report.verdict_by == Some(VerdictSource::Packets);
             if let Some(verdict) = report.verdict.as_ref().filter(|_| !told) {
                 verdicts::whole(page, verdict, |_| {});
             }
@@ -60,19 +60,19 @@ impl Record for Printed {
     }
 }
 
-/// Who says what held the job back, and what the other measure of it says.
+/// Returns the source of the verdict on the job, and the verdict of the other source.
 fn told_by(report: &PrintReport) -> Rows {
     let mut rows = Rows::new();
     let packets = report.packets.as_ref();
     match report.verdict_by {
-        Some(By::Packets) => {
-            rows.push("told by", "the job's packets");
+        Some(VerdictSource::Packets) => {
+            rows.push("source", "the job's packets");
             if let Some(kernel) = &report.kernel_verdict {
                 rows.push("the kernel", verdicts::beside(kernel, report.verdict.as_ref()));
             }
         }
-        Some(By::Kernel | By::File) => {
-            rows.push("told by", "this end's kernel");
+        Some(VerdictSource::Kernel | VerdictSource::File) => {
+            rows.push("source", "this end's kernel");
             let connection = packets.and_then(|packets| packets.connection.as_ref());
             if let Some(connection) = connection {
                 rows.push("the packets", verdicts::beside(&connection.verdict, None));
@@ -89,7 +89,7 @@ fn told_by(report: &PrintReport) -> Rows {
             "captured",
             match packets.connection {
                 Some(_) => captured,
-                None => captured.and(Text::styled(Style::Warn, "; none of the job's data")),
+                None => captured.and(Text::styled(Style::Warn, "; none with data of the job")),
             },
         );
     }
@@ -120,9 +120,9 @@ fn head(report: &PrintReport) -> Rows {
         rows.push("compressed", text);
     }
     if report.document.bytes == Some(Bytes::ZERO) {
-        rows.push("document", "0 B: there is nothing in it to print");
+        rows.push("document", "0 B: there is nothing to print");
     } else if !report.transfer.as_ref().is_some_and(|transfer| transfer.complete) {
-        let mut text = Text::styled(Style::Warn, "not all of it: ").and(read);
+        let mut text = Text::styled(Style::Warn, "incomplete: ").and(read);
         text = match report.document.bytes {
             Some(whole) => text.and(" of ").and(whole).and(" were read"),
             None => text.and(" were read"),
@@ -137,12 +137,11 @@ fn head(report: &PrintReport) -> Rows {
         let bytes = Text::styled(Style::Warn, transfer.unacknowledged_bytes);
         let what = match transfer.is_reset {
             true => {
-                " more were in this host's kernel: the connection is reset, and they are not \
-                     sent"
+                " more were in this host's kernel: the connection is reset, and they are not sent"
             }
             false => {
-                " more are in this host's kernel, which goes on to send them: the printer \
-                      may print what it gets. With --reset the connection ends at once"
+                " more are in this host's kernel, which still sends them, and the printer may \
+                 print them. With --reset the connection ends at once"
             }
         };
         rows.push("the rest", bytes.and(what));
@@ -189,7 +188,7 @@ fn facts(transfer: &TransferReport, report: &PrintReport) -> Rows {
     rows
 }
 
-/// Times beside the whole.
+/// Returns times and their shares of the whole.
 fn shares(times: &[(Span, &str)], whole: Span) -> Text {
     let share = |(time, what): &(Span, &str)| {
         let share = figures::percent(time.share_of(whole));
@@ -198,16 +197,20 @@ fn shares(times: &[(Span, &str)], whole: Span) -> Text {
     Text::joined(times.iter().map(share), ", ")
 }
 
-/// What was learned, what was done, and what came of it.
+/// Returns the finding of the learning phase, the choice, and its effect.
 fn learned(choice: &Choice) -> Rows {
     let mut rows = Rows::new();
     let mut learned = match (&choice.by, &choice.file) {
-        (None, _) => Text::from("nothing: too little was sent to tell what held it back"),
+        (None, _) => Text::from("nothing: too little was sent to find the limit"),
         (Some(by), file) => {
             let text = match (by, file) {
-                (By::File, Some(file)) => Text::from(file.display().to_string()).and(" says: "),
-                (By::Kernel, _) => Text::from("this end's kernel says: "),
-                (By::Packets | By::File, _) => Text::from("the job's packets say: "),
+                (VerdictSource::File, Some(file)) => {
+                    Text::from(file.display().to_string()).and(" says: ")
+                }
+                (VerdictSource::Kernel, _) => Text::from("this end's kernel says: "),
+                (VerdictSource::Packets | VerdictSource::File, _) => {
+                    Text::from("the job's packets say: ")
+                }
             };
             let share = choice.share.unwrap_or(0.0);
             let cause = match choice.limit {
@@ -241,23 +244,22 @@ fn learned(choice: &Choice) -> Rows {
             .and(granted)
             .and(", before ")
             .and(before),
-        Outcome::Enough => Text::from(
-            "to leave the send buffer: by then the kernel had made \
-                                       it ",
-        )
-        .and(before)
-        .and(", and ")
-        .strong(needed)
-        .and(" of data are needed"),
+        Outcome::Enough => {
+            Text::from("to keep the send buffer: the kernel had already raised it to ")
+                .and(before)
+                .and(", and ")
+                .strong(needed)
+                .and(" of data are needed")
+        }
         Outcome::Refused => Text::styled(Style::Warn, "the kernel grants no more than it has, ")
             .and(before)
             .and("; ")
             .strong(needed)
             .and(" of data are needed. Raise net.core.wmem_max"),
-        Outcome::TooLate => Text::from("nothing: the job was over. Give the next one ")
+        Outcome::TooLate => Text::from("nothing: the job was over. Run the next job with ")
             .strong(format!("--send-buffer {}", needed.get())),
-        Outcome::NotTheLimit => Text::from("to leave the send buffer: it is not the limit"),
-        Outcome::Unknown => Text::from("to leave the send buffer"),
+        Outcome::NotTheLimit => Text::from("to keep the send buffer: it is not the limit"),
+        Outcome::Unknown => Text::from("to keep the send buffer"),
     };
     rows.push("chosen", chosen);
     if let (Some(before), Some(after)) =
@@ -268,14 +270,14 @@ fn learned(choice: &Choice) -> Rows {
         if let Some(expected) = choice.expected_bytes_per_second {
             text = text.and("; expected ").and(expected);
         }
-        rows.push("came of it", text);
+        rows.push("effect", text);
     } else if let Some(expected) = choice.expected_bytes_per_second {
         rows.push("to expect", Text::from(expected));
     }
     rows
 }
 
-/// What a printer said of itself.
+/// Returns the status of a printer.
 fn status(status: &Status) -> Text {
     let mut parts = Vec::new();
     parts.extend(status.display.as_ref().map(|display| format!("{display:?}")));
@@ -283,12 +285,12 @@ fn status(status: &Status) -> Text {
     let online = |online| if online { "online" } else { "offline" };
     parts.extend(status.online.map(|is_on| online(is_on).to_owned()));
     if status.by_itself {
-        parts.push("told by itself".to_owned());
+        parts.push("unsolicited".to_owned());
     }
     parts.join(", ").into()
 }
 
-/// What the server said.
+/// Adds the answers of the server.
 fn answered(rows: &mut Rows, answer: &Answer) {
     match answer {
         Answer::Raw(raw) => answered_raw(rows, raw),
@@ -304,8 +306,8 @@ fn answered_raw(rows: &mut Rows, raw: &RawAnswer) {
     rows.list("status", raw.statuses.iter().map(status));
     let end = match raw.ended {
         RawEnd::Closed => "it closed the connection",
-        RawEnd::Reset => "it reset the connection once it had all",
-        RawEnd::LeftOpen => "it has all, and left the connection open",
+        RawEnd::Reset => "it reset the connection after it received everything",
+        RawEnd::LeftOpen => "it received everything, and left the connection open",
     };
     rows.push("printer", end);
     if raw.received_bytes > Bytes::ZERO {
@@ -320,7 +322,7 @@ fn answered_lpr(rows: &mut Rows, lpr: &LprAnswer) {
     let steps = lpr.steps.iter();
     rows.list("accepted", steps.map(|step| Text::from(step.name).and(" after ").and(step.seconds)));
     if !lpr.confirmed {
-        let text = "it closed the connection and did not say that it has the data";
+        let text = "it closed the connection without confirming the data";
         rows.push("not sure", Text::styled(Style::Warn, text));
     }
 }
@@ -346,7 +348,7 @@ fn answered_ipp(rows: &mut Rows, ipp: &IppAnswer) {
     rows.push("job", text);
     let Some(end) = &ipp.end else { return };
     let mut text = Text::from(match end.is_forgotten {
-        true => "the server keeps no history, and knows nothing of it any more",
+        true => "the server keeps no history, and no longer knows the job",
         false => end.state.map_or("not known", JobState::id),
     });
     if !end.reasons.is_empty() {

@@ -3,11 +3,13 @@
 use serde::{Serialize, Serializer};
 use windlass_base::figures::FineShare;
 use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
-use windlass_runs::{Better, Figure, FigureName, Row, Run, RunId, Summary, Unit, VerdictSeen};
+use windlass_runs::{
+    Figure, FigureName, Preference, Row, Run, RunId, Summary, Unit, VerdictSummary,
+};
 
 use crate::{Rows, Style, Text, figures};
 
-/// A value in its unit.
+/// Returns a value in its unit.
 pub fn value(value: f64, unit: Unit) -> Text {
     match unit {
         Unit::BytesPerSecond => Rate::from_bytes_per_second(value).into(),
@@ -20,7 +22,7 @@ pub fn value(value: f64, unit: Unit) -> Text {
     }
 }
 
-/// What a run was: its name and its command, and when and where it was made.
+/// Returns name, command, time and host of a run.
 pub fn facts(run: &Run) -> Rows {
     let host = &run.host;
     let mut rows = Rows::new()
@@ -52,20 +54,20 @@ pub fn facts(run: &Run) -> Rows {
     rows
 }
 
-/// A time to the second, in UTC: `2026-11-26 11:17:31`.
+/// Returns a time to the second, in UTC: `2026-11-26 11:17:31`.
 pub fn second(time: Timestamp) -> String {
     let text = time.to_string().replace('T', " ");
     text.get(..19).unwrap_or(&text).to_owned()
 }
 
-/// A command line as a shell takes it.
+/// Returns a command line in a shell's syntax.
 pub fn command_line(arguments: &[String]) -> String {
     let plain = |one: char| one.is_alphanumeric() || "-_./:=,+@%".contains(one);
     let quoted = arguments.iter().map(|word| {
         if !word.is_empty() && word.chars().all(plain) {
             word.clone()
         } else {
-            // What would end a line or colour it stands as what it is called.
+            // Escape characters that would end the line or colour it.
             let word: String = word.chars().flat_map(char::escape_default).collect();
             format!("'{}'", word.replace("\\'", "'\\''"))
         }
@@ -73,12 +75,12 @@ pub fn command_line(arguments: &[String]) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// Runs as rows of a list.
+/// Serializes runs as rows of a list.
 pub fn rows<S: Serializer>(runs: &[Summary], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(runs.iter().map(RunRow::from))
 }
 
-/// A run in a list.
+/// Run in a list.
 #[derive(Debug, Serialize)]
 struct RunRow<'a> {
     id: RunId,
@@ -97,17 +99,17 @@ struct RunRow<'a> {
     captures: &'a [String],
 }
 
-/// A figure, with its unit.
+/// Figure with its unit.
 #[derive(Debug, Serialize)]
 struct FigureRow<'a> {
     name: FigureName,
     of: Option<&'a str>,
     value: f64,
     unit: Unit,
-    better: Better,
+    better: Preference,
 }
 
-/// A verdict.
+/// Verdict in a list.
 #[derive(Debug, Serialize)]
 struct VerdictRow<'a> {
     of: Option<&'a str>,
@@ -115,9 +117,9 @@ struct VerdictRow<'a> {
     confidence: Option<&'a str>,
 }
 
-impl<'a> From<&'a VerdictSeen> for VerdictRow<'a> {
-    fn from(verdict: &'a VerdictSeen) -> Self {
-        let VerdictSeen { of, cause, confidence } = verdict;
+impl<'a> From<&'a VerdictSummary> for VerdictRow<'a> {
+    fn from(verdict: &'a VerdictSummary) -> Self {
+        let VerdictSummary { of, cause, confidence } = verdict;
         Self { of: of.as_deref(), cause, confidence: confidence.as_deref() }
     }
 }
@@ -151,8 +153,7 @@ impl<'a> From<&'a Summary> for RunRow<'a> {
     }
 }
 
-/// What a run came to, in a word or two: its first figure, and in how many rows more it has
-/// such a one.
+/// Returns the result of a run: its first figure, and the number of other rows with such a figure.
 pub fn result(run: &Row<'_>) -> Text {
     let Some((name, first)) = run.result.first else { return Text::from("-") };
     let text = value(first, name.unit());
@@ -162,8 +163,8 @@ pub fn result(run: &Row<'_>) -> Text {
     }
 }
 
-/// What held a run back, without its reason, where it says so; of several rows the first, and
-/// how many name another.
+/// Returns the limit of a run without its reason, if it has one. Of several rows it is the first
+/// one's, with the number of rows with another limit.
 pub fn limit(run: &Row<'_>) -> Text {
     let Some(first) = &run.limit.first else { return Text::from("-") };
     match run.limit.others {

@@ -14,30 +14,30 @@ use windlass_wire::http::{
 use windlass_wire::ipp::{Compression, Decoder, GroupTag, Limits, Message, Operation, Status};
 use windlass_wire::target::Target;
 
-use super::Done;
+use super::FinishedOperation;
 use crate::dial::{Dial, connected};
 use crate::document::Document;
 use crate::error::{Error, one_line};
 use crate::job::OnBreak;
-use crate::link::{Counting, Link, More, bare};
+use crate::link::{CountedDocument, Link, ReadOutcome, bare};
 use crate::monitor::Monitor;
 use crate::patience::Limit;
 
-/// How long a server may take to say that it wants the document. Those that do
-/// not know the question say nothing (RFC 9110, section 10.1.1).
+/// Longest wait for the server to request the document. Servers without support for the question
+/// send nothing (RFC 9110, section 10.1.1).
 pub(crate) const GOING_ON: Duration = Duration::from_secs(1);
 
-/// The most answers to the question who one is, of which some may have been typed.
+/// Maximum number of answers to requests for a login, some of which may have been typed.
 const MAX_SAID: usize = 3;
 
-/// The most interim answers to one request.
+/// Maximum number of interim responses to one request.
 const MAX_INTERIM: usize = 16;
 
-/// The most bytes of a body that is no IPP, and of that the most that is kept.
+/// Maximum size of a body that is no IPP, and of its stored part.
 const MAX_PAGE: usize = 1 << 20;
 const MAX_KEPT: usize = 8 << 10;
 
-/// A user of one printer.
+/// Client of one printer.
 pub(crate) struct Client<'a> {
     target: Cow<'a, Target>,
     monitor: &'a Monitor,
@@ -49,17 +49,17 @@ pub(crate) struct Client<'a> {
     authorization: Authorization,
 }
 
-/// What requests say of who asks.
+/// Identity in the requests.
 #[derive(Clone, Debug)]
 enum Authorization {
-    /// Nobody has thought of it yet.
+    /// Not decided yet.
     Open,
-    /// This, or nothing.
+    /// This header, or none.
     Said(Option<String>),
 }
 
 /// A response.
-pub(crate) struct Answer {
+pub(crate) struct IppResponse {
     pub(crate) head: Response,
     message: Option<Message>,
     text: Vec<u8>,
@@ -84,25 +84,25 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// The number of the next request.
+    /// Returns the number of the next request.
     pub(crate) const fn next_id(&mut self) -> u32 {
         self.id += 1;
         self.id
     }
 
-    /// From now on there is less patience, and a new connection.
+    /// Reduces the patience from now on, and drops the connection.
     pub(crate) fn hurry(&mut self, patience: Duration) {
         self.patience = self.patience.get().map_or(patience, |has| has.min(patience)).into();
         self.link = None;
     }
 
-    /// Makes it the client of a job: its connection lasts, and ends so where the job does not come
-    /// to its end.
+    /// Makes it the client of a job: its connection persists, and ends by `on_break` if the job is
+    /// interrupted.
     pub(crate) fn of_job(self, on_break: OnBreak) -> Self {
         Self { on_break, ..self }
     }
 
-    /// From now on another queue of the same server is asked.
+    /// Directs further requests to another queue of the same server.
     pub(crate) fn at(&mut self, target: &Target) {
         self.target = Cow::Owned(target.clone());
     }
@@ -120,15 +120,15 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Asks something without a document.
-    pub(crate) fn ask(&mut self, request: &Message) -> Result<(Done, Message), Error> {
+    /// Sends a request without a document.
+    pub(crate) fn ask(&mut self, request: &Message) -> Result<(FinishedOperation, Message), Error> {
         let (began, operation) = (Instant::now(), Operation(request.code));
         let body = encoded(request)?;
         let mut said = Vec::new();
         loop {
             let head = self.head(BodyLength::Of(body.len() as u64), false)?;
             let whole = [&head[..], &body].concat();
-            // A server may close a connection that it kept, at any time.
+            // A server may close a persistent connection at any time.
             let was_kept = self.link.is_some();
             let mut link = self.link()?;
             let asked = say_and_hear(&mut link, &whole);
@@ -147,8 +147,8 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Whether the server asked who it is, and there is something to say that was not said
-    /// yet: the next request says it.
+    /// Returns whether the server asked for a login, and the next request has one that was not sent
+    /// yet.
     fn says_more(&mut self, head: &Response, said: &mut Vec<String>) -> bool {
         if head.status != 401 {
             return false;
@@ -175,7 +175,7 @@ impl<'a> Client<'a> {
         request: &Message,
         compression: Compression,
         document: &mut Document,
-    ) -> Result<(Done, Message), Error> {
+    ) -> Result<(FinishedOperation, Message), Error> {
         const SENDING: &str = "the document was sent";
         let (began, operation) = (Instant::now(), Operation(request.code));
         let message = encoded(request)?;
@@ -200,7 +200,7 @@ impl<'a> Client<'a> {
             is_whole = link.put(&first, SENDING, &mut goes_on)?;
         }
         if is_whole {
-            let mut document = compressed(Counting(document, self.monitor), compression);
+            let mut document = compressed(CountedDocument(document, self.monitor), compression);
             is_whole = match length {
                 BodyLength::Chunked => {
                     let framed = |length: usize| (chunk_head(length), CHUNK_END);
@@ -220,11 +220,11 @@ impl<'a> Client<'a> {
         if is_whole {
             return Ok(done);
         }
-        Err(Error::Protocol("it said yes before it had all of the document".to_owned()))
+        Err(Error::Protocol("it confirmed the job before it had the whole document".to_owned()))
     }
 
     /// Keeps a connection that can be used again.
-    fn keep(&mut self, link: Link<'a>, answer: &Answer, is_whole: bool) {
+    fn keep(&mut self, link: Link<'a>, answer: &IppResponse, is_whole: bool) {
         let usable = is_whole && !answer.head.closes() && !link.at_end;
         self.link = Some(link).filter(|_| usable);
     }
@@ -249,7 +249,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// What each request says of itself.
+/// Returns the headers of each request.
 pub(crate) fn headers(target: &Target) -> Headers {
     Headers::default()
         .with("Host", target.authority())
@@ -258,7 +258,7 @@ pub(crate) fn headers(target: &Target) -> Headers {
         .with("Accept", "application/ipp")
 }
 
-/// The head of a request.
+/// Returns the head of a request.
 pub(crate) fn head(target: &Target, headers: Headers) -> Result<Vec<u8>, Error> {
     let path = target.queue.clone();
     let head = Request { method: "POST".to_owned(), path, minor: 1, headers };
@@ -269,13 +269,13 @@ pub(crate) fn encoded(request: &Message) -> Result<Vec<u8>, Error> {
     request.encode().map_err(|wrong| Error::Asked(wrong.to_string()))
 }
 
-fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<Answer, Error> {
+fn say_and_hear(link: &mut Link<'_>, bytes: &[u8]) -> Result<IppResponse, Error> {
     link.put(bytes, "the request was sent", &mut |link| !has_answer(link))?;
     hear(link)
 }
 
-/// The head of the answer that has come, and its length; nothing as long as none has. Those
-/// of interim answers are told to `interim` and taken away.
+/// Returns the head of the answer and its length; nothing while it is incomplete. Interim responses
+/// are passed to `interim` and removed.
 fn head_of(
     link: &mut Link<'_>,
     mut interim: impl FnMut(u16),
@@ -291,13 +291,13 @@ fn head_of(
     }
 }
 
-/// Whether there is an answer, or none can come any more.
+/// Returns whether there is an answer, or none can come any more.
 pub(crate) fn has_answer(link: &mut Link<'_>) -> bool {
-    // What is no HTTP is told by who reads it.
+    // The reader of the answer reports invalid HTTP.
     head_of(link, |_| {}).map_or(true, |head| head.is_some() || link.at_end)
 }
 
-/// Waits for the word to go on, for a while.
+/// Waits a while for the server's request to continue.
 fn wants_document(link: &mut Link<'_>) -> Result<bool, Error> {
     let (end, mut goes_on) = (link.now() + GOING_ON, false);
     loop {
@@ -306,25 +306,25 @@ fn wants_document(link: &mut Link<'_>) -> Result<bool, Error> {
             Ok(None) if !link.at_end => {}
             Ok(_) | Err(_) => return Ok(false),
         }
-        if link.more_until("it was asked whether it wants the document", end)?.is_none() {
+        if link.more_until("windlass waited for 100 Continue", end)?.is_none() {
             return Ok(true);
         }
     }
 }
 
 /// Reads a response.
-pub(crate) fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
-    const WAITING: &str = "its answer was waited for";
+pub(crate) fn hear(link: &mut Link<'_>) -> Result<IppResponse, Error> {
+    const WAITING: &str = "windlass waited for its answer";
     let wrong = |error: &dyn std::fmt::Display| Error::Protocol(error.to_string());
     let mut interim = 0;
     let (head, used) = loop {
         let found = head_of(link, |_| interim += 1).map_err(|error| wrong(&error))?;
         if interim > MAX_INTERIM {
-            return Err(Error::Protocol("it says only that it goes on".to_owned()));
+            return Err(Error::Protocol("it sends only interim responses (1xx)".to_owned()));
         }
         match found {
             Some(found) => break found,
-            None if link.more(WAITING)? == More::End => {
+            None if link.more(WAITING)? == ReadOutcome::End => {
                 return Err(Error::Gone { during: WAITING });
             }
             None => {}
@@ -340,7 +340,7 @@ pub(crate) fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
         let (used, length) = (taken.used, taken.data.len());
         sum += length;
         if sum > MAX_PAGE {
-            return Err(Error::Protocol("its answer does not end".to_owned()));
+            return Err(Error::Protocol("its answer has no end".to_owned()));
         }
         if is_ipp {
             decoder.take(taken.data).map_err(|error| wrong(&error))?;
@@ -349,9 +349,9 @@ pub(crate) fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
             text.extend_from_slice(&taken.data[..room]);
         }
         link.inbox.drain(..used);
-        if used == 0 && link.more(WAITING)? == More::End {
+        if used == 0 && link.more(WAITING)? == ReadOutcome::End {
             match body.closed() {
-                // An error is told where its page is cut off, too.
+                // An error is reported even if its page is truncated.
                 Err(_) if !is_ipp => break,
                 done => done.map_err(|error| wrong(&error))?,
             }
@@ -359,23 +359,23 @@ pub(crate) fn hear(link: &mut Link<'_>) -> Result<Answer, Error> {
     }
     let message = is_ipp.then(|| decoder.message()).flatten();
     if is_ipp && message.is_none() {
-        return Err(Error::Protocol("its answer of IPP is cut off".to_owned()));
+        return Err(Error::Protocol("its IPP answer is incomplete".to_owned()));
     }
-    Ok(Answer { head, message, text })
+    Ok(IppResponse { head, message, text })
 }
 
 /// Judges an answer.
 pub(crate) fn done(
     operation: Operation,
     request_id: u32,
-    answer: Answer,
+    answer: IppResponse,
     began: Instant,
-) -> Result<(Done, Message), Error> {
-    let Answer { head, message, text } = answer;
+) -> Result<(FinishedOperation, Message), Error> {
+    let IppResponse { head, message, text } = answer;
     let Some(message) = message else {
         let (status, reason) = (head.status, head.reason);
         if status == 200 {
-            return Err(Error::Protocol(format!("its answer to {operation} is no IPP")));
+            return Err(Error::Protocol(format!("its answer to {operation} is not IPP")));
         }
         let text = one_line(&without_tags(&String::from_utf8_lossy(&text)));
         return Err(Error::Http { operation, status, reason, text });
@@ -383,7 +383,7 @@ pub(crate) fn done(
     if message.request_id != request_id {
         let got = message.request_id;
         return Err(Error::Protocol(format!(
-            "it answers request {got}, and request {request_id} was sent"
+            "it answers request {got} instead of request {request_id}"
         )));
     }
     let status = Status(message.code);
@@ -393,10 +393,10 @@ pub(crate) fn done(
         return Err(Error::Ipp { operation, status, message: words });
     }
     let seconds = Span::from_duration(began.elapsed());
-    Ok((Done { operation, status, message: words, seconds }, message))
+    Ok((FinishedOperation { operation, status, message: words, seconds }, message))
 }
 
-/// The text of a page.
+/// Returns the text of a page.
 fn without_tags(page: &str) -> String {
     let (mut out, mut depth) = (String::new(), 0_u32);
     for letter in page.chars() {
@@ -413,9 +413,9 @@ fn without_tags(page: &str) -> String {
     out
 }
 
-/// A document as it is sent.
-fn compressed<'d>(document: Counting<'d>, compression: Compression) -> Box<dyn Read + 'd> {
-    // The fastest: a job is to be sent, and not to be stored.
+/// Returns a document as it is sent.
+fn compressed<'d>(document: CountedDocument<'d>, compression: Compression) -> Box<dyn Read + 'd> {
+    // The fastest level: a job is to be sent, and not to be stored.
     match compression {
         Compression::None => Box::new(document),
         Compression::Gzip => Box::new(GzEncoder::new(document, Level::fast())),

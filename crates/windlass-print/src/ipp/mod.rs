@@ -16,87 +16,86 @@ use windlass_wire::target::Target;
 use crate::dial::Dial;
 use crate::document::Document;
 use crate::error::{Error, one_line};
-use crate::job::{Follow, Ipp, Job};
-use crate::monitor::{Event, Monitor, PartialDelivery, Sign, Stall, Standing, rest};
+use crate::job::{FollowMode, Ipp, Job};
+use crate::monitor::{Event, JobProgress, Monitor, PartialDelivery, Sign, Stall, rest};
 
-/// From one question after a job to the next: the first, and the longest.
+/// Time between two questions about a job: the first, and the longest.
 const POLLING: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// How long the cancelling of a job without a document may take.
+/// Longest time for cancelling a job without a document.
 pub(crate) const CANCELLING: Duration = Duration::from_secs(5);
 
-/// The longest that an answer to a question about a job may take before it is asked again.
+/// Longest time for an answer to a question about a job before the question is repeated.
 const QUESTION: Duration = Duration::from_secs(60);
 
-/// From a question without an answer to the next.
+/// Time between an unanswered question and the next.
 const UNREACHABLE: Duration = Duration::from_secs(1);
 
-/// The most reasons that are kept of a job's state.
+/// Maximum number of stored reasons of a job's state.
 const MAX_REASONS: usize = 32;
 
-/// An operation that was done.
+/// A finished operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Done {
-    /// Which.
+pub struct FinishedOperation {
+    /// Name of the operation.
     #[serde(rename = "name")]
     pub operation: Operation,
-    /// The server's answer.
+    /// Status of the server's answer.
     pub status: Status,
-    /// The server's own words.
+    /// Text of the server's answer.
     pub message: String,
-    /// How long it took.
+    /// Duration of the operation.
     pub seconds: Span,
 }
 
-/// How a job ended.
+/// End of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct JobEnd {
-    /// Its last state that was told; nothing where the server knew nothing of it
-    /// any more when it was first asked.
+    /// Its last reported state; nothing if the server no longer knew it at the first question.
     pub state: Option<JobState>,
-    /// The reasons of that.
+    /// Reasons of that state.
     pub reasons: Vec<String>,
-    /// The server has no memory of the job: it keeps no history.
+    /// True if the server has no record of the job: it keeps no history.
     #[serde(rename = "forgotten")]
     pub is_forgotten: bool,
-    /// The time that was waited for it is over.
+    /// True if the wait for the job timed out.
     #[serde(skip)]
     pub is_late: bool,
-    /// From the answer to the document until then.
+    /// Time from the answer to the document until the end.
     pub seconds: Span,
-    /// Sides that the server says it has printed.
+    /// Number of sides that the server reports as printed.
     #[serde(skip)]
     pub impressions: Option<u64>,
 }
 
-/// The time for which a job is asked after.
+/// Length of the wait for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waiting {
-    /// For so long.
+enum WaitLimit {
+    /// At most this long.
     Within(Duration),
-    /// Until it is over.
+    /// Until the job is finished.
     ToItsEnd,
-    /// Until it is over, and it is to be canceled.
+    /// Until the job is finished, and cancel it.
     Canceling,
 }
 
-/// What came of it.
+/// Result of a job over IPP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IppAnswer {
-    /// The operations up to the document's.
-    pub operations: Vec<Done>,
-    /// The job's number.
+    /// Operations up to the document's.
+    pub operations: Vec<FinishedOperation>,
+    /// Number of the job.
     pub job_id: Option<i32>,
-    /// The job's URI.
+    /// URI of the job.
     pub job_uri: Option<String>,
-    /// Its state when it was accepted.
+    /// State of the job when it was accepted.
     pub state: Option<JobState>,
-    /// How it ended, where that was waited for.
+    /// End of the job, if it was awaited.
     pub end: Option<JobEnd>,
 }
 
-/// A job that is sent, and those whom it takes.
-struct Talk<'a> {
+/// A job being sent, with its client.
+struct IppConversation<'a> {
     job: &'a Job,
     ipp: &'a Ipp,
     monitor: &'a Monitor,
@@ -112,7 +111,7 @@ pub(crate) fn send(
 ) -> Result<IppAnswer, Error> {
     let client = Client::new(&job.target, monitor, dial, job.patience.clone());
     let client = client.of_job(job.on_break);
-    let mut talk = Talk { job, ipp, monitor, client };
+    let mut talk = IppConversation { job, ipp, monitor, client };
     let mut answer = IppAnswer::default();
     if ipp.create_job {
         let mut request = talk.request_to_create(Operation::CREATE_JOB);
@@ -127,14 +126,14 @@ pub(crate) fn send(
         let size = document.size();
         match talk.client.send(&request, ipp.compression, document) {
             Ok(sent) => answer.take(sent),
-            // Who stopped it wants no more of it, and the server waits for the rest.
+            // The user who stopped the job wants no more of it, and the server waits for the rest.
             Err(error) if monitor.is_stopped() => {
                 if cancel_apart(job, ipp, id, dial) {
                     monitor.reported();
                 }
                 return Err(error);
             }
-            Err(error) if ipp.follow == Follow::ToItsEnd && !error.is_refusal() => {
+            Err(error) if ipp.follow == FollowMode::ToItsEnd && !error.is_refusal() => {
                 answer.end = Some(talk.settle(id, size, error)?);
                 return Ok(answer);
             }
@@ -151,23 +150,23 @@ pub(crate) fn send(
     }
     monitor.answered();
     match (ipp.follow, answer.job_id) {
-        (Follow::No, _) | (Follow::ToItsEnd, None) => {}
-        (Follow::Within(_), None) => {
-            let wrong = "its answer has no job-id, so the job cannot be waited for";
+        (FollowMode::No, _) | (FollowMode::ToItsEnd, None) => {}
+        (FollowMode::Within(_), None) => {
+            let wrong = "its answer has no job-id, so windlass cannot wait for the job";
             return Err(Error::Protocol(wrong.to_owned()));
         }
-        (Follow::Within(limit), Some(id)) => {
-            answer.end = talk.wait(id, Waiting::Within(limit))?;
+        (FollowMode::Within(limit), Some(id)) => {
+            answer.end = talk.wait(id, WaitLimit::Within(limit))?;
         }
-        (Follow::ToItsEnd, Some(id)) => {
+        (FollowMode::ToItsEnd, Some(id)) => {
             talk.client.hurry(QUESTION);
-            answer.end = talk.wait(id, Waiting::ToItsEnd)?;
+            answer.end = talk.wait(id, WaitLimit::ToItsEnd)?;
         }
     }
     Ok(answer)
 }
 
-/// Cancels a job by a connection of its own, as that of a job that was stopped says no more.
+/// Cancels a job over its own connection, because the stopped job's connection sends no more.
 fn cancel_apart(job: &Job, ipp: &Ipp, id: i32, dial: &Dial<'_>) -> bool {
     let monitor = Monitor::default();
     let mut client = Client::new(&job.target, &monitor, dial, CANCELLING);
@@ -177,7 +176,7 @@ fn cancel_apart(job: &Job, ipp: &Ipp, id: i32, dial: &Dial<'_>) -> bool {
 }
 
 impl IppAnswer {
-    fn take(&mut self, (done, response): (Done, Message)) {
+    fn take(&mut self, (done, response): (FinishedOperation, Message)) {
         self.operations.push(done);
         let job = GroupTag::JOB;
         self.job_id = response.number(job, "job-id").or(self.job_id);
@@ -191,8 +190,8 @@ fn state(response: &Message) -> Option<JobState> {
     response.number(GroupTag::JOB, "job-state").and_then(JobState::new)
 }
 
-/// A request to a printer, or about one of its jobs. The number stands behind the
-/// printer, and the user behind both (RFC 8011, section 4.1.5).
+/// Returns a request to a printer, or about one of its jobs. The job's number follows the printer,
+/// and the user follows both (RFC 8011, section 4.1.5).
 pub(crate) fn request(
     version: Version,
     (operation, id): (Operation, u32),
@@ -209,7 +208,7 @@ pub(crate) fn request(
     request
 }
 
-impl Talk<'_> {
+impl IppConversation<'_> {
     fn request(&mut self, operation: Operation, id: Option<i32>) -> Message {
         let next = (operation, self.client.next_id());
         request(self.ipp.version, next, &self.job.target, id, &self.job.user)
@@ -223,15 +222,14 @@ impl Talk<'_> {
 
     fn add_document(&self, request: &mut Message) {
         request.add("document-name", Value::chars(CharKind::Name, &self.job.name));
-        // Some printers know no compression, not even the word for none.
+        // Some printers support no compression, not even the keyword for none.
         if self.ipp.compression != Compression::None {
             request.add("compression", Value::keyword(self.ipp.compression.id()));
         }
         request.add("document-format", Value::chars(CharKind::MediaType, &self.ipp.format));
     }
 
-    /// What the printer is to do stands in a group of its own (RFC 8011, section
-    /// 4.2.1.1).
+    /// Adds the job template, which is a group of its own (RFC 8011, section 4.2.1.1).
     fn add_template(&self, request: &mut Message) {
         if !self.ipp.template.is_empty() {
             let attributes = self.ipp.template.clone();
@@ -239,21 +237,21 @@ impl Talk<'_> {
         }
     }
 
-    /// A job that has no document waits for one, in some servers for ever.
+    /// Cancels a job without a document, for which some servers would wait forever.
     fn cancel(&mut self, id: i32) {
         self.client.hurry(CANCELLING);
         let request = self.request(Operation::CANCEL_JOB, Some(id));
-        // Where it cannot be cancelled the server has told more already.
+        // If cancelling fails, the server has already reported a more important error.
         let _ = self.client.ask(&request);
     }
 
-    /// Finds out what became of a job whose connection broke off with an error. What the server
-    /// has in part it is to print no more of; what it has whole is waited for.
+    /// Determines the outcome of a job whose connection broke. A partial job is cancelled; a
+    /// complete one is awaited.
     fn settle(&mut self, id: i32, size: Option<u64>, error: Error) -> Result<JobEnd, Error> {
         let has_all = |taken: PartialDelivery| size.is_some_and(|size| taken.acknowledged >= size);
         let waiting = match self.monitor.taken().is_some_and(has_all) {
-            true => Waiting::ToItsEnd,
-            false => Waiting::Canceling,
+            true => WaitLimit::ToItsEnd,
+            false => WaitLimit::Canceling,
         };
         self.client.hurry(QUESTION);
         match self.wait(id, waiting)? {
@@ -266,7 +264,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Asks what the printer says of itself.
+    /// Asks for the printer's own state.
     fn ask_printer(&mut self) -> Result<(), Error> {
         let mut request = self.request(Operation::GET_PRINTER_ATTRIBUTES, None);
         request.want(&["printer-state-reasons"]);
@@ -276,23 +274,23 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Asks after a job until it is over. Nothing where it was stopped.
-    fn wait(&mut self, id: i32, waiting: Waiting) -> Result<Option<JobEnd>, Error> {
+    /// Asks about a job until it is finished. Returns nothing if it was stopped.
+    fn wait(&mut self, id: i32, waiting: WaitLimit) -> Result<Option<JobEnd>, Error> {
         let (began, mut pause) = (Instant::now(), POLLING.0);
         let mut answered = self.monitor.clock.now();
         let mut end = JobEnd::default();
         loop {
-            if waiting == Waiting::Canceling {
+            if waiting == WaitLimit::Canceling {
                 let request = self.request(Operation::CANCEL_JOB, Some(id));
-                // Its state tells whether it is canceled.
+                // Its state shows whether it is canceled.
                 let _ = self.client.ask(&request);
             }
             let operation = Operation::GET_JOB_ATTRIBUTES;
             let mut request = self.request(operation, Some(id));
             request.want(&["job-state", "job-state-reasons", "job-impressions-completed"]);
             let asked = self.client.ask(&request);
-            // What the printer says beside it is not worth an error.
-            if waiting == Waiting::ToItsEnd
+            // A failed question about the printer is no error of the job.
+            if waiting == WaitLimit::ToItsEnd
                 && asked.is_ok()
                 && let Err(Error::Stopped) = self.ask_printer()
             {
@@ -306,19 +304,19 @@ impl Talk<'_> {
                     return Ok(Some(end));
                 }
                 Err(Error::Stopped) => return Ok(None),
-                // One that does not tell of its jobs has accepted this one.
-                Err(error) if waiting == Waiting::ToItsEnd && tells_nothing(&error) => {
+                // A server that does not report its jobs has accepted this one.
+                Err(error) if waiting == WaitLimit::ToItsEnd && tells_nothing(&error) => {
                     end.is_forgotten = true;
                     return Ok(Some(end));
                 }
-                Err(error) if matches!(waiting, Waiting::Within(_)) => return Err(error),
+                Err(error) if matches!(waiting, WaitLimit::Within(_)) => return Err(error),
                 Err(error) => {
-                    // A printer that is off for a while has the job still.
+                    // A printer that is off for a while still has the job.
                     let silent = self.monitor.clock.now().saturating_duration_since(answered);
                     if self.job.patience.get().is_some_and(|limit| silent >= limit) {
                         return Err(error);
                     }
-                    self.monitor.stands(Standing::Stalled(Stall {
+                    self.monitor.stands(JobProgress::Stalled(Stall {
                         waited: silent,
                         acknowledged: self.monitor.read.load(Ordering::Relaxed),
                         sign: Sign::Unreachable,
@@ -330,7 +328,7 @@ impl Talk<'_> {
                 }
             };
             answered = self.monitor.clock.now();
-            self.monitor.stands(Standing::Moving);
+            self.monitor.stands(JobProgress::Moving);
             let now = state(&response).ok_or_else(|| {
                 Error::Protocol("its answer to Get-Job-Attributes has no job-state".to_owned())
             })?;
@@ -347,7 +345,7 @@ impl Talk<'_> {
                 return Ok(None);
             }
             pause = (pause * 2).min(POLLING.1);
-            if matches!(waiting, Waiting::Within(limit) if began.elapsed() > limit) {
+            if matches!(waiting, WaitLimit::Within(limit) if began.elapsed() > limit) {
                 end.is_late = true;
                 return Ok(Some(end));
             }
@@ -355,7 +353,7 @@ impl Talk<'_> {
     }
 }
 
-/// Returns whether a server says that it does not tell of a job, now and later.
+/// Returns whether a server does not report a job, now and later.
 fn tells_nothing(error: &Error) -> bool {
     match error {
         Error::Ipp { status, .. } => matches!(status.0, 0x0400..=0x04ff | 0x0501 | 0x0503),
@@ -364,7 +362,7 @@ fn tells_nothing(error: &Error) -> bool {
     }
 }
 
-/// The keywords of an attribute, without `none`.
+/// Returns the keywords of an attribute, without `none`.
 fn keywords(group: Option<&Group>, name: &str) -> Vec<String> {
     let attribute = group.and_then(|group| group.attribute(name));
     let values = attribute.map(|attribute| attribute.values.as_slice()).unwrap_or_default();

@@ -1,37 +1,37 @@
-//! When the server was away, as its clients see it.
+//! Absences of the server, as its clients see them.
 
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use windlass_base::Span;
 
-/// The most times that are told of.
+/// Maximum number of reported absences.
 const MAX_TIMES: usize = 100;
 
-/// A time in which the server took no connections.
+/// A time in which the server accepted no connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Absence {
-    /// When it was seen to be away, from the first job's beginning.
+    /// Beginning of the absence, from the first job's beginning.
     pub from_seconds: Span,
-    /// When it took a connection again; nothing where it did not.
+    /// Time of the next accepted connection; nothing if there was none.
     pub to_seconds: Option<Span>,
 }
 
-/// The times in which the server was away.
+/// All absences of the server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Absences {
-    /// Each of them.
+    /// Single absences.
     pub times: Vec<Absence>,
-    /// Those that are not in the list, which is bounded.
+    /// Number of absences that are not in the list, which is bounded.
     pub times_left_out: u64,
-    /// All of them together, the one that lasts still up to the end.
+    /// Total duration; a current absence counts up to the end.
     pub seconds: Span,
-    /// Whether it is away still.
+    /// True if the server is still away.
     pub lasts: bool,
 }
 
 impl Absences {
-    /// How long it was away within so long from the first job's beginning.
+    /// Returns the duration of the absences up to `end`, from the first job's beginning.
     pub fn within(&self, end: Span) -> Span {
         let part = |time: &Absence| {
             let to = time.to_seconds.map_or(end, |to| to.min(end));
@@ -41,19 +41,20 @@ impl Absences {
     }
 }
 
-/// Whether the server is there.
+/// Presence of the server.
 #[derive(Debug)]
 pub(crate) struct Presence {
     began: Instant,
-    /// Whether it ever answered.
+    /// True if it ever answered.
     was_reached: bool,
-    /// When a connection broke first, of those since the last answer.
+    /// Time of the first broken connection since the last answer.
     broke: Option<Instant>,
-    /// From when it is away, where it is.
+    /// Beginning of the current absence.
     away: Option<Instant>,
-    /// When it came back last.
+    /// Time of its last return.
     back: Option<Instant>,
-    /// Whether it answered since: one that takes a connection and breaks it is not back.
+    /// True if it answered since its return: a server that accepts a connection and breaks it is
+    /// not back.
     has_answered: bool,
     times: Vec<Absence>,
     times_left_out: u64,
@@ -79,25 +80,25 @@ impl Presence {
         Span::from_duration(at.saturating_duration_since(self.began))
     }
 
-    /// It answered, whatever it said.
+    /// Records an answer, whatever it was.
     pub(crate) fn heard(&mut self, at: Instant) {
         self.returned(at);
         (self.was_reached, self.has_answered, self.broke) = (true, true, None);
     }
 
-    /// A connection broke. That alone is no absence: a server may close one.
+    /// Records a broken connection, which alone is no absence: a server may close one.
     pub(crate) fn broke(&mut self, at: Instant) {
         self.broke.get_or_insert(at);
     }
 
-    /// It took no connection that was asked for at `asked`. Tells since when, where it
-    /// ever answered: one that never did is not away, it is not there.
+    /// Records a refused connection that was requested at `asked`. Returns the beginning of the
+    /// absence; nothing for a server that never answered, which is not away but missing.
     pub(crate) fn gone(&mut self, asked: Instant, at: Instant) -> Option<Instant> {
         if !self.was_reached {
             return None;
         }
         if self.back.is_some_and(|back| asked < back) {
-            // It has come back meanwhile.
+            // It has returned meanwhile.
             return Some(at);
         }
         if let Some(since) = self.away {
@@ -106,7 +107,7 @@ impl Presence {
         if !self.has_answered
             && let Some(last) = self.times.pop()
         {
-            // It was not there again, it was still going.
+            // It had not really returned: the earlier absence continues.
             let since = self.began + last.from_seconds.to_duration();
             let to = last.to_seconds.unwrap_or(last.from_seconds);
             self.past = self.past.saturating_sub((to - last.from_seconds).to_duration());
@@ -118,7 +119,7 @@ impl Presence {
         Some(since)
     }
 
-    /// It takes connections again. Tells whether it was away.
+    /// Records an accepted connection. Returns whether the server was away.
     pub(crate) fn returned(&mut self, at: Instant) -> bool {
         let Some(since) = self.away.take() else { return false };
         (self.back, self.has_answered) = (Some(at), false);
@@ -132,12 +133,12 @@ impl Presence {
         true
     }
 
-    /// For how long it is away now; nothing where it is there.
+    /// Returns the duration of the current absence; nothing if the server is present.
     pub(crate) fn away_for(&self, now: Instant) -> Option<Duration> {
         self.away.map(|since| now.saturating_duration_since(since))
     }
 
-    /// All times so far.
+    /// Returns all absences so far.
     pub(crate) fn absences(&self, now: Instant) -> Absences {
         let (mut times, mut times_left_out) = (self.times.clone(), self.times_left_out);
         if let Some(since) = self.away {
@@ -161,10 +162,10 @@ mod tests {
         let began = Instant::now();
         let at = |seconds| began + Duration::from_secs(seconds);
         let mut presence = Presence::new(began);
-        // One that never answered is not away.
+        // A server that never answered is not away.
         assert_eq!(presence.gone(at(0), at(0)), None);
         presence.heard(at(1));
-        // A connection that breaks is no absence where the next one is taken.
+        // A broken connection is no absence if the next one is accepted.
         presence.broke(at(2));
         assert!(!presence.returned(at(2)));
         presence.heard(at(3));
@@ -174,10 +175,10 @@ mod tests {
         assert_eq!(presence.away_for(at(8)), Some(Duration::from_secs(3)));
         assert!(presence.absences(at(8)).lasts);
         assert!(presence.returned(at(9)) && !presence.returned(at(9)));
-        // It took a connection, said nothing, and was away again: that is the same time.
+        // It accepted a connection, sent nothing, and was away again: this is one absence.
         assert_eq!(presence.gone(at(9), at(9)), Some(at(5)));
         assert!(presence.returned(at(9)));
-        // What was asked for before it came back says nothing.
+        // A request from before its return proves nothing.
         assert_eq!(presence.gone(at(8), at(10)), Some(at(10)));
         assert_eq!(presence.away_for(at(10)), None);
         presence.heard(at(10));

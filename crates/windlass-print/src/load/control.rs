@@ -1,5 +1,5 @@
-//! Questions to the spooler beside the jobs: how many wait; and stopping and
-//! starting its printers.
+//! Questions to the spooler beside the jobs: counting waiting jobs, and stopping and starting
+//! printers.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,42 +13,42 @@ use super::program::queue_name;
 use crate::ask::Asker;
 use crate::dial::{Dial, connected};
 use crate::error::Error;
-use crate::link::{Link, More};
+use crate::link::{Link, ReadOutcome};
 use crate::monitor::Monitor;
 
-/// The most jobs that are listed where they are not counted.
+/// Maximum number of listed jobs if they are not counted.
 const MAX_LISTED: i32 = 1_000;
 
-/// The most that a server of LPR may say of a queue.
+/// Maximum size of an LPR server's answer about a queue.
 const MAX_LPQ: usize = 8 << 20;
 
-/// By what it is known how many jobs wait.
+/// Method of counting waiting jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Counting {
-    /// One request for all printers of a server of CUPS: `queued-job-count`.
+pub enum CountingMethod {
+    /// One request for all printers of a CUPS server: `queued-job-count`.
     AllPrinters,
-    /// A request for each queue: `queued-job-count`.
+    /// One request for each queue: `queued-job-count`.
     EachPrinter,
-    /// A list of the jobs of each queue, of which 1,000 are counted at the most.
+    /// One list of jobs for each queue, counted up to 1,000.
     EachList,
-    /// What a server of LPR says of each queue.
+    /// One LPR listing for each queue.
     Lpq,
 }
 
-/// Asks a spooler.
+/// Client that controls a spooler.
 pub struct Control<'a> {
-    /// Those that are asked about.
+    /// Queues of the load.
     pub queues: &'a [Target],
-    /// Each queue by the name that CUPS has for it.
+    /// Index of each queue by its name in CUPS.
     names: HashMap<String, usize>,
     user: String,
     monitor: &'a Monitor,
     dial: &'a Dial<'a>,
     patience: Duration,
-    /// By what jobs are counted, once they were.
-    pub counting: Option<Counting>,
-    /// Whether each queue was stopped when jobs were counted last, as far as that is told.
+    /// Method of counting, once it is known.
+    pub counting: Option<CountingMethod>,
+    /// True for each queue that was stopped at the last count, as far as the server says.
     pub stopped: Vec<bool>,
 }
 
@@ -59,7 +59,7 @@ impl std::fmt::Debug for Control<'_> {
 }
 
 impl<'a> Control<'a> {
-    /// Of these queues, all of one server. An answer may take so long.
+    /// Makes a client for these queues, all of one server. `patience` limits an answer.
     pub fn new(
         queues: &'a [Target],
         user: &str,
@@ -80,22 +80,24 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// How many jobs wait in these queues, whoever sent them.
+    /// Counts the jobs that wait in these queues, of any sender.
     ///
     /// # Errors
-    /// Where the server does not say.
+    /// Fails if the server does not say.
     pub fn waiting(&mut self) -> Result<u64, Error> {
         if let Some(counting) = self.counting {
             return self.counted(counting);
         }
-        let ways: &[Counting] = match self.queues.first().map(|queue| queue.protocol) {
-            Some(Protocol::Lpr) => &[Counting::Lpq],
-            Some(Protocol::Ipp) if self.queues.len() > 1 => {
-                &[Counting::AllPrinters, Counting::EachPrinter, Counting::EachList]
-            }
-            Some(Protocol::Ipp) => &[Counting::EachPrinter, Counting::EachList],
+        let ways: &[CountingMethod] = match self.queues.first().map(|queue| queue.protocol) {
+            Some(Protocol::Lpr) => &[CountingMethod::Lpq],
+            Some(Protocol::Ipp) if self.queues.len() > 1 => &[
+                CountingMethod::AllPrinters,
+                CountingMethod::EachPrinter,
+                CountingMethod::EachList,
+            ],
+            Some(Protocol::Ipp) => &[CountingMethod::EachPrinter, CountingMethod::EachList],
             Some(Protocol::Raw) | None => {
-                return Err(Error::Asked("a raw port tells nothing of its jobs".to_owned()));
+                return Err(Error::Asked("a raw port reports nothing about its jobs".to_owned()));
             }
         };
         let mut wrong = None;
@@ -105,7 +107,7 @@ impl<'a> Control<'a> {
                     self.counting = Some(*way);
                     return Ok(waiting);
                 }
-                // A server that says no to one way may know another.
+                // A server that refuses one method may support another.
                 Err(error @ (Error::Ipp { .. } | Error::Http { .. } | Error::Protocol(_))) => {
                     wrong = Some(error);
                 }
@@ -115,27 +117,27 @@ impl<'a> Control<'a> {
         Err(wrong.unwrap_or(Error::Stopped))
     }
 
-    fn counted(&mut self, counting: Counting) -> Result<u64, Error> {
+    fn counted(&mut self, counting: CountingMethod) -> Result<u64, Error> {
         let queues = self.count(counting)?;
         self.stopped = queues.iter().map(|(_, is_stopped)| *is_stopped).collect();
         Ok(queues.iter().map(|(waiting, _)| waiting).sum())
     }
 
-    /// How many jobs wait in each queue, and whether it is stopped.
-    fn count(&self, counting: Counting) -> Result<Vec<(u64, bool)>, Error> {
-        if counting == Counting::Lpq {
+    /// Returns the number of waiting jobs of each queue, and whether it is stopped.
+    fn count(&self, counting: CountingMethod) -> Result<Vec<(u64, bool)>, Error> {
+        if counting == CountingMethod::Lpq {
             return self.queues.iter().map(|queue| Ok((self.lpq(queue)?, false))).collect();
         }
         self.asking(|asker| match counting {
-            Counting::AllPrinters => self.count_all(asker),
-            Counting::EachPrinter => {
+            CountingMethod::AllPrinters => self.count_all(asker),
+            CountingMethod::EachPrinter => {
                 let queue = |queue| {
                     let answer = ask_printer(asker, queue)?;
                     Ok((number(&answer)?, is_stopped(&answer)))
                 };
                 self.queues.iter().map(queue).collect()
             }
-            Counting::EachList | Counting::Lpq => {
+            CountingMethod::EachList | CountingMethod::Lpq => {
                 self.queues.iter().map(|queue| Ok((count_list(asker, queue)?, false))).collect()
             }
         })
@@ -146,7 +148,7 @@ impl<'a> Control<'a> {
         work(&mut Asker::new(first, &self.user, self.monitor, self.dial, self.patience))
     }
 
-    /// One request that gets all printers.
+    /// Counts with one request for all printers.
     fn count_all(&self, asker: &mut Asker<'_>) -> Result<Vec<(u64, bool)>, Error> {
         let first = self.queues.first().ok_or(Error::Stopped)?;
         let mut request = asker.request_at(Operation::CUPS_GET_PRINTERS, first);
@@ -163,17 +165,17 @@ impl<'a> Control<'a> {
             }
         }
         let counts: Option<Vec<_>> = seen.into_iter().collect();
-        let missing = || Error::Protocol("it does not tell of all of the queues".to_owned());
+        let missing = || Error::Protocol("the answer lacks some of the queues".to_owned());
         counts.ok_or_else(missing)
     }
 
-    /// How many of the printers are stopped.
+    /// Counts the stopped printers.
     ///
     /// # Errors
-    /// Where the server does not say.
+    /// Fails if the server does not say.
     pub fn stopped(&self) -> Result<usize, Error> {
-        if self.counting == Some(Counting::Lpq) {
-            return Err(Error::Asked("LPR does not tell whether a printer is stopped".to_owned()));
+        if self.counting == Some(CountingMethod::Lpq) {
+            return Err(Error::Asked("LPR does not report stopped printers".to_owned()));
         }
         self.asking(|asker| {
             let mut stopped = 0;
@@ -185,11 +187,11 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// Stops those printers that are not stopped already. Those that it stopped
-    /// are in `paused`, whatever else happens.
+    /// Stops the printers that are not stopped already. `paused` gets the printers that it stopped,
+    /// even after an error.
     ///
     /// # Errors
-    /// Where the server says no.
+    /// Fails if the server refuses.
     pub fn pause(&self, paused: &mut Vec<usize>) -> Result<(), Error> {
         self.asking(|asker| {
             for (place, queue) in self.queues.iter().enumerate() {
@@ -198,7 +200,7 @@ impl<'a> Control<'a> {
                     continue;
                 }
                 let request = asker.request_at(Operation::PAUSE_PRINTER, queue);
-                // Where its answer is lost it may be stopped.
+                // If the answer is lost, the printer may be stopped.
                 paused.push(place);
                 let asked = asker.ask(&request);
                 if matches!(asked, Err(Error::Ipp { .. } | Error::Http { .. })) {
@@ -210,11 +212,11 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// Starts these printers again; what is left in `paused` could not be.
+    /// Starts these printers again; `paused` keeps those that could not be started.
     ///
     /// # Errors
-    /// Where the server says no to one, and all others were tried; or where it does
-    /// not answer any more.
+    /// Fails if the server refused one of them, after all others were tried; or if it does not
+    /// answer any more.
     pub fn resume(&self, paused: &mut Vec<usize>) -> Result<(), Error> {
         let (mut wrong, mut is_gone) = (None, false);
         self.asking(|asker| {
@@ -227,7 +229,7 @@ impl<'a> Control<'a> {
                 match asker.ask(&request) {
                     Ok(_) => false,
                     Err(error) => {
-                        // Each of hundreds would be waited for.
+                        // Otherwise each of hundreds would time out.
                         is_gone = !matches!(error, Error::Ipp { .. } | Error::Http { .. });
                         wrong = Some(error);
                         true
@@ -239,9 +241,9 @@ impl<'a> Control<'a> {
         wrong.map_or(Ok(()), Err)
     }
 
-    /// How many jobs a server of LPR lists.
+    /// Counts the jobs that an LPR server lists.
     fn lpq(&self, queue: &Target) -> Result<u64, Error> {
-        const ASKING: &str = "it was asked for its queue";
+        const ASKING: &str = "windlass asked for the queue";
         let connection = connected(self.dial, queue)?;
         let mut link = Link::new(connection, self.monitor, self.patience)?;
         let name = queue.queue.clone().into_bytes();
@@ -252,9 +254,9 @@ impl<'a> Control<'a> {
         loop {
             text.append(&mut link.inbox);
             if text.len() > MAX_LPQ {
-                return Err(Error::Protocol("its list of jobs does not end".to_owned()));
+                return Err(Error::Protocol("the list of jobs has no end".to_owned()));
             }
-            if link.more(ASKING)? == More::End {
+            if link.more(ASKING)? == ReadOutcome::End {
                 return Ok(waiting(&text));
             }
         }
@@ -290,6 +292,6 @@ fn number(answer: &Message) -> Result<u64, Error> {
     count.ok_or_else(|| Error::Ipp {
         operation: Operation::GET_PRINTER_ATTRIBUTES,
         status: Status::OK,
-        message: "it tells no queued-job-count".to_owned(),
+        message: "the answer has no queued-job-count".to_owned(),
     })
 }

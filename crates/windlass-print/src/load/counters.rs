@@ -1,29 +1,28 @@
-//! Counts of jobs that are over, as `windlass spool serve` has them among its metrics.
+//! Counts of finished jobs among the metrics of `windlass spool serve`.
 //!
-//! A spooler of a hundred thousand jobs a second forgets most of them before it can be
-//! asked. Its counts forget none: what they rose by is what became of jobs that its
-//! list does not have any more.
+//! A spooler of a hundred thousand jobs a second forgets most of them before it can be asked. Its
+//! counts forget none. Their increase gives the outcomes of jobs that its list no longer has.
 
 use std::collections::HashSet;
 
-use super::outcome::Ends;
+use super::outcome::OutcomeCounts;
 
-/// How the counts of a metric are called, up to what became of jobs.
+/// Prefix of the metrics' names, before the outcome.
 const PREFIX: &str = "windlass_spool_jobs_";
 
-/// Where metrics are, and the most bytes of them.
+/// Path of the metrics, and their maximum size.
 pub(super) const PATH: &str = "/metrics";
 pub(super) const MAX_METRICS: usize = 8 << 20;
 
-/// The counts of these printers; nothing where there are none.
-pub(super) fn counted(text: &str, printers: &HashSet<String>) -> Option<Ends> {
+/// Returns the counts of these printers; nothing if there are none.
+pub(super) fn counted(text: &str, printers: &HashSet<String>) -> Option<OutcomeCounts> {
     let mut ends = None;
     for line in text.lines() {
         let Some((what, printer, value)) = sample(line) else { continue };
         if !printers.contains(&printer) {
             continue;
         }
-        let counts = ends.get_or_insert_with(Ends::default);
+        let counts = ends.get_or_insert_with(OutcomeCounts::default);
         let of = match what {
             "completed_total" => &mut counts.completed,
             "canceled_total" => &mut counts.canceled,
@@ -35,7 +34,7 @@ pub(super) fn counted(text: &str, printers: &HashSet<String>) -> Option<Ends> {
     ends
 }
 
-/// What a line counts, of which printer, and how many.
+/// Parses a line: its outcome, printer and count.
 fn sample(line: &str) -> Option<(&str, String, u64)> {
     let (what, rest) = line.strip_prefix(PREFIX)?.split_once("{printer=\"")?;
     let (label, value) = rest.rsplit_once("\"} ")?;
@@ -60,7 +59,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever a server says is counts or none.
+        /// Any text of a server gives counts or none.
         #[test]
         fn any_text_is_read(
             text in "(windlass_spool_jobs_|completed_total|\\{printer=\"|a|\"\\} |[0-9\\\\\n]|.){0,30}"

@@ -1,4 +1,4 @@
-//! The files that jobs are of: made, and copied to where jobs are sent from.
+//! Files of the jobs: created, and copied to where jobs are sent from.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Cursor, Read};
@@ -9,41 +9,41 @@ use std::time::{Duration, Instant};
 use super::pdf;
 use crate::document::{Document, Payload};
 
-/// The most files of a folder.
+/// Maximum number of files of a folder.
 const MAX_FILES: usize = 100_000;
 
-/// The most that memory is to hold.
+/// Maximum number of bytes held in memory.
 const MAX_MEMORY: u64 = 8 << 30;
 
-/// How much is made and copied at a time.
+/// Number of bytes that are made and copied at a time.
 const PIECE: usize = 1 << 20;
 
-/// What jobs are of.
+/// Requested document of the jobs.
 #[derive(Clone, Debug)]
-pub enum Wanted {
-    /// A file of so many bytes that are made here.
+pub enum RequestedDocument {
+    /// A file of generated data, of this many bytes.
     Made(Payload, u64),
-    /// Eleven documents that are made here, from 2 kB to 3 MB.
+    /// Eleven generated documents, from 2 kB to 3 MB.
     Samples,
     /// A file, or all files of a folder.
     At(PathBuf),
 }
 
-/// Where they are sent from.
+/// Storage from which jobs are sent.
 #[derive(Clone, Debug)]
-pub enum Place {
-    /// From memory, which all connections share.
+pub enum DocumentStorage {
+    /// Memory that all connections share.
     Memory,
-    /// From copies in a folder, which are read for each job.
+    /// Copies in a folder, which are read for each job.
     Folder(PathBuf),
 }
 
-/// A file.
+/// One file.
 #[derive(Clone, Debug)]
 pub struct Data {
-    /// What it is called.
+    /// Name of the file.
     pub name: String,
-    /// Its bytes.
+    /// Size in bytes.
     pub size: u64,
     pub(crate) held: FileData,
 }
@@ -54,35 +54,35 @@ pub(crate) enum FileData {
     File(PathBuf),
 }
 
-/// All of them.
+/// All files of a load.
 #[derive(Debug)]
 pub struct Files {
-    /// They, one at the least.
+    /// At least one file.
     pub files: Vec<Data>,
-    /// How long it took to make them; nothing where none was.
+    /// Time for creating them; nothing if none was created.
     pub made: Option<Duration>,
-    /// How long it took to copy them to where they are sent from.
+    /// Time for copying them to where they are sent from.
     pub copied: Duration,
-    /// Copies that go when this does.
+    /// Copies that are deleted with this value.
     copies: Vec<PathBuf>,
 }
 
 impl Drop for Files {
     fn drop(&mut self) {
         for copy in &self.copies {
-            // Who has taken it away already has done no harm.
+            // A copy that is deleted already does no harm.
             let _ = fs::remove_file(copy);
         }
     }
 }
 
-/// What went wrong, and with which file.
+/// Error of a file, with its path.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {source}", path.display())]
 pub struct FileError {
-    /// The file.
+    /// Path of the file.
     pub path: PathBuf,
-    /// What the system says.
+    /// Error of the system.
     pub source: io::Error,
 }
 
@@ -91,16 +91,20 @@ fn at(path: &Path) -> impl Fn(io::Error) -> FileError {
 }
 
 impl Files {
-    /// Makes them in `scratch`, and copies them to where jobs are sent from. Those
-    /// in memory are read from there, too: so a job file has been a file.
+    /// Creates the files in `scratch`, and copies them to where jobs are sent from. Files in memory
+    /// are read from there, too, so that each job has been a file.
     ///
     /// # Errors
-    /// Where one cannot be made, read or copied, or there is none.
-    pub fn prepare(wanted: &[Wanted], place: &Place, scratch: &Path) -> Result<Self, FileError> {
+    /// Fails if a file cannot be created, read or copied, or there is none.
+    pub fn prepare(
+        wanted: &[RequestedDocument],
+        place: &DocumentStorage,
+        scratch: &Path,
+    ) -> Result<Self, FileError> {
         let began = Instant::now();
         let (mut sources, mut has_made) = (Vec::new(), false);
         for (number, wanted) in wanted.iter().enumerate() {
-            has_made |= !matches!(wanted, Wanted::At(_));
+            has_made |= !matches!(wanted, RequestedDocument::At(_));
             sources.extend(sources_of(wanted, number, scratch)?);
         }
         let made = has_made.then(|| began.elapsed());
@@ -112,8 +116,8 @@ impl Files {
             let name = source.file_name().map(|name| name.to_string_lossy().into_owned());
             let name = name.unwrap_or_default();
             let held = match place {
-                Place::Memory => FileData::Memory(read(source, &mut left)?),
-                Place::Folder(folder) => {
+                DocumentStorage::Memory => FileData::Memory(read(source, &mut left)?),
+                DocumentStorage::Folder(folder) => {
                     let path =
                         folder.join(format!("windlass-{}-{number}-{name}", std::process::id()));
                     files.copies.push(path.clone());
@@ -126,24 +130,24 @@ impl Files {
                 FileData::File(path) => fs::metadata(path).map_err(at(path))?.len(),
             };
             if size == 0 {
-                return Err(at(source)(io::Error::other("it is empty")));
+                return Err(at(source)(io::Error::other("the file is empty")));
             }
             files.files.push(Data { name, size, held });
         }
         files.copied = began.elapsed();
         if files.files.is_empty() {
             let path = wanted.iter().find_map(|wanted| match wanted {
-                Wanted::At(path) => Some(path.as_path()),
+                RequestedDocument::At(path) => Some(path.as_path()),
                 _ => None,
             });
-            return Err(at(path.unwrap_or(scratch))(io::Error::other("there is no file in it")));
+            return Err(at(path.unwrap_or(scratch))(io::Error::other("the folder has no files")));
         }
         Ok(files)
     }
 }
 
 impl Data {
-    /// The path of its copy, where it has one.
+    /// Returns the path of its copy, if it has one.
     pub fn path(&self) -> Option<&Path> {
         match &self.held {
             FileData::Memory(_) => None,
@@ -151,7 +155,7 @@ impl Data {
         }
     }
 
-    /// It, to be read once.
+    /// Returns the file as a document, to be read once.
     pub(crate) fn document(&self) -> io::Result<Document> {
         let reader: Box<dyn Read + Send> = match &self.held {
             FileData::Memory(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
@@ -161,10 +165,14 @@ impl Data {
     }
 }
 
-/// The files that something stands for, made where they are to be.
-fn sources_of(wanted: &Wanted, number: usize, scratch: &Path) -> Result<Vec<PathBuf>, FileError> {
+/// Returns the files of a requested document, created in `scratch` if necessary.
+fn sources_of(
+    wanted: &RequestedDocument,
+    number: usize,
+    scratch: &Path,
+) -> Result<Vec<PathBuf>, FileError> {
     match wanted {
-        Wanted::Made(payload, size) => {
+        RequestedDocument::Made(payload, size) => {
             let name = match payload {
                 Payload::Zeros => "zeros",
                 Payload::Random => "random",
@@ -176,7 +184,7 @@ fn sources_of(wanted: &Wanted, number: usize, scratch: &Path) -> Result<Vec<Path
             make().map_err(at(&path))?;
             Ok(vec![path])
         }
-        Wanted::Samples => {
+        RequestedDocument::Samples => {
             let samples = pdf::SAMPLES.iter().enumerate().map(|(place, (pages, size))| {
                 let path = scratch.join(format!("{number}-sample-{:02}.pdf", place + 1));
                 fs::write(&path, pdf::sample(*pages, *size)).map_err(at(&path))?;
@@ -184,7 +192,7 @@ fn sources_of(wanted: &Wanted, number: usize, scratch: &Path) -> Result<Vec<Path
             });
             samples.collect()
         }
-        Wanted::At(path) if fs::metadata(path).map_err(at(path))?.is_dir() => {
+        RequestedDocument::At(path) if fs::metadata(path).map_err(at(path))?.is_dir() => {
             let entries = fs::read_dir(path).map_err(at(path))?;
             let entries = entries.collect::<io::Result<Vec<_>>>().map_err(at(path))?;
             let mut files: Vec<PathBuf> =
@@ -193,7 +201,7 @@ fn sources_of(wanted: &Wanted, number: usize, scratch: &Path) -> Result<Vec<Path
             files.truncate(MAX_FILES);
             Ok(files)
         }
-        Wanted::At(path) => Ok(vec![path.clone()]),
+        RequestedDocument::At(path) => Ok(vec![path.clone()]),
     }
 }
 
@@ -207,7 +215,7 @@ fn read(path: &Path, left: &mut u64) -> Result<Arc<[u8]>, FileError> {
             Ok(bytes.into())
         }
         None => Err(at(path)(io::Error::other(
-            "these are more than 8 GiB, which memory is not to hold: send them from a folder",
+            "the files exceed 8 GiB, the limit of memory: send them from a folder",
         ))),
     }
 }
@@ -223,11 +231,11 @@ mod tests {
         fs::write(own.path().join("b"), "second").unwrap();
         fs::write(own.path().join("a"), "first").unwrap();
         let wanted = [
-            Wanted::Made(Payload::Text, 5_000),
-            Wanted::Samples,
-            Wanted::At(own.path().to_owned()),
+            RequestedDocument::Made(Payload::Text, 5_000),
+            RequestedDocument::Samples,
+            RequestedDocument::At(own.path().to_owned()),
         ];
-        for place in [Place::Memory, Place::Folder(folder.path().to_owned())] {
+        for place in [DocumentStorage::Memory, DocumentStorage::Folder(folder.path().to_owned())] {
             let files = Files::prepare(&wanted, &place, scratch.path()).unwrap();
             assert_eq!(files.files.len(), 1 + pdf::SAMPLES.len() + 2);
             assert_eq!((files.files[0].size, files.files[12].name.as_str()), (5_000, "a"));
@@ -236,7 +244,7 @@ mod tests {
             let got = files.files[13].document().unwrap().read(&mut last).unwrap();
             assert_eq!(&last[..got], b"second");
         }
-        // The copies have gone, and the user's files are there.
+        // The copies are deleted, and the user's files are still there.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         assert_eq!(fs::read_dir(own.path()).unwrap().count(), 2);
     }
@@ -249,10 +257,11 @@ mod tests {
         let folder = scratch.path().join("folder");
         fs::create_dir(&folder).unwrap();
         for (path, said) in
-            [(empty, "it is empty"), (folder, "there is no file"), ("/nowhere".into(), "No such")]
+            [(empty, "the file is empty"), (folder, "has no files"), ("/nowhere".into(), "No such")]
         {
-            let wanted = [Wanted::At(path)];
-            let wrong = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap_err();
+            let wanted = [RequestedDocument::At(path)];
+            let wrong =
+                Files::prepare(&wanted, &DocumentStorage::Memory, scratch.path()).unwrap_err();
             assert!(wrong.to_string().contains(said), "{wrong}");
         }
     }

@@ -1,9 +1,9 @@
-//! Asks the spooler what became of the jobs that it acknowledged.
+//! Questions to the spooler about the outcomes of acknowledged jobs.
 //!
-//! It is asked for all jobs from the lowest number on that is not known to be over,
-//! a page at a time. Where a spooler keeps no job that is over, as cupsd with
-//! `PreserveJobHistory No`, its log tells, where it runs on this machine. Else its events
-//! tell: it is asked to keep them first.
+//! The spooler is asked for all jobs from the lowest number that may be unfinished, one page at a
+//! time. A spooler may keep no finished jobs, as cupsd with `PreserveJobHistory No`. Its log is
+//! then read, if it is on this machine. Otherwise its events are used: they are subscribed to
+//! first.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use windlass_wire::target::{Protocol, Target};
 use super::counters::{MAX_METRICS, PATH, counted};
 use super::events::{Subscription, seen};
 use super::job_log::{Documents, JobLog};
-use super::outcome::{Ends, Seen, Sweep};
+use super::outcome::{OutcomeCounts, ReportedJob, Sweep};
 use super::program::queue_name;
 use super::times::JobTimes;
 use super::{Load, Submission};
@@ -24,91 +24,90 @@ use crate::error::{Error, one_line};
 use crate::monitor::Monitor;
 use crate::page::get;
 
-/// The most jobs of a page. Each has some 130 bytes and five values, and an answer
-/// has 1 MiB and 65,536 values at the most.
+/// Maximum number of jobs of a page. Each has some 130 bytes and five values, and an answer has at
+/// most 1 MiB and 65,536 values.
 const PAGE: usize = 5_000;
 
-/// The same where jobs are known by their names alone: cupsd has no name of a job that it
-/// has not in memory, unless something is asked for that makes it read the job; and then
-/// it gives 500 at the most.
+/// Maximum number of jobs of a page if jobs are known by their names alone. In cupsd, a job outside
+/// its memory has no name, unless a requested attribute makes it read the job. It then returns at
+/// most 500.
 const NAMED_PAGE: usize = 500;
 
-/// Something that makes cupsd read a job.
+/// Attribute that makes cupsd read a job.
 const MAKES_IT_READ: &str = "job-priority";
 
-/// The most pages that are looked at before the first job, where jobs are known by
-/// their names alone.
+/// Maximum number of pages read before the first job, if jobs are known by their names alone.
 const MAX_FIRST_PAGES: usize = 100;
 
-/// Of so many reasons it is asked what they are in words.
+/// Number of reasons for which a text is requested.
 const MAX_EXPLAINED: usize = 4;
 
-/// cupsd keeps 100 events where nothing else is said (`MaxEvents`). Where there were
-/// so many since the last time, it is asked again at once.
+/// Number of events after which the next request follows at once. cupsd stores 100 events by
+/// default (`MaxEvents`).
 const MANY_EVENTS: usize = 25;
 
-/// When a job came, was begun and was over (RFC 8011, section 5.3.14).
+/// Times at which a job was created, started and finished (RFC 8011, section 5.3.14).
 const TIMES: [&str; 3] = ["time-at-creation", "time-at-processing", "time-at-completed"];
 
-/// By what it is known what became of jobs.
+/// Source of the outcomes of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum KnownBy {
-    /// The spooler's list of jobs has those that are over.
+pub enum OutcomeSource {
+    /// The spooler's list of jobs, which has finished ones.
     History,
-    /// Its events tell; its list does not have jobs that are over.
+    /// The spooler's events; its list has no finished jobs.
     Events,
-    /// The log of a cupsd on this machine tells; its list does not have jobs that are over.
+    /// The log of a cupsd on this machine; its list has no finished jobs.
     Log,
-    /// Its counts of jobs that are over tell of those that its list does not have any
-    /// more. They are of all jobs of the queues, whoever sent them.
+    /// The spooler's counts of finished jobs, for those that its list no longer has. They include
+    /// all jobs of the queues, of any sender.
     Counts,
 }
 
-/// Which lists a spooler gives.
+/// Lists that a spooler supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lists {
+enum ListSupport {
     /// All jobs, from a number on.
     All,
-    /// Those that are over, and those that are not.
+    /// Finished jobs, and unfinished ones.
     Both,
 }
 
-/// Asks a spooler about jobs.
+/// Client that asks a spooler about jobs.
 pub struct Follower<'a> {
     load: &'a Load,
     monitor: &'a Monitor,
     dial: &'a Dial<'a>,
     patience: Duration,
-    /// Where lists are asked for: all printers, or each in turn.
+    /// Targets of lists: all printers, or each in turn.
     places: Vec<Target>,
     each: &'a [Target],
-    lists: Lists,
-    /// Jobs below were there before the load, or are over.
+    lists: ListSupport,
+    /// Number below which jobs are older than the load, or finished.
     floor: i32,
-    sweep: Option<UnderWay>,
+    sweep: Option<ListingProgress>,
     events: Option<Subscription>,
-    /// The log that tells of the ends of jobs, where the list does not.
+    /// Log of the ends of jobs, if the list lacks them.
     log: Option<JobLog>,
-    /// Whether the spooler keeps jobs that are over, where its settings are known.
+    /// True if the spooler keeps finished jobs, if its settings are known.
     keeps_history: Option<bool>,
-    /// What the server had counted before the first job, where it counts.
-    counts: Option<Ends>,
+    /// Server's counts before the first job, if it has counts.
+    counts: Option<OutcomeCounts>,
     has_counts: bool,
-    /// A job that was over at an earlier look, and whether it was looked for again.
+    /// A job that was finished at an earlier look, and whether it was looked for again.
     over_first: Option<i32>,
     confirmed: bool,
 }
 
 /// A look at all jobs, page by page.
 #[derive(Clone, Copy, Debug)]
-struct UnderWay {
+struct ListingProgress {
     sweep: Sweep,
     place: usize,
     from: i32,
-    /// Whether each list came to its end.
+    /// True if each list was read to its end.
     is_whole: bool,
-    /// The lowest number of a job that is not over.
+    /// Lowest number of an unfinished job.
     lowest: Option<i32>,
     highest: i32,
 }
@@ -119,20 +118,20 @@ impl std::fmt::Debug for Follower<'_> {
     }
 }
 
-/// What came of a question.
+/// Outcome of a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Followed {
-    /// Whether all jobs were looked at.
+pub struct FollowOutcome {
+    /// True if all jobs were read.
     pub is_whole: bool,
-    /// Whether there is more to be had at once.
+    /// True if more can be read at once.
     pub has_more: bool,
-    /// Whether a log was read, and nobody was asked.
+    /// True if a log was read, and the server was not asked.
     pub by_log: bool,
 }
 
 impl<'a> Follower<'a> {
-    /// Of the jobs of a load, on these queues of one spooler; nothing where it does not
-    /// speak IPP. An answer may take so long.
+    /// Makes a client for the jobs of a load, on these queues of one spooler; returns nothing if it
+    /// does not support IPP. `patience` limits an answer.
     pub fn new(
         load: &'a Load,
         queues: &'a [Target],
@@ -150,7 +149,7 @@ impl<'a> Follower<'a> {
             patience,
             places,
             each: queues,
-            lists: Lists::All,
+            lists: ListSupport::All,
             floor: 1,
             sweep: None,
             events: None,
@@ -163,8 +162,8 @@ impl<'a> Follower<'a> {
         })
     }
 
-    /// With what is known of a cupsd on this machine: whether it keeps jobs that are over,
-    /// its log, and its documents.
+    /// Adds the facts about a cupsd on this machine: whether it keeps finished jobs, its log, and
+    /// its documents.
     #[must_use]
     pub fn with_records(
         self,
@@ -172,7 +171,7 @@ impl<'a> Follower<'a> {
         log: Option<JobLog>,
         documents: Option<Documents>,
     ) -> Self {
-        // Where there may be a history, a document may be kept for longer than its job.
+        // With a history, a document may be kept longer than its job.
         let documents = documents.filter(|_| keeps_history == Some(false));
         self.load.book(|book| book.documents = documents);
         Self { keeps_history, log, ..self }
@@ -184,15 +183,14 @@ impl<'a> Follower<'a> {
         work(&mut Asker::new(first, user, self.monitor, self.dial, self.patience))
     }
 
-    /// Looks what there is before the first job, and asks for events where no job is
-    /// known that is over.
+    /// Reads the state before the first job, and subscribes to events if no finished job is known.
     ///
     /// # Errors
-    /// Where the spooler tells nothing of jobs.
+    /// Fails if the spooler does not report jobs.
     pub fn begin(&mut self) -> Result<(), Error> {
         let mut over = self.over();
         if over.is_err() && self.places.len() < self.each.len() {
-            // It has no place for all of its printers.
+            // The server has no path for all of its printers.
             self.places = self.each.to_vec();
             over = self.over();
         }
@@ -203,7 +201,7 @@ impl<'a> Follower<'a> {
         self.counts = self.counted();
         self.load.book(|book| book.has_history = has_history);
         let has_list = has_history || self.counts.is_some();
-        // The log has numbers, and no names.
+        // The log has numbers, but no names.
         if has_list || self.knows_no_numbers() {
             self.log = None;
         }
@@ -213,8 +211,8 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Reads the ends of jobs in the log, where that tells. It is no log of jobs any more
-    /// where it cannot be read.
+    /// Reads the ends of jobs in the log, if it is used. A log that cannot be read is no longer
+    /// used.
     fn read_log(&mut self) {
         let Some(log) = &mut self.log else { return };
         let Ok(ends) = log.read() else {
@@ -226,13 +224,13 @@ impl<'a> Follower<'a> {
             book.log_tells = tells;
             for end in ends {
                 let (id, state, reasons) = (end.id, end.state, end.message);
-                book.event(&Seen { id, state, reasons, number: None });
+                book.event(&ReportedJob { id, state, reasons, number: None });
             }
         });
     }
 
-    /// What the server counts, where it does.
-    fn counted(&self) -> Option<Ends> {
+    /// Returns the server's counts, if it has any.
+    fn counted(&self) -> Option<OutcomeCounts> {
         let first = self.each.first()?;
         let (monitor, patience) = (self.monitor, self.patience);
         let page = get(first, PATH, &[], monitor, self.dial, patience, MAX_METRICS).ok()?;
@@ -241,7 +239,7 @@ impl<'a> Follower<'a> {
         (page.status == 200).then(|| counted(&text, &printers)).flatten()
     }
 
-    /// Reads the counts, where those tell of what the list does not have any more.
+    /// Reads the counts if they cover jobs that the list no longer has.
     fn count(&mut self) {
         let unknown = self.load.outcomes(true).map_or(0, |outcomes| outcomes.unknown);
         let Some(before) = self.counts.filter(|_| unknown > 0) else { return };
@@ -253,12 +251,12 @@ impl<'a> Follower<'a> {
     }
 
     fn subscribed(&self) -> Option<Subscription> {
-        // Of several places each would take its own.
+        // Each of several subscriptions would report only its own printer.
         let place = self.places.first().filter(|_| self.places.len() == 1)?;
         self.asking(|asker| Subscription::begin(asker, place)).ok()
     }
 
-    /// Whether there is a job that is over.
+    /// Returns whether there is a finished job.
     fn over(&self) -> Result<bool, Error> {
         self.asking(|asker| {
             for place in &self.places {
@@ -270,7 +268,7 @@ impl<'a> Follower<'a> {
         })
     }
 
-    /// Whether jobs are known by their names alone: LPR gives no number, nor does `lpr`.
+    /// Returns whether jobs are known by their names alone: neither LPR nor `lpr` gives a number.
     fn knows_no_numbers(&self) -> bool {
         match &self.load.plan.way {
             Submission::Program(program) => *program == super::Program::Lpr,
@@ -280,7 +278,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Jobs that are there already may be of the same names.
+    /// Skips earlier jobs, which may have the same names.
     fn skip(&mut self) -> Result<(), Error> {
         let mut floor = self.floor;
         self.asking(|asker| {
@@ -300,22 +298,22 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// The number of a job here, by its name.
+    /// Returns the number of a job here, by its name.
     fn number(name: &str, load: &Load) -> Option<u64> {
         let digits = name.strip_prefix(load.plan.name.as_str())?.strip_prefix(' ')?;
         digits.parse().ok()
     }
 
-    /// Reads the log, where that tells. Else it asks once: for events, where those tell,
-    /// and for a page of jobs.
+    /// Reads the log, if it is used. Otherwise asks once for events, if they are used, and for a
+    /// page of jobs.
     ///
     /// # Errors
-    /// Where there is no answer, or it is a no.
-    pub fn follow(&mut self) -> Result<Followed, Error> {
-        let mut followed = Followed::default();
+    /// Fails without an answer, or if the server refuses.
+    pub fn follow(&mut self) -> Result<FollowOutcome, Error> {
+        let mut followed = FollowOutcome::default();
         if self.log.is_some() {
             self.read_log();
-            return Ok(Followed { by_log: true, ..followed });
+            return Ok(FollowOutcome { by_log: true, ..followed });
         }
         if self.events.is_some() {
             followed.has_more = self.take_events()?;
@@ -326,8 +324,8 @@ impl<'a> Follower<'a> {
         Ok(followed)
     }
 
-    /// Looks whether a job that was over at an earlier look is known still: a spooler
-    /// without a history lists one for a moment.
+    /// Checks whether a job that was finished at an earlier look is still known: a spooler without
+    /// a history lists it for a moment.
     fn confirm(&mut self) -> Result<(), Error> {
         let is_known = self.load.book(|book| book.has_history).unwrap_or(true);
         if is_known || self.keeps_history.is_some() || self.confirmed {
@@ -344,7 +342,7 @@ impl<'a> Follower<'a> {
         Ok(())
     }
 
-    /// Whether the spooler knows a job.
+    /// Returns whether the spooler knows a job.
     fn has(&self, id: i32) -> Result<bool, Error> {
         self.asking(|asker| {
             for place in &self.places {
@@ -361,11 +359,10 @@ impl<'a> Follower<'a> {
         })
     }
 
-    /// Asks for events alone. Tells whether there were many. Nothing where they are not
-    /// what tells.
+    /// Asks for events alone. Returns whether there were many; nothing if events are not used.
     ///
     /// # Errors
-    /// Where there is no answer, or it is a no.
+    /// Fails without an answer, or if the server refuses.
     pub fn hear(&mut self) -> Result<Option<bool>, Error> {
         if self.events.is_none() {
             return Ok(None);
@@ -380,7 +377,7 @@ impl<'a> Follower<'a> {
         let ended = self.asking(|asker| events.ended(asker, &number));
         self.events = Some(events);
         let ended = match ended {
-            // A server that was begun anew may have forgotten them.
+            // A restarted server may have forgotten the subscription.
             Err(Error::Ipp { .. }) => {
                 self.events = self.subscribed();
                 Vec::new()
@@ -391,11 +388,11 @@ impl<'a> Follower<'a> {
         Ok(ended.len() >= MANY_EVENTS)
     }
 
-    /// Asks for all jobs, to the end. What is not found then is lost; of jobs without a
-    /// number only where it is `late` for them to come.
+    /// Asks for all jobs, to the end. Jobs that are not found then are lost; those without a number
+    /// only if it is `late` for them to appear.
     ///
     /// # Errors
-    /// Where there is no answer, or it is a no.
+    /// Fails without an answer, or if the server refuses.
     pub fn finish(&mut self, late: bool) -> Result<(), Error> {
         while self.hear()? == Some(true) {}
         self.sweep = None;
@@ -405,15 +402,15 @@ impl<'a> Follower<'a> {
             }
         }
         self.count();
-        // What is over by now was over a moment ago.
+        // A job that is finished now was finished a moment ago.
         self.confirm()?;
         self.confirm()?;
         self.explain();
         Ok(())
     }
 
-    /// How long jobs waited and were printed, as the spooler keeps it; nothing where it
-    /// does not.
+    /// Returns the waiting and printing times of jobs from the spooler's records; nothing if it
+    /// keeps none.
     pub fn times(&self) -> Option<JobTimes> {
         let ids = self.load.book(|book| book.has_history.then(|| book.timed().to_vec()))??;
         let place = self.places.first()?;
@@ -433,7 +430,7 @@ impl<'a> Follower<'a> {
                         times.push([created, begun, over]);
                     }
                 }
-                // It has forgotten this one.
+                // It has forgotten this job.
                 Err(Error::Ipp { .. }) => {}
                 Err(_) => break,
             }
@@ -441,33 +438,33 @@ impl<'a> Follower<'a> {
         JobTimes::of(&times)
     }
 
-    /// Ends what was asked to be kept.
+    /// Cancels the subscription.
     pub fn end(&mut self) {
         if let Some(events) = self.events.take() {
             let ended = self.asking(|asker| {
                 events.end(asker);
                 Ok(())
             });
-            // The lease ends, too.
+            // The subscription expires by itself, too.
             let _: Result<(), Error> = ended;
         }
     }
 
-    /// By what it is known; nothing where nothing is.
-    pub fn known_by(&self) -> Option<KnownBy> {
+    /// Returns the source of the outcomes; nothing if there is none.
+    pub fn known_by(&self) -> Option<OutcomeSource> {
         let has_history = self.load.book(|book| book.has_history)?;
         if self.has_counts {
-            return Some(KnownBy::Counts);
+            return Some(OutcomeSource::Counts);
         }
         Some(match (has_history, &self.log, &self.events) {
-            (false, Some(_), _) => KnownBy::Log,
-            (false, None, Some(_)) => KnownBy::Events,
-            _ => KnownBy::History,
+            (false, Some(_), _) => OutcomeSource::Log,
+            (false, None, Some(_)) => OutcomeSource::Events,
+            _ => OutcomeSource::History,
         })
     }
 
-    /// A page of jobs. Tells whether all were looked at with it. Where it is the last
-    /// time no event is waited for.
+    /// Reads a page of jobs. Returns whether it was the last one. At the last time, events are not
+    /// awaited.
     fn page(&mut self, is_last: bool, late: bool) -> Result<bool, Error> {
         let load = self.load;
         let mut under_way = match self.sweep.take() {
@@ -477,9 +474,9 @@ impl<'a> Follower<'a> {
                     load.book(|book| (book.open() > 0).then(|| (book.sweep(), book.lowest())));
                 let Some((sweep, lowest)) = begun.flatten() else { return Ok(true) };
                 let from = lowest.unwrap_or(self.floor).max(self.floor);
-                // After a restart numbers may be lower than before.
+                // After a restart, numbers may be lower than before.
                 let from = lowest.map_or(from, |lowest| lowest.min(from));
-                UnderWay { sweep, place: 0, from, is_whole: true, lowest: None, highest: 0 }
+                ListingProgress { sweep, place: 0, from, is_whole: true, lowest: None, highest: 0 }
             }
         };
         let Some(place) = self.places.get(under_way.place).cloned() else { return Ok(true) };
@@ -487,16 +484,16 @@ impl<'a> Follower<'a> {
         let from = under_way.from;
         let most = if self.knows_no_numbers() { NAMED_PAGE } else { PAGE };
         let asked = self.asking(|asker| match self.lists {
-            Lists::All => list(asker, &place, "all", (from, most), &number),
-            Lists::Both => {
+            ListSupport::All => list(asker, &place, "all", (from, most), &number),
+            ListSupport::Both => {
                 let mut jobs = list(asker, &place, "completed", (from, most), &number)?;
                 jobs.extend(list(asker, &place, "not-completed", (from, most), &number)?);
                 Ok(jobs)
             }
         });
         let jobs = match asked {
-            Err(Error::Ipp { .. }) if self.lists == Lists::All => {
-                self.lists = Lists::Both;
+            Err(Error::Ipp { .. }) if self.lists == ListSupport::All => {
+                self.lists = ListSupport::Both;
                 return Ok(false);
             }
             jobs => jobs?,
@@ -510,7 +507,7 @@ impl<'a> Follower<'a> {
         };
         under_way.highest = under_way.highest.max(highest);
         let is_full = jobs.len() >= most;
-        if is_full && self.lists == Lists::All && highest >= from {
+        if is_full && self.lists == ListSupport::All && highest >= from {
             under_way.from = highest.saturating_add(1);
             self.sweep = Some(under_way);
             return Ok(false);
@@ -524,9 +521,9 @@ impl<'a> Follower<'a> {
             return Ok(false);
         }
         if under_way.is_whole {
-            // A job that ended after the list has its line by now.
+            // A job that ended after the list has its line in the log by now.
             self.read_log();
-            // Without a history it is only told at the end what is gone, or by events.
+            // Without a history, missing jobs are reported only at the end, or by events.
             load.book(|book| {
                 let may_be_told = !book.has_history && !is_last;
                 book.swept(under_way.sweep, may_be_told, late);
@@ -539,7 +536,7 @@ impl<'a> Follower<'a> {
         Ok(true)
     }
 
-    /// Asks for the reasons of jobs that were not done in words.
+    /// Asks for the text of the reasons of failed jobs.
     fn explain(&self) {
         let reasons = self.load.outcomes(true).map(|it| it.reasons).unwrap_or_default();
         for (place, reason) in reasons.iter().take(MAX_EXPLAINED).enumerate() {
@@ -570,14 +567,14 @@ impl<'a> Follower<'a> {
     }
 }
 
-/// Jobs of a list, from a number on, so many at the most.
+/// Returns a list of jobs from a number on, up to a maximum number.
 fn list(
     asker: &mut Asker<'_>,
     place: &Target,
     which: &str,
     (from, most): (i32, usize),
     number: &dyn Fn(&str) -> Option<u64>,
-) -> Result<Vec<Seen>, Error> {
+) -> Result<Vec<ReportedJob>, Error> {
     let mut request = asker.request_at(Operation::GET_JOBS, place);
     request.add("limit", Value::Integer(i32::try_from(most).unwrap_or(i32::MAX)));
     request.add("which-jobs", Value::keyword(which));

@@ -1,8 +1,7 @@
-//! Jobs by IPP, over a connection that is kept.
+//! Jobs over IPP, on a persistent connection.
 //!
-//! Requests are made once for each queue. A job changes the number of the
-//! request, its name and the length of its document, and goes out in one piece
-//! with the document.
+//! The requests of each queue are made once. Each job changes the number of the request, its name
+//! and the length of its document, and is sent in one piece with the document.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,7 +13,7 @@ use windlass_wire::target::Target;
 
 use super::Plan;
 use super::files::{Data, FileData};
-use super::tally::{Became, Fate, Kind, Problem};
+use super::tally::{Fate, Problem, ProblemKind, SubmissionFailure};
 use crate::dial::{Dial, connected};
 use crate::error::Error;
 use crate::ipp::exchange::{Client, done, encoded, has_answer, head, headers, hear};
@@ -23,37 +22,37 @@ use crate::job::Ipp;
 use crate::link::Link;
 use crate::monitor::Monitor;
 
-/// The digits of a job's number in its name.
+/// Digits of a job's number in its name.
 const DIGITS: usize = 9;
 
-/// So much is read of a file at a time.
+/// Number of bytes read from a file at a time.
 const PIECE: usize = 1 << 20;
 
-/// A connection that was not used for so long may have been closed.
+/// Idle time after which the server may have closed a connection.
 const LONG_IDLE: Duration = Duration::from_millis(500);
 
 const SENDING: &str = "the document was sent";
 
 /// A request of which only numbers change.
 #[derive(Clone, Debug)]
-struct Prepared {
+struct PreparedRequest {
     operation: Operation,
-    /// The head up to the length of the body.
+    /// Head up to the length of the body.
     head: Vec<u8>,
     message: Vec<u8>,
-    /// Where the digits of the job's name are.
+    /// Offset of the digits in the job's name.
     name_at: Option<usize>,
-    /// Where the number of the job is.
+    /// Offset of the job's number.
     job_at: Option<usize>,
 }
 
-/// The requests to a queue.
+/// Requests to a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Requests {
-    /// The one that the document follows.
-    with_document: Prepared,
-    /// The one that creates the job before.
-    create: Option<Prepared>,
+    /// Request that the document follows.
+    with_document: PreparedRequest,
+    /// Request that creates the job before.
+    create: Option<PreparedRequest>,
 }
 
 impl Requests {
@@ -80,10 +79,10 @@ impl Requests {
             head.extend_from_slice(b"Content-Length: ");
             let place = |of: &[u8]| message.windows(of.len()).position(|found| found == of);
             let name_at = place(name.as_bytes()).map(|at| at + name.len() - DIGITS);
-            // Behind the name are the two bytes of the value's length.
+            // The two bytes of the value's length follow the name.
             let job_at = place(b"job-id").map(|at| at + b"job-id".len() + 2);
             let job_at = job_at.filter(|_| operation == Operation::SEND_DOCUMENT);
-            Ok::<_, Error>(Prepared { operation, head, message, name_at, job_at })
+            Ok::<_, Error>(PreparedRequest { operation, head, message, name_at, job_at })
         };
         let named = |message: &mut Message| {
             message.add("job-name", Value::chars(CharKind::Name, &name));
@@ -107,13 +106,13 @@ impl Requests {
     }
 }
 
-impl Prepared {
-    /// Puts the bytes of a request before a document of this size.
+impl PreparedRequest {
+    /// Writes a request before a document of this size.
     fn put(&self, out: &mut Vec<u8>, id: u32, number: u64, job: i32, document: u64) {
         out.clear();
         out.extend_from_slice(&self.head);
         let length = (self.message.len() as u64).saturating_add(document);
-        // Into memory, which does not fail.
+        // Writing into memory does not fail.
         let _ = write!(out, "{length}\r\n\r\n");
         let from = out.len();
         out.extend_from_slice(&self.message);
@@ -132,26 +131,26 @@ impl Prepared {
     }
 }
 
-/// Jobs that were created and have no document.
+/// Jobs that were created but have no document.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ghosts {
     pub(super) made: u64,
     pub(super) cancelled: u64,
 }
 
-/// What the kernel says of connections that came to their end in order.
+/// Kernel's figures of connections that ended normally.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Waited {
-    /// Data was on its way or waited to be.
+pub struct KernelWaits {
+    /// Time with data in flight or waiting to be sent.
     pub busy: Duration,
-    /// The server's window kept it.
+    /// Time limited by the server's receive window.
     pub receiver_limited: Duration,
-    /// Segments that were sent again.
+    /// Retransmitted segments.
     pub retransmissions: u64,
 }
 
-impl Waited {
-    /// Both together.
+impl KernelWaits {
+    /// Returns the sum of both.
     pub(super) fn and(self, other: Self) -> Self {
         Self {
             busy: self.busy + other.busy,
@@ -161,7 +160,7 @@ impl Waited {
     }
 }
 
-/// One of those who send.
+/// One of the senders.
 pub(super) struct Sender<'a> {
     plan: &'a Plan,
     ipp: &'a Ipp,
@@ -170,12 +169,12 @@ pub(super) struct Sender<'a> {
     dial: &'a Dial<'a>,
     link: Option<Link<'a>>,
     id: u32,
-    /// What goes before a document.
+    /// Bytes before a document.
     before: Vec<u8>,
-    /// A piece of a file.
+    /// Piece of a file.
     piece: Vec<u8>,
     pub(super) ghosts: Ghosts,
-    waited: Waited,
+    waited: KernelWaits,
 }
 
 impl<'a> Sender<'a> {
@@ -197,26 +196,26 @@ impl<'a> Sender<'a> {
             before: Vec::new(),
             piece: Vec::new(),
             ghosts: Ghosts::default(),
-            waited: Waited::default(),
+            waited: KernelWaits::default(),
         }
     }
 
-    /// Puts a connection away: for the next job, or for good.
+    /// Keeps a connection for the next job, or ends it.
     fn keep(&mut self, link: Link<'a>, is_usable: bool) {
         if is_usable {
             self.link = Some(link);
             return;
         }
         let info = link.info();
-        self.waited = self.waited.and(Waited {
+        self.waited = self.waited.and(KernelWaits {
             busy: info.busy,
             receiver_limited: info.receiver_limited,
             retransmissions: info.retransmissions.into(),
         });
     }
 
-    /// Ends its connection, and says what the kernel says of all of them.
-    pub(super) fn end(&mut self) -> Waited {
+    /// Ends its connection, and returns the kernel's figures of all of them.
+    pub(super) fn end(&mut self) -> KernelWaits {
         if let Some(link) = self.link.take() {
             self.keep(link, false);
         }
@@ -230,10 +229,10 @@ impl<'a> Sender<'a> {
             return self.document(queue, &requests.with_document, number, 0, data);
         };
         let id = self.create(queue, create, number);
-        // A job without a document is none.
-        let id = id.map_err(|error| Problem::of(&error, Became::Failed))?;
+        // A job without a document is not printed.
+        let id = id.map_err(|error| Problem::of(&error, SubmissionFailure::Failed))?;
         let fate = self.document(queue, &requests.with_document, number, id, data);
-        if fate.as_ref().is_err_and(|problem| problem.became != Became::Unknown) {
+        if fate.as_ref().is_err_and(|problem| problem.became != SubmissionFailure::Unknown) {
             self.ghosts.made += 1;
             self.ghosts.cancelled += u64::from(self.cancel(queue, id).is_ok());
         }
@@ -252,12 +251,17 @@ impl<'a> Sender<'a> {
     }
 
     const fn next_id(&mut self) -> u32 {
-        // It may not be 0, nor more than a signed number holds.
+        // The number may not be 0, and must fit a signed number.
         self.id = self.id % 0x7fff_ffff + 1;
         self.id
     }
 
-    fn create(&mut self, queue: usize, create: &Prepared, number: u64) -> Result<i32, Error> {
+    fn create(
+        &mut self,
+        queue: usize,
+        create: &PreparedRequest,
+        number: u64,
+    ) -> Result<i32, Error> {
         let (id, began) = (self.next_id(), Instant::now());
         create.put(&mut self.before, id, number, 0, 0);
         let mut link = self.link(queue)?;
@@ -269,14 +273,14 @@ impl<'a> Sender<'a> {
         let (_, message) = done(create.operation, id, answer, began)?;
         message
             .number(GroupTag::JOB, "job-id")
-            .ok_or_else(|| Error::Protocol("its answer to Create-Job has no job-id".to_owned()))
+            .ok_or_else(|| Error::Protocol("the answer to Create-Job has no job-id".to_owned()))
     }
 
     /// Sends a request with a document.
     fn document(
         &mut self,
         queue: usize,
-        request: &Prepared,
+        request: &PreparedRequest,
         number: u64,
         job: i32,
         data: &Data,
@@ -284,28 +288,28 @@ impl<'a> Sender<'a> {
         let (id, began) = (self.next_id(), Instant::now());
         request.put(&mut self.before, id, number, job, data.size);
         let or = |became| move |error: Error| Problem::of(&error, became);
-        let mut link = self.link(queue).map_err(or(Became::Failed))?;
+        let mut link = self.link(queue).map_err(or(SubmissionFailure::Failed))?;
         let written = match &data.held {
             FileData::Memory(bytes) => {
                 link.put_both(&self.before, bytes, SENDING, &mut |link| !has_answer(link))
             }
             FileData::File(path) => self.file(&mut link, path, data.size),
         };
-        let is_whole = written.map_err(or(Became::Failed))?;
-        let unheard = if is_whole { Became::Unknown } else { Became::Failed };
+        let is_whole = written.map_err(or(SubmissionFailure::Failed))?;
+        let unheard = if is_whole { SubmissionFailure::Unknown } else { SubmissionFailure::Failed };
         let answer = hear(&mut link).map_err(or(unheard))?;
         let is_kept = is_whole && !answer.head.closes() && !link.at_end;
         self.keep(link, is_kept);
         let done = done(request.operation, id, answer, began);
-        let (_, message) = done.map_err(or(Became::Unknown))?;
+        let (_, message) = done.map_err(or(SubmissionFailure::Unknown))?;
         if !is_whole {
-            let words = "the server said yes before it had all of the document";
-            return Err(Problem::new(Became::Unknown, Kind::Protocol, words));
+            let words = "the server confirmed the job before it had the whole document";
+            return Err(Problem::new(SubmissionFailure::Unknown, ProblemKind::Protocol, words));
         }
         Ok(message.number(GroupTag::JOB, "job-id"))
     }
 
-    /// Sends what goes before a document, and the document from a file.
+    /// Sends the bytes before a document, and the document from a file.
     fn file(&mut self, link: &mut Link<'a>, path: &Path, size: u64) -> Result<bool, Error> {
         let mut file = File::open(path).map_err(Error::Document)?.take(size);
         self.piece.resize(PIECE.min(usize::try_from(size).unwrap_or(PIECE)), 0);
@@ -326,7 +330,7 @@ impl<'a> Sender<'a> {
         Ok(true)
     }
 
-    /// Takes back a job that has no document: some servers let it wait for ever.
+    /// Cancels a job without a document: some servers let it wait forever.
     fn cancel(&mut self, queue: usize, job: i32) -> Result<(), Error> {
         let (id, target) = (self.next_id(), &self.plan.queues[queue]);
         let operation = (Operation::CANCEL_JOB, id);
@@ -352,11 +356,11 @@ mod tests {
             compression: windlass_wire::ipp::Compression::None,
             format: "text/plain".to_owned(),
             template: Vec::new(),
-            follow: crate::job::Follow::No,
+            follow: crate::job::FollowMode::No,
         };
         let plan = super::super::tests::plan(target.clone());
         let dial = crate::dial_within(plan.patience);
-        let read = |prepared: &Prepared| {
+        let read = |prepared: &PreparedRequest| {
             let mut out = vec![1, 2, 3];
             prepared.put(&mut out, 77, 1_234, 42, 1_000);
             let (head, used) = Request::decode(&out).unwrap().unwrap();

@@ -1,7 +1,7 @@
-//! What a cupsd on this machine leaves on the disk of jobs: its error log, and documents.
+//! Files that a cupsd on this machine writes about jobs: its error log, and documents.
 //!
-//! With `LogLevel info` or more, cupsd writes a line as each job ends, and flushes it
-//! before anything else. Reading the file costs cupsd nothing.
+//! With `LogLevel info` or higher, cupsd writes a line as each job ends, and flushes it before
+//! anything else. Reading the file costs cupsd nothing.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use windlass_wire::ipp::JobState;
 
-/// The longest line that is kept: longer lines are no ends of jobs.
+/// Longest line that is stored: longer lines are no ends of jobs.
 const MAX_LINE: usize = 4_096;
 
 /// Bytes of one read.
 const CHUNK: usize = 256 << 10;
 
-/// The words with which cupsd tells that a job has ended (`scheduler/job.c` and
-/// `scheduler/ipp.c` of CUPS 2.4).
+/// Texts by which cupsd reports the end of a job (`scheduler/job.c` and `scheduler/ipp.c` of CUPS
+/// 2.4).
 const ENDS: [(&str, JobState); 7] = [
     ("Job completed.", JobState::Completed),
     ("Job aborted", JobState::Aborted),
@@ -28,35 +28,34 @@ const ENDS: [(&str, JobState); 7] = [
     ("Marking stuck job", JobState::Canceled),
 ];
 
-/// The folder of documents of a cupsd that keeps no history (`RequestRoot`).
+/// Folder of documents of a cupsd without a history (`RequestRoot`).
 ///
-/// cupsd removes a document as its job ends, and not where it was killed and has forgotten
-/// the job.
+/// cupsd deletes a document as its job ends, but not if it was killed and has forgotten the job.
 #[derive(Clone, Debug)]
 pub struct Documents(PathBuf);
 
 impl Documents {
-    /// Takes a folder; nothing where it may not be looked into.
+    /// Opens a folder; returns nothing if it may not be read.
     pub fn open(folder: &Path) -> Option<Self> {
         let documents = Self(folder.to_owned());
         documents.has(0).map(|_| documents)
     }
 
-    /// Returns whether the document of a job is there; nothing where that is not told.
+    /// Returns whether the document of a job exists; nothing if this is unknown.
     pub(super) fn has(&self, id: i32) -> Option<bool> {
         self.0.join(format!("d{id:05}-001")).try_exists().ok()
     }
 }
 
-/// The error log of a cupsd, read from where it ended when it was opened.
+/// Error log of a cupsd, read from its end at the time of opening.
 #[derive(Debug)]
 pub struct JobLog {
     path: PathBuf,
     file: File,
-    /// The beginning of a line whose end is not written yet.
+    /// Beginning of an incomplete line.
     rest: Vec<u8>,
-    /// True once there was a line about a job that only `LogLevel info` and more has:
-    /// then the end of each job is there, too.
+    /// True once there was a line about a job that only `LogLevel info` and higher has: the end of
+    /// each job is then logged, too.
     pub(super) has_jobs: bool,
 }
 
@@ -64,24 +63,24 @@ impl JobLog {
     /// Opens a log at its end.
     ///
     /// # Errors
-    /// Fails where it cannot be read.
+    /// Fails if the log cannot be read.
     pub fn open(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
         file.seek(SeekFrom::End(0))?;
         Ok(Self { path: path.to_owned(), file, rest: Vec::new(), has_jobs: false })
     }
 
-    /// Reads what was written since the last time: jobs that have ended, in their order,
-    /// with what cupsd says of the end.
-    pub(super) fn read(&mut self) -> io::Result<Vec<JobEnd>> {
+    /// Reads the lines since the last call; returns the jobs that have ended, in order, with
+    /// cupsd's text.
+    pub(super) fn read(&mut self) -> io::Result<Vec<LoggedEnd>> {
         let mut ends = Vec::new();
         self.read_file(&mut ends)?;
-        // cupsd puts a log aside that is longer than `MaxLogSize`, and begins another.
+        // cupsd rotates a log that is longer than `MaxLogSize`.
         if let Ok(next) = File::open(&self.path)
             && !is_same(&next, &self.file)?
         {
             self.read_file(&mut ends)?;
-            // It may have done so twice since then.
+            // It may have rotated twice since then.
             let mut aside = self.path.clone().into_os_string();
             aside.push(".O");
             if let Ok(aside) = File::open(aside)
@@ -95,13 +94,13 @@ impl JobLog {
         Ok(ends)
     }
 
-    fn go_on(&mut self, file: File, ends: &mut Vec<JobEnd>) -> io::Result<()> {
+    fn go_on(&mut self, file: File, ends: &mut Vec<LoggedEnd>) -> io::Result<()> {
         self.file = file;
         self.rest.clear();
         self.read_file(ends)
     }
 
-    fn read_file(&mut self, ends: &mut Vec<JobEnd>) -> io::Result<()> {
+    fn read_file(&mut self, ends: &mut Vec<LoggedEnd>) -> io::Result<()> {
         let mut some = vec![0; CHUNK];
         loop {
             let got = self.file.read(&mut some)?;
@@ -112,7 +111,7 @@ impl JobLog {
         }
     }
 
-    fn take(&mut self, bytes: &[u8], ends: &mut Vec<JobEnd>) {
+    fn take(&mut self, bytes: &[u8], ends: &mut Vec<LoggedEnd>) {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             if !line.ends_with(b"\n") {
                 let room = MAX_LINE.saturating_sub(self.rest.len());
@@ -127,11 +126,11 @@ impl JobLog {
         }
     }
 
-    fn take_line(&mut self, line: &[u8], ends: &mut Vec<JobEnd>) {
+    fn take_line(&mut self, line: &[u8], ends: &mut Vec<LoggedEnd>) {
         let Some((id, message)) = of_job(line) else { return };
         self.has_jobs |= line.starts_with(b"I ");
         let end = ENDS.into_iter().find(|(words, _)| message.starts_with(words));
-        ends.extend(end.map(|(_, state)| JobEnd { id, state, message: message.to_owned() }));
+        ends.extend(end.map(|(_, state)| LoggedEnd { id, state, message: message.to_owned() }));
     }
 }
 
@@ -140,16 +139,17 @@ fn is_same(one: &File, other: &File) -> io::Result<bool> {
     Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
-/// The end of a job, as the log tells it.
+/// End of a job in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct JobEnd {
+pub(super) struct LoggedEnd {
     pub(super) id: i32,
     pub(super) state: JobState,
-    /// The words of cupsd.
+    /// Text of cupsd.
     pub(super) message: String,
 }
 
-/// The number of a job and what a line says of it; nothing where it is about no job.
+/// Returns the number of a job and the text of a line about it; nothing if the line is about no
+/// job.
 ///
 /// A line is `I [30/Nov/2026:16:35:37 +0000] [Job 31000] Job completed.`
 fn of_job(line: &[u8]) -> Option<(i32, &str)> {
@@ -172,7 +172,7 @@ mod tests {
         format!("I [30/Nov/2026:16:35:37 +0000] [Job {id}] {message}\n")
     }
 
-    fn states(ends: &[JobEnd]) -> Vec<(i32, JobState)> {
+    fn states(ends: &[LoggedEnd]) -> Vec<(i32, JobState)> {
         ends.iter().map(|end| (end.id, end.state)).collect()
     }
 
@@ -204,14 +204,14 @@ mod tests {
         assert!(log.has_jobs);
         assert_eq!(ends[1].message, "Job canceled by \"root\".");
         file.write_all(tail.as_bytes()).unwrap();
-        // Then cupsd puts the log aside, with a line that was not read yet.
+        // cupsd then rotates the log, with a line that was not read yet.
         file.write_all(line(7, "Job completed.").as_bytes()).unwrap();
         fs::rename(&path, folder.path().join("error_log.O")).unwrap();
         fs::write(&path, line(8, "Job completed.")).unwrap();
         let ids: Vec<_> = log.read().unwrap().iter().map(|end| end.id).collect();
         assert_eq!(ids, [6, 7, 8]);
         assert_eq!(log.read().unwrap(), []);
-        // It does so twice before the log is read again.
+        // It rotates twice before the log is read again.
         for id in [9, 10] {
             fs::rename(&path, folder.path().join("error_log.O")).unwrap();
             fs::write(&path, line(id, "Job completed.")).unwrap();
@@ -232,7 +232,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands in a log is read, within bounds.
+        /// Any text in a log is read, within bounds.
         #[test]
         fn any_bytes_are_read(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 0..40)) {
             let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Jobs by the thousand: made, handed over by many at once, and counted.
+//! Jobs by the thousand: created, submitted in parallel, and counted.
 //!
-//! A [`Plan`] says what is sent where, [`Files`] are what jobs are of, and
-//! [`Load::run`] hands them over, with a thread for each connection. [`Control`]
-//! asks the spooler how many wait, and stops and starts its printers.
+//! A [`Plan`] has the jobs and their queues, and [`Files`] are their documents. [`Load::run`]
+//! submits them, with a thread for each connection. [`Control`] counts the spooler's waiting jobs,
+//! and stops and starts its printers.
 
 mod absence;
 mod control;
@@ -26,17 +26,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use absence::{Absence, Absences};
-pub use control::{Control, Counting};
-pub use files::{Data, FileError, Files, Place, Wanted};
-pub use follow::{Follower, KnownBy};
-pub use ipp::Waited;
+pub use control::{Control, CountingMethod};
+pub use files::{Data, DocumentStorage, FileError, Files, RequestedDocument};
+pub use follow::{Follower, OutcomeSource};
+pub use ipp::KernelWaits;
 use ipp::{Ghosts, Requests};
 pub use job_log::{Documents, JobLog};
 use outcome::Book;
 pub use outcome::{Outcomes, Reason};
 pub use queues::{MAX_QUEUES, PatternError, expand, names};
 use serde::Serialize;
-pub use tally::{Became, Counts, Full, Kind, Trouble, Troubles};
+pub use tally::{Counts, FullPeriod, ProblemKind, SubmissionFailure, Trouble, Troubles};
 use tally::{Fate, Tally};
 pub use times::JobTimes;
 use windlass_base::{Bytes, Named, Quantiles, Rate, Span};
@@ -47,27 +47,26 @@ use windlass_wire::target::Target;
 use crate::connection::Connection;
 use crate::dial::{Dial, Dialer};
 use crate::error::{DialError, Error};
-use crate::job::Sending;
+use crate::job::JobProtocol;
 use crate::monitor::{Monitor, rest};
 
-/// From one try of a job that a full spool refused to the next: the first, and
-/// the longest.
+/// Time between two tries of a job that a full spool refused: the first, and the longest.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// So many jobs in a row without any answer are enough.
+/// Number of consecutive jobs without any answer after which the load is given up.
 const HOPELESS: u32 = 10;
 
-/// The same where each of them was waited for.
+/// Number of such jobs if each of them timed out.
 const SILENT: u32 = 2;
 
-/// How long it is waited after a connection that could not be made.
+/// Pause after a failed connection.
 const BREATH: Duration = Duration::from_millis(200);
 
-/// How jobs are handed over.
+/// Way in which jobs are submitted.
 #[derive(Clone, Debug)]
 pub enum Submission {
-    /// As a job of its own.
-    Job(Sending),
+    /// As a single job, by this protocol.
+    Job(JobProtocol),
     /// By a program.
     Program(Program),
 }
@@ -81,119 +80,118 @@ pub enum Program {
     Lpr,
 }
 
-/// What is sent where.
+/// Jobs of a load.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// How.
+    /// Way in which they are submitted.
     pub way: Submission,
-    /// The queues, one at the least.
+    /// At least one queue.
     pub queues: Vec<Target>,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// How many at once.
+    /// Number of concurrent jobs.
     pub connections: usize,
-    /// Whose they are.
+    /// User of the jobs.
     pub user: String,
-    /// What they are called; a number follows.
+    /// Name of the jobs; a number follows.
     pub name: String,
-    /// How long nothing may move, and an answer may take.
+    /// Longest time without progress, and for an answer.
     pub patience: Duration,
-    /// For how long a job is tried that a full spool refused.
+    /// Time for which a job is retried after a refusal by a full spool.
     pub retry_full: Option<Duration>,
-    /// Whether jobs that were acknowledged are kept until it is known what became of
-    /// them, for a [`Follower`].
+    /// True if acknowledged jobs are remembered until their outcome is known, for a [`Follower`].
     pub follows: bool,
 }
 
-/// Jobs on their way, shared with who looks on and may stop it.
+/// Jobs in progress, shared with observers, who may stop them.
 #[derive(Debug)]
 pub struct Load {
-    /// What is sent where.
+    /// Jobs of the load.
     pub plan: Plan,
-    /// One for each connection.
+    /// One monitor for each connection.
     monitors: Vec<Monitor>,
     next: AtomicU64,
     stop: AtomicBool,
     acknowledged: AtomicU64,
     settled: AtomicU64,
-    /// Whether the server is away, as far as that is known.
+    /// True if the server is away, as far as is known.
     is_away: AtomicBool,
     tally: OnceLock<Mutex<Tally>>,
 }
 
-/// What came of it.
+/// Result of the queueing.
 #[derive(Clone, Debug, Default)]
-pub struct Queued {
-    /// What became of jobs.
+pub struct QueueingResult {
+    /// Counts of the submissions.
     pub counts: Counts,
-    /// How they were queued.
-    pub queueing: Queueing,
-    /// What went wrong.
+    /// Figures of the queueing.
+    pub queueing: QueueingFigures,
+    /// Problems of the jobs.
     pub wrong: Troubles,
-    /// The most processor time that one of those who sent had.
+    /// Largest processor time of a sender.
     pub most_cpu: Duration,
-    /// What the kernel says of connections that are kept.
-    pub waited: Option<Waited>,
+    /// Kernel's figures of persistent connections.
+    pub waited: Option<KernelWaits>,
 }
 
-/// How jobs were queued.
+/// Figures of the queueing.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Queueing {
-    /// From the beginning of the first job to the last answer.
+pub struct QueueingFigures {
+    /// Time from the beginning of the first job to the last answer.
     pub seconds: Span,
-    /// Jobs that were acknowledged.
+    /// Acknowledged jobs per second.
     pub jobs_per_second: f64,
-    /// Their documents.
+    /// Bytes of their documents.
     pub bytes: Bytes,
-    /// Their rate.
+    /// Rate of these bytes.
     pub bytes_per_second: Rate,
-    /// From the beginning of a job to its acknowledgement; nothing without any.
+    /// Time from the beginning of a job to its acknowledgement; nothing without any.
     pub latency_seconds: Option<Quantiles>,
-    /// The mean of these in the first tenth of the jobs; nothing without any.
+    /// Mean of these times in the first tenth of the jobs; nothing without any.
     pub first_tenth_seconds: Option<Span>,
-    /// The same in the last tenth.
+    /// Mean of these times in the last tenth of the jobs.
     pub last_tenth_seconds: Option<Span>,
-    /// Tries beyond the first of each job.
+    /// Number of tries beyond the first of each job.
     pub retries: u64,
-    /// Whether it was given up, as nothing answered any more.
+    /// True if the load was given up because nothing answered any more.
     pub given_up: bool,
-    /// Jobs that were created, and their documents were refused.
+    /// Number of created jobs whose documents were refused.
     pub ghosts: u64,
-    /// Those of them that were cancelled.
+    /// Number of those that were cancelled.
     pub ghosts_cancelled: u64,
-    /// The least number that the server gave; nothing where it told none.
+    /// Lowest job number that the server gave; nothing if it gave none.
     pub first_job_id: Option<i32>,
-    /// The largest.
+    /// Highest job number.
     pub last_job_id: Option<i32>,
-    /// The processor time of those who sent, in the program.
+    /// Processor time of the senders, in the program.
     pub user_seconds: Span,
-    /// The same in the kernel.
+    /// Processor time of the senders, in the kernel.
     pub system_seconds: Span,
 }
 
-/// How many jobs that is in a second; zero of none.
+/// Returns the jobs per second; zero without jobs.
 pub fn jobs_per_second(jobs: u64, time: Span) -> f64 {
-    // Of no time at all there is no rate that JSON could hold.
+    // A time of zero gives no rate that JSON can hold.
     if jobs == 0 { 0.0 } else { jobs as f64 / time.as_seconds().max(1e-9) }
 }
 
-/// What one of those who send comes back with.
+/// Result of one sender.
 #[derive(Default)]
-struct Worked {
+struct SenderResult {
     ghosts: Ghosts,
     retries: u64,
     given_up: bool,
     cpu: CpuTime,
-    waited: Option<Waited>,
+    waited: Option<KernelWaits>,
 }
 
-/// Makes connections: one that is taken ends the time in which the server was away.
-struct Watching<'a> {
+/// Maker of connections: an accepted one ends an absence of the server.
+struct PresenceDialer<'a> {
     load: &'a Load,
     dial: &'a Dial<'a>,
 }
 
-impl Dialer for Watching<'_> {
+impl Dialer for PresenceDialer<'_> {
     fn connect(&self, target: &Target) -> Result<Connection, DialError> {
         let made = self.dial.connect(target);
         if made.is_ok() && self.load.is_away.swap(false, Ordering::Relaxed) {
@@ -211,7 +209,7 @@ impl Dialer for Watching<'_> {
     }
 }
 
-/// One of those who send.
+/// One of the senders.
 enum Sender<'a> {
     Ipp(Box<ipp::Sender<'a>>),
     Plain(plain::Sender<'a>),
@@ -229,7 +227,7 @@ impl Sender<'_> {
 }
 
 impl Load {
-    /// Nothing is sent yet.
+    /// Prepares a load without sending anything.
     pub fn new(plan: Plan) -> Self {
         let monitors = (0..plan.connections.max(1)).map(|_| Monitor::default()).collect();
         Self {
@@ -244,23 +242,23 @@ impl Load {
         }
     }
 
-    /// No more jobs are begun. Those under way come to their end.
+    /// Begins no more jobs. Those in progress continue to their end.
     pub fn finish(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    /// Those under way are broken off, too.
+    /// Interrupts the jobs in progress, too.
     pub fn abort(&self) {
         self.finish();
         self.monitors.iter().for_each(Monitor::stop);
     }
 
-    /// Jobs that were acknowledged so far, and all that came to an end.
+    /// Returns the number of jobs acknowledged so far, and of all that ended.
     pub fn so_far(&self) -> (u64, u64) {
         (self.acknowledged.load(Ordering::Relaxed), self.settled.load(Ordering::Relaxed))
     }
 
-    /// Waits, unless it is stopped meanwhile.
+    /// Waits for `time`; returns whether it was not stopped meanwhile.
     fn rest(&self, time: Duration) -> bool {
         rest(time, || self.stop.load(Ordering::Relaxed))
     }
@@ -274,14 +272,14 @@ impl Load {
         tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The server answered a question.
+    /// Records that the server answered a question.
     pub fn heard(&self) {
         self.tally().heard(Instant::now());
         self.is_away.store(false, Ordering::Relaxed);
     }
 
-    /// The server took no connection that was asked for at `asked`: for how long it is
-    /// away by now; nothing where it never answered.
+    /// Records that the server refused a connection requested at `asked`. Returns the duration of
+    /// its absence; nothing if it never answered.
     pub fn gone(&self, asked: Instant) -> Option<Duration> {
         let now = Instant::now();
         let since = self.tally().presence.gone(asked, now)?;
@@ -289,38 +287,38 @@ impl Load {
         Some(now.saturating_duration_since(since))
     }
 
-    /// The server was begun anew, though it was never seen to be away.
+    /// Records that the server restarted without an observed absence.
     pub fn restarted(&self) {
         if let Some(book) = &mut self.tally().book {
             book.returned();
         }
     }
 
-    /// The queues were looked at: whether each of them is stopped.
+    /// Records whether each queue was stopped at a look.
     pub fn look_at_queues(&self, stopped: &[bool]) {
         if stopped.len() == self.plan.queues.len() {
             self.book(|book| book.look_at_queues(stopped));
         }
     }
 
-    /// Returns how often the server was away or was begun anew, as far as that is known.
+    /// Returns how often the server was away or restarted, as far as is known.
     pub fn restarts(&self) -> u32 {
         self.book(|book| book.absences()).unwrap_or(0)
     }
 
-    /// When the server was away so far.
+    /// Returns the absences of the server so far.
     pub fn absences(&self) -> Absences {
         self.tally().presence.absences(Instant::now())
     }
 
-    /// Jobs that were acknowledged and are not known to be over; nothing where that is
-    /// not followed.
+    /// Returns the number of acknowledged jobs that may be unfinished; nothing if outcomes are not
+    /// followed.
     pub fn open(&self) -> Option<u64> {
         self.book(|book| book.open())
     }
 
-    /// What became of jobs so far; nothing where that is not followed. Where the
-    /// server cannot be asked any more nobody knows of those that are not over.
+    /// Returns the outcomes so far; nothing if they are not followed. If the server cannot be asked
+    /// any more, the outcomes of unfinished jobs are unknown.
     pub fn outcomes(&self, can_be_asked: bool) -> Option<Outcomes> {
         self.book(|book| book.outcomes(can_be_asked))
     }
@@ -329,14 +327,14 @@ impl Load {
         self.tally().book.as_mut().map(work)
     }
 
-    /// Hands all jobs over, queue by queue in turn. It can be done once.
+    /// Submits all jobs, to each queue in turn. This can be done once.
     ///
     /// # Errors
-    /// Where a request cannot be made of what the plan says, or there are no
-    /// threads. What becomes of jobs is no error.
-    pub fn run(&self, files: &Files, dial: &Dial<'_>) -> Result<Queued, Error> {
+    /// Fails if a request cannot be made from the plan, or no thread can be started. Failures of
+    /// single jobs are no error.
+    pub fn run(&self, files: &Files, dial: &Dial<'_>) -> Result<QueueingResult, Error> {
         let requests = match &self.plan.way {
-            Submission::Job(Sending::Ipp(ipp)) => {
+            Submission::Job(JobProtocol::Ipp(ipp)) => {
                 let queues = self.plan.queues.iter();
                 queues.map(|target| Requests::new(&self.plan, ipp, target, dial)).collect()
             }
@@ -344,12 +342,12 @@ impl Load {
         }?;
         let began = Instant::now();
         drop(self.tally());
-        let watching = Watching { load: self, dial };
+        let watching = PresenceDialer { load: self, dial };
         let dial: &Dial<'_> = &watching;
         let worked = thread::scope(|scope| {
             let start = |monitor| {
                 let sender = match &self.plan.way {
-                    Submission::Job(Sending::Ipp(ipp)) => {
+                    Submission::Job(JobProtocol::Ipp(ipp)) => {
                         let plan = &self.plan;
                         Sender::Ipp(Box::new(ipp::Sender::new(plan, ipp, &requests, monitor, dial)))
                     }
@@ -366,27 +364,29 @@ impl Load {
             };
             let started: Vec<_> = self.monitors.iter().map(start).collect();
             let wrong = started.iter().find_map(|thread| thread.as_ref().err()).map(|error| {
-                // Those that there are have nothing to do any more.
+                // The threads that did start have nothing to do any more.
                 self.abort();
                 Error::io("starting a thread")(std::io::Error::from(error.kind()))
             });
             let threads = started.into_iter().flatten();
-            let worked: Vec<Worked> = threads.filter_map(|thread| thread.join().ok()).collect();
+            let worked: Vec<SenderResult> =
+                threads.filter_map(|thread| thread.join().ok()).collect();
             wrong.map_or(Ok(worked), Err)
         })?;
         Ok(self.queued(began, &worked))
     }
 
-    fn queued(&self, began: Instant, worked: &[Worked]) -> Queued {
+    fn queued(&self, began: Instant, worked: &[SenderResult]) -> QueueingResult {
         let tally = self.tally();
-        let sum = |of: &dyn Fn(&Worked) -> u64| worked.iter().map(of).sum();
-        let time =
-            |of: &dyn Fn(&Worked) -> Duration| Span::from_duration(worked.iter().map(of).sum());
+        let sum = |of: &dyn Fn(&SenderResult) -> u64| worked.iter().map(of).sum();
+        let time = |of: &dyn Fn(&SenderResult) -> Duration| {
+            Span::from_duration(worked.iter().map(of).sum())
+        };
         let (asked, ended) = (self.plan.jobs, tally.counts.ended());
         let counts = Counts { asked, not_sent: asked.saturating_sub(ended), ..tally.counts };
         let took = tally.last.unwrap_or(began).saturating_duration_since(began);
         let (seconds, bytes) = (Span::from_duration(took), Bytes::new(tally.bytes));
-        let queueing = Queueing {
+        let queueing = QueueingFigures {
             seconds,
             jobs_per_second: jobs_per_second(counts.acknowledged, seconds),
             bytes,
@@ -403,18 +403,18 @@ impl Load {
             user_seconds: time(&|one| one.cpu.user),
             system_seconds: time(&|one| one.cpu.system),
         };
-        Queued {
+        QueueingResult {
             counts,
             queueing,
             wrong: tally.wrong.clone(),
             most_cpu: worked.iter().map(|one| one.cpu.total()).max().unwrap_or_default(),
-            waited: worked.iter().filter_map(|one| one.waited).reduce(Waited::and),
+            waited: worked.iter().filter_map(|one| one.waited).reduce(KernelWaits::and),
         }
     }
 
-    /// The work of a thread.
-    fn work(&self, mut sender: Sender<'_>, files: &Files) -> Worked {
-        let (before, mut worked) = (cpu::of_this_thread(), Worked::default());
+    /// Does the work of a thread.
+    fn work(&self, mut sender: Sender<'_>, files: &Files) -> SenderResult {
+        let (before, mut worked) = (cpu::of_this_thread(), SenderResult::default());
         let (mut unanswered, mut silent) = (0, 0);
         while !self.stop.load(Ordering::Relaxed) {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -423,10 +423,10 @@ impl Load {
             }
             match self.job(&mut sender, number, files, &mut worked) {
                 None => (unanswered, silent) = (0, 0),
-                Some(Kind::Silent) => (unanswered, silent) = (unanswered + 1, silent + 1),
+                Some(ProblemKind::Silent) => (unanswered, silent) = (unanswered + 1, silent + 1),
                 Some(kind) => {
                     unanswered += 1;
-                    if kind == Kind::NoConnection {
+                    if kind == ProblemKind::NoConnection {
                         self.rest(BREATH);
                     }
                 }
@@ -443,7 +443,7 @@ impl Load {
         worked
     }
 
-    /// Whether the server is away for longer than it is waited for.
+    /// Returns whether the server has been away for longer than the patience.
     fn is_lost(&self) -> bool {
         self.is_away.load(Ordering::Relaxed) && {
             let away = self.tally().presence.away_for(Instant::now());
@@ -451,16 +451,16 @@ impl Load {
         }
     }
 
-    /// Sends a job, again where that is wanted, or where the server is away. What was wrong, where nothing
-    /// answered.
+    /// Sends a job, and again after a temporary refusal or while the server is away. Returns the
+    /// problem if nothing answered.
     fn job(
         &self,
         sender: &mut Sender<'_>,
         number: u64,
         files: &Files,
-        worked: &mut Worked,
-    ) -> Option<Kind> {
-        // There is one queue and one file at the least.
+        worked: &mut SenderResult,
+    ) -> Option<ProblemKind> {
+        // There is at least one queue and one file.
         let queue = (number % self.plan.queues.len().max(1) as u64) as usize;
         let data = &files.files[(number % files.files.len().max(1) as u64) as usize];
         let (first, mut pause) = (Instant::now(), RETRY.0);
@@ -469,7 +469,9 @@ impl Load {
             let fate = sender.send(queue, number, data);
             let ended = Instant::now();
             let for_now = match &fate {
-                Err(problem) if problem.became == Became::Refused && problem.kind.passes() => {
+                Err(problem)
+                    if problem.became == SubmissionFailure::Refused && problem.kind.passes() =>
+                {
                     Some(problem.kind)
                 }
                 _ => None,
@@ -478,7 +480,7 @@ impl Load {
             if self.is_away.load(Ordering::Relaxed) != away.is_some() {
                 self.is_away.store(away.is_some(), Ordering::Relaxed);
             }
-            // The server has nothing of it, so it may be sent once it is back.
+            // The server has nothing of the job, so it may be sent once the server is back.
             if away.is_some_and(|since| since.elapsed() < self.plan.patience) {
                 if self.rest(BREATH) {
                     continue;
@@ -510,7 +512,9 @@ impl Load {
                     self.acknowledged.fetch_add(1, Ordering::Relaxed);
                     None
                 }
-                Err(problem) => (problem.became != Became::Refused).then_some(problem.kind),
+                Err(problem) => {
+                    (problem.became != SubmissionFailure::Refused).then_some(problem.kind)
+                }
             };
         }
     }

@@ -1,8 +1,8 @@
-//! What became of jobs once the server had acknowledged them.
+//! Outcomes of acknowledged jobs.
 //!
-//! An acknowledgement says that the server has a job, and nothing of what it does
-//! with it. So each job that was acknowledged is kept until the server tells that it
-//! is over: by a list of its jobs, or by an event.
+//! An acknowledgement says that the server has a job, and nothing about its further processing.
+//! Each acknowledged job is therefore remembered until the server reports its end: by a list of its
+//! jobs, or by an event.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,71 +12,70 @@ use windlass_wire::ipp::JobState;
 
 use super::job_log::Documents;
 
-/// The most different reasons that are kept.
+/// Maximum number of different reasons that are stored.
 const MAX_REASONS: usize = 32;
 
-/// Of so many completed jobs it is asked how long each part took.
+/// Number of completed jobs whose times are requested.
 const MAX_TIMED: usize = 64;
 
-/// The most jobs that are kept which were over before their acknowledgement was
-/// counted: more than connections, as others' jobs are among them.
+/// Maximum number of stored jobs that ended before their acknowledgement was counted. It exceeds
+/// the number of connections, because others' jobs are among them.
 const MAX_EARLY: usize = 10_000;
 
-/// What became of acknowledged jobs, each counted once.
+/// Outcomes of acknowledged jobs, each counted once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Outcomes {
-    /// The server says that they are done.
+    /// Jobs that the server reports as completed.
     pub completed: u64,
-    /// The server gave them up.
+    /// Jobs that the server aborted.
     pub aborted: u64,
-    /// Somebody cancelled them.
+    /// Jobs that someone cancelled.
     pub canceled: u64,
-    /// They are not over.
+    /// Unfinished jobs.
     pub waiting: u64,
-    /// The server lost them: they are gone from its list, and were not processed.
+    /// Jobs that the server lost: they vanished from its list, and were not processed.
     pub missing: u64,
-    /// The server does not know them any more, or cannot be asked: what became of
-    /// them nobody tells.
+    /// Jobs that the server no longer knows, or cannot be asked about: their outcome is unknown.
     pub unknown: u64,
-    /// Of the unknown those that left the queue while the server was there: it processed
-    /// them, and keeps no record of it.
+    /// Unknown jobs that left the queue while the server was present: it processed them without a
+    /// record.
     pub forgotten: u64,
-    /// The documents of those that are done.
+    /// Documents of the completed jobs, in bytes.
     pub completed_bytes: Bytes,
-    /// The documents of those that are forgotten.
+    /// Documents of the forgotten jobs, in bytes.
     #[serde(skip)]
     pub forgotten_bytes: Bytes,
-    /// Why jobs were aborted or cancelled.
+    /// Reasons for aborted or cancelled jobs.
     pub reasons: Vec<Reason>,
-    /// Such jobs whose reasons are not in the list, which is bounded.
+    /// Number of such jobs whose reasons are not in the list, which is bounded.
     pub reasons_left_out: u64,
 }
 
-/// Why jobs were not done.
+/// Reason for unfinished or failed jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// What became of them.
+    /// Outcome of the jobs.
     pub state: JobState,
-    /// The server's `job-state-reasons`, with spaces between.
+    /// Server's `job-state-reasons`, separated by spaces.
     pub reasons: String,
-    /// What it says of the first of them in words; nothing where it says nothing.
+    /// Server's text about the first of them; nothing if it has none.
     pub message: Option<String>,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// The number of the first.
+    /// Job number of the first.
     pub first_job_id: i32,
 }
 
-/// How many jobs came to which end.
+/// Number of jobs with each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ends {
+pub(crate) struct OutcomeCounts {
     pub(crate) completed: u64,
     pub(crate) aborted: u64,
     pub(crate) canceled: u64,
 }
 
-impl Ends {
-    /// What they rose by; nothing where the counts began anew meanwhile.
+impl OutcomeCounts {
+    /// Returns the increase since `before`; nothing if the counts restarted meanwhile.
     pub(crate) fn since(self, before: Self) -> Option<Self> {
         Some(Self {
             completed: self.completed.checked_sub(before.completed)?,
@@ -87,82 +86,81 @@ impl Ends {
 }
 
 impl Outcomes {
-    /// All of them.
+    /// Returns the number of all jobs.
     pub const fn acknowledged(&self) -> u64 {
         self.completed + self.aborted + self.canceled + self.waiting + self.missing + self.unknown
     }
 
-    /// Those of which nobody knows whether they were processed.
+    /// Returns the number of jobs that may or may not have been processed.
     pub const fn lost_sight(&self) -> u64 {
         self.unknown - self.forgotten
     }
 
-    /// Those that the server processed as far as anybody can tell, and their documents.
+    /// Returns the jobs that the server processed as far as is known, and their documents.
     pub fn processed(&self) -> (u64, Bytes) {
         (self.completed + self.forgotten, self.completed_bytes + self.forgotten_bytes)
     }
 }
 
-/// A job as the server tells of it.
+/// A job in an answer of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct ReportedJob {
     pub(crate) id: i32,
     pub(crate) state: JobState,
     pub(crate) reasons: String,
-    /// Which of the load's own it is, by its name; nothing where that is not told.
+    /// Its number in the load, by its name; nothing if the name has none.
     pub(crate) number: Option<u64>,
 }
 
-/// A job that is not known to be over.
+/// A job that may be unfinished.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct OpenJob {
     id: Option<i32>,
     bytes: u64,
-    /// How often the server had been away when it was acknowledged.
+    /// Number of absences of the server at its acknowledgement.
     era: u32,
-    /// Which acknowledgement it was.
+    /// Number of its acknowledgement.
     stamp: u64,
-    /// In which sweep it was seen last.
+    /// Sweep in which it was last seen.
     sweep: u64,
 }
 
-/// Jobs that were acknowledged, by their numbers here.
+/// Acknowledged jobs, by their numbers here.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenJob>,
     by_id: BTreeMap<i32, u64>,
-    /// Jobs that were over before their acknowledgement was counted, and others' jobs.
-    early: BTreeMap<i32, Seen>,
+    /// Jobs that ended before their acknowledgement was counted, and others' jobs.
+    early: BTreeMap<i32, ReportedJob>,
     outcomes: Outcomes,
-    /// Some of those that were completed, evenly spread: each of so many.
+    /// Evenly spread sample of the completed jobs, and its step.
     timed: (Vec<i32>, u64),
     unknown_bytes: u64,
-    /// Of the unknown those that a list did not have which had no later job that is over,
-    /// so that the server cannot have forgotten them as it forgets the oldest: how many, and
-    /// their bytes. Where it turns out that it was away, they are missing.
+    /// Count and bytes of unknown jobs that the server cannot have forgotten as the oldest, because
+    /// no later job was finished. If the server turns out to have been away, they are missing.
     vanished: (u64, u64),
-    /// How many of them came to which end, as the server counts.
-    counted: Option<Ends>,
+    /// Number of jobs with each outcome, by the server's counts.
+    counted: Option<OutcomeCounts>,
     stamps: u64,
     sweeps: u64,
     era: u32,
-    /// What was acknowledged before the server was away: numbers here below the first,
-    /// and of the server up to the second.
+    /// Jobs acknowledged before the server was away: numbers here below the first, and the server's
+    /// numbers up to the second.
     last_era: (u64, i32),
-    /// Numbers below that which were acknowledged only since then: they were under way.
+    /// Lower numbers that were acknowledged only since then: these jobs were in progress.
     late: HashSet<u64>,
-    /// The same by now.
+    /// Jobs acknowledged by now, in the form of `last_era`.
     this_era: (u64, i32),
-    /// Whether the server keeps jobs that are over.
+    /// True if the server keeps finished jobs.
     pub(crate) has_history: bool,
-    /// Whether a log tells of the end of each job: one without such a line has not ended.
+    /// True if a log has the end of each job: a job without such a line has not ended.
     pub(crate) log_tells: bool,
-    /// The documents of jobs that a server without a history has, where they can be seen.
+    /// Documents of jobs at a server without a history, if they can be seen.
     pub(crate) documents: Option<Documents>,
-    /// The acknowledgement since which each queue was stopped whenever it was looked at;
-    /// nothing for one that was not when it was looked at last.
+    /// Acknowledgement since which each queue was stopped at every look; nothing for a queue that
+    /// ran at the last look.
     stopped_since: Vec<Option<u64>>,
-    /// The same when the server was back the last time.
+    /// State of `stopped_since` at the last return of the server.
     stopped_before: Vec<Option<u64>>,
 }
 
@@ -170,19 +168,19 @@ pub(crate) struct Book {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sweep {
     number: u64,
-    /// Jobs that were acknowledged later need not be in it.
+    /// Acknowledgement after which jobs need not be in it.
     stamp: u64,
     era: u32,
-    /// The highest number of a job that is over and was acknowledged before the server
-    /// was away: it forgets the oldest first, so those below may have been forgotten as
-    /// any spooler forgets them.
+    /// Highest number of a finished job that was acknowledged before the server was away. The
+    /// server forgets the oldest jobs first, so it may have forgotten the jobs below in the normal
+    /// way.
     highest_over: Option<i32>,
-    /// The same of all jobs.
+    /// Highest number of any finished job.
     highest_of_all: Option<i32>,
 }
 
 impl Book {
-    /// A job was acknowledged.
+    /// Records an acknowledged job.
     pub(crate) fn acknowledged(&mut self, number: u64, id: Option<i32>, bytes: u64) {
         self.stamps += 1;
         if number < self.last_era.0 {
@@ -191,24 +189,23 @@ impl Book {
         let (next, highest) = &mut self.this_era;
         *next = (*next).max(number.saturating_add(1));
         *highest = (*highest).max(id.unwrap_or(0));
-        let open = Open { id, bytes, era: self.era, stamp: self.stamps, sweep: 0 };
+        let open = OpenJob { id, bytes, era: self.era, stamp: self.stamps, sweep: 0 };
         if let Some(id) = id
             && let Some(other) = self.by_id.insert(id, number)
             && other != number
             && let Some(lost) = self.open.remove(&other)
         {
-            // A server that gives a number twice has forgotten the job that had it:
-            // it was away, even where nobody saw that yet.
-            // The document of that number is of this job now.
+            // A server that gives a number twice has forgotten the first job: it was away, even if
+            // nobody noticed yet. The document of that number now belongs to this job.
             let (era, id) = (self.era.wrapping_sub(1), None);
             if !self.has_history && Self::is_unprinted(&self.stopped_before, other, &lost) {
                 self.outcomes.missing += 1;
             } else {
-                self.lose(other, Open { era, id, ..lost }, false);
+                self.lose(other, OpenJob { era, id, ..lost }, false);
             }
         }
         self.open.insert(number, open);
-        let is_it = |seen: &Seen| match seen.number {
+        let is_it = |seen: &ReportedJob| match seen.number {
             Some(own) => own == number && id.is_none_or(|id| id == seen.id),
             None => id == Some(seen.id),
         };
@@ -222,20 +219,20 @@ impl Book {
         }
     }
 
-    /// Jobs that are not known to be over.
+    /// Returns the number of jobs that may be unfinished.
     pub(crate) fn open(&self) -> u64 {
         self.open.len() as u64
     }
 
-    /// The least number of the server's that is not known to be over; nothing where
-    /// the server told none.
+    /// Returns the server's lowest number of a job that may be unfinished; nothing if the server
+    /// gave none.
     pub(crate) fn lowest(&self) -> Option<i32> {
         let has_all = self.by_id.len() == self.open.len();
         self.by_id.keys().next().copied().filter(|_| has_all)
     }
 
-    /// The server was away, and is there again. Its list may have been asked for before
-    /// anybody saw that.
+    /// Records that the server has returned from an absence. Its list may have been read before
+    /// this was noticed.
     pub(crate) fn returned(&mut self) {
         let (jobs, bytes) = std::mem::take(&mut self.vanished);
         self.outcomes.unknown -= jobs;
@@ -247,7 +244,7 @@ impl Book {
         self.stopped_before.clone_from(&self.stopped_since);
     }
 
-    /// The queues were looked at: whether each of them is stopped.
+    /// Records whether each queue was stopped at a look.
     pub(crate) fn look_at_queues(&mut self, stopped: &[bool]) {
         self.stopped_since.resize(stopped.len(), None);
         for (since, is_stopped) in self.stopped_since.iter_mut().zip(stopped) {
@@ -255,9 +252,9 @@ impl Book {
         }
     }
 
-    /// Returns whether a job cannot have been printed, as its queue was stopped since before
-    /// the job came whenever the queues were looked at.
-    fn is_unprinted(queues: &[Option<u64>], number: u64, open: &Open) -> bool {
+    /// Returns whether a job cannot have been printed, because its queue was stopped at every look
+    /// since before the job came.
+    fn is_unprinted(queues: &[Option<u64>], number: u64, open: &OpenJob) -> bool {
         let index = usize::try_from(number % queues.len().max(1) as u64);
         let since = index.ok().and_then(|index| queues.get(index).copied().flatten());
         since.is_some_and(|since| open.stamp > since)
@@ -268,8 +265,8 @@ impl Book {
         self.era
     }
 
-    /// Whether a job was acknowledged before the server was away.
-    fn is_old(&self, seen: &Seen) -> bool {
+    /// Returns whether a job was acknowledged before the server was away.
+    fn is_old(&self, seen: &ReportedJob) -> bool {
         let number = seen.number.or_else(|| self.by_id.get(&seen.id).copied());
         match number.and_then(|number| self.open.get(&number)) {
             Some(open) => open.era != self.era,
@@ -280,7 +277,7 @@ impl Book {
         }
     }
 
-    /// A look at all jobs begins.
+    /// Begins a look at all jobs.
     pub(crate) const fn sweep(&mut self) -> Sweep {
         self.sweeps += 1;
         let (highest_over, highest_of_all) = (None, None);
@@ -288,8 +285,8 @@ impl Book {
         Sweep { number, stamp, era, highest_over, highest_of_all }
     }
 
-    /// The server tells of a job in a sweep.
-    pub(crate) fn tell(&mut self, sweep: &mut Sweep, seen: &Seen) {
+    /// Records a job that the server reports in a sweep.
+    pub(crate) fn tell(&mut self, sweep: &mut Sweep, seen: &ReportedJob) {
         if seen.state.is_over() {
             sweep.highest_of_all = sweep.highest_of_all.max(Some(seen.id));
             if self.is_old(seen) {
@@ -299,13 +296,13 @@ impl Book {
         self.see(seen, sweep.number);
     }
 
-    /// The server tells of a job that is over by an event.
-    pub(crate) fn event(&mut self, seen: &Seen) {
+    /// Records a finished job that the server reports by an event.
+    pub(crate) fn event(&mut self, seen: &ReportedJob) {
         self.see(seen, 0);
     }
 
-    fn see(&mut self, seen: &Seen, sweep: u64) {
-        // By its own name, where the server tells that, as numbers may be given again.
+    fn see(&mut self, seen: &ReportedJob, sweep: u64) {
+        // By its own name, if the server reports it, because numbers may be given again.
         let number = match seen.number {
             Some(number) => Some(number).filter(|number| {
                 self.open.get(number).is_some_and(|open| open.id.is_none_or(|id| id == seen.id))
@@ -352,8 +349,8 @@ impl Book {
         }
     }
 
-    /// Keeps some numbers of completed jobs: of each `every` one, and of twice as many
-    /// where they are too many.
+    /// Samples the numbers of completed jobs: every `every`-th one, with the step doubled when
+    /// there are too many.
     fn sample(&mut self, id: i32) {
         let (kept, every) = &mut self.timed;
         *every = (*every).max(1);
@@ -371,17 +368,17 @@ impl Book {
         kept.push(id);
     }
 
-    /// Some of the jobs that were completed.
+    /// Returns a sample of the completed jobs.
     pub(crate) fn timed(&self) -> &[i32] {
         &self.timed.0
     }
 
-    /// Returns whether the document of a job is there still; nothing where nobody tells.
+    /// Returns whether the document of a job still exists; nothing if this is unknown.
     fn remains(&self, id: i32) -> Option<bool> {
         self.documents.as_ref().filter(|_| !self.has_history)?.has(id)
     }
 
-    fn forget(&mut self, number: u64) -> Option<Open> {
+    fn forget(&mut self, number: u64) -> Option<OpenJob> {
         let open = self.open.remove(&number)?;
         if let Some(id) = open.id
             && self.by_id.get(&id) == Some(&number)
@@ -391,9 +388,9 @@ impl Book {
         Some(open)
     }
 
-    /// A job is not there any more. Where it was forgotten as a spooler forgets jobs, it
-    /// may have been done.
-    fn lose(&mut self, number: u64, open: Open, may_be_forgotten: bool) {
+    /// Records that a job has vanished. If the server forgot it in the normal way, it may have been
+    /// processed.
+    fn lose(&mut self, number: u64, open: OpenJob, may_be_forgotten: bool) {
         let is_old = open.era != self.era;
         let is_lost = self.has_history && !may_be_forgotten;
         let remains = open.id.and_then(|id| self.remains(id));
@@ -420,10 +417,9 @@ impl Book {
         }
     }
 
-    /// All of the server's jobs were told. Those that were acknowledged before and
-    /// are not among them are lost, unless an event may tell of them yet. Those without a
-    /// number may come yet, too: a server of LPR acknowledges a job before it hands it to
-    /// its spooler. They are lost where it is `late` for that.
+    /// Ends a sweep. Jobs that were acknowledged before and are not in it are lost, unless an event
+    /// may still report them. Jobs without a number may still appear: an LPR server acknowledges a
+    /// job before it passes the job to its spooler. They are lost if it is `late` for that.
     pub(crate) fn swept(&mut self, sweep: Sweep, events_tell: bool, late: bool) {
         if sweep.era != self.era {
             return;
@@ -446,20 +442,20 @@ impl Book {
         }
     }
 
-    /// The server counts jobs that came to their end: so many since the first of these.
-    pub(crate) const fn count(&mut self, ends: Ends) {
+    /// Records the server's counts of finished jobs since the first job.
+    pub(crate) const fn count(&mut self, ends: OutcomeCounts) {
         self.counted = Some(ends);
     }
 
-    /// What the server says of the first job of a reason.
+    /// Records the server's text about the first job of a reason.
     pub(crate) fn explain(&mut self, place: usize, message: String) {
         if let Some(reason) = self.outcomes.reasons.get_mut(place) {
             reason.message = Some(message);
         }
     }
 
-    /// What became of them so far. Where the server cannot be asked any more, nobody
-    /// knows of those that are not over.
+    /// Returns the outcomes so far. If the server cannot be asked any more, the outcomes of
+    /// unfinished jobs are unknown.
     pub(crate) fn outcomes(&self, can_be_asked: bool) -> Outcomes {
         let (mut outcomes, open) = (self.outcomes.clone(), self.open());
         if can_be_asked {
@@ -473,8 +469,8 @@ impl Book {
         outcomes
     }
 
-    /// Of what the server does not know any more its counts tell.
-    fn recount(&self, outcomes: &mut Outcomes, counted: Ends) {
+    /// Assigns outcomes to unknown jobs by the server's counts.
+    fn recount(&self, outcomes: &mut Outcomes, counted: OutcomeCounts) {
         let all = outcomes.unknown;
         let mut take = |known: &mut u64, counted: u64| {
             let more = counted.saturating_sub(*known).min(outcomes.unknown);
@@ -482,13 +478,13 @@ impl Book {
             *known += more;
             more
         };
-        // What was not done comes first: nothing is flattered.
+        // Failures are assigned first, so that the result is not flattering.
         take(&mut outcomes.aborted, counted.aborted);
         take(&mut outcomes.canceled, counted.canceled);
         let completed = take(&mut outcomes.completed, counted.completed);
         let bytes = u128::from(self.unknown_bytes) * u128::from(completed) / u128::from(all.max(1));
         outcomes.completed_bytes += Bytes::new(u64::try_from(bytes).unwrap_or(u64::MAX));
-        // Their share of what is left may be of other jobs: none is counted twice.
+        // Some of the remaining counts may be other jobs': none is counted twice.
         outcomes.forgotten = outcomes.forgotten.min(outcomes.unknown);
         if outcomes.forgotten == 0 {
             outcomes.forgotten_bytes = Bytes::ZERO;

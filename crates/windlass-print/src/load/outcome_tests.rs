@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn seen(id: i32, state: JobState, number: Option<u64>) -> Seen {
-    Seen { id, state, reasons: format!("{}-reason", state.id()), number }
+fn seen(id: i32, state: JobState, number: Option<u64>) -> ReportedJob {
+    ReportedJob { id, state, reasons: format!("{}-reason", state.id()), number }
 }
 
 #[test]
@@ -23,13 +23,13 @@ fn jobs_are_told_apart_by_what_became_of_them() {
     book.swept(sweep, false, true);
     let outcomes = book.outcomes(true);
     assert_eq!((outcomes.completed, outcomes.aborted, outcomes.canceled), (1, 1, 1));
-    // The fifth is not there any more, and the server was never away.
+    // The fifth has vanished, and the server was never away.
     assert_eq!((outcomes.waiting, outcomes.missing, outcomes.unknown), (1, 0, 1));
     assert_eq!(outcomes.acknowledged(), 5);
     assert_eq!(outcomes.completed_bytes, Bytes::new(10));
     let reasons: Vec<_> = outcomes.reasons.iter().map(|it| (it.first_job_id, it.jobs)).collect();
     assert_eq!(reasons, [(2, 1), (3, 1)]);
-    // Where nobody can be asked any more, nobody knows of the fourth either.
+    // If the server cannot be asked any more, the fourth is unknown, too.
     assert_eq!((book.outcomes(false).waiting, book.outcomes(false).unknown), (0, 2));
 }
 
@@ -40,7 +40,7 @@ fn what_is_not_found_after_the_server_was_away_is_missing() {
     let mut sweep = book.sweep();
     book.tell(&mut sweep, &seen(1, JobState::Completed, None));
     book.returned();
-    // What was told before says nothing of what is there now.
+    // An earlier list proves nothing about the present.
     book.swept(sweep, false, true);
     assert_eq!(book.open(), 3);
     // It gives a number again, and the job that had it is lost.
@@ -64,12 +64,12 @@ fn a_list_from_before_anybody_saw_that_the_server_was_away_tells_of_losses_too()
     let mut sweep = book.sweep();
     book.tell(&mut sweep, &seen(2, JobState::Completed, Some(1)));
     book.swept(sweep, false, true);
-    // The first may have been forgotten as any spooler forgets jobs, those after it not.
+    // The first may have been forgotten in the normal way, the later ones not.
     assert_eq!(book.outcomes(true).unknown, 3);
     book.returned();
     let outcomes = book.outcomes(true);
     assert_eq!((outcomes.completed, outcomes.missing, outcomes.unknown), (1, 2, 1));
-    // Another time says nothing new of them.
+    // Another return changes nothing about them.
     book.returned();
     assert_eq!(book.outcomes(true), outcomes);
 }
@@ -99,7 +99,7 @@ fn without_a_history_nobody_tells_whether_a_job_was_done() {
     book.acknowledged(0, Some(1), 10);
     book.acknowledged(1, Some(2), 10);
     let sweep = book.sweep();
-    // An event is to come, so it is not lost yet.
+    // An event may come, so the job is not lost yet.
     book.swept(sweep, true, true);
     assert_eq!(book.open(), 2);
     book.event(&seen(1, JobState::Completed, None));
@@ -117,7 +117,7 @@ fn a_job_may_be_over_before_its_acknowledgement_is_counted() {
     book.tell(&mut sweep, &seen(7, JobState::Aborted, Some(3)));
     book.tell(&mut sweep, &seen(8, JobState::Completed, None));
     book.acknowledged(3, Some(7), 1);
-    // Not its own name.
+    // Another job's number.
     book.acknowledged(4, Some(9), 1);
     assert_eq!(book.outcomes(true).aborted, 1);
     assert_eq!(book.open(), 1);
@@ -130,11 +130,11 @@ fn jobs_without_a_number_are_known_by_their_names() {
     book.acknowledged(1, None, 5);
     assert_eq!(book.lowest(), None);
     let mut sweep = book.sweep();
-    // One that is over before its acknowledgement is counted waits for that.
+    // A job that ended before its acknowledgement is counted waits for it.
     book.tell(&mut sweep, &seen(99, JobState::Completed, Some(2)));
     book.tell(&mut sweep, &seen(100, JobState::Completed, Some(0)));
     book.tell(&mut sweep, &seen(101, JobState::Completed, None));
-    // The other may come yet.
+    // The other may still appear.
     book.swept(sweep, false, false);
     assert_eq!(book.open(), 1);
     book.swept(sweep, false, true);
@@ -151,18 +151,19 @@ fn a_history_that_is_cut_short_is_no_loss() {
     let mut sweep = book.sweep();
     book.tell(&mut sweep, &seen(3, JobState::Completed, None));
     book.swept(sweep, false, true);
-    // Those before the first that is known may have been forgotten, the last may not.
+    // Those before the first known one may have been forgotten, the last may not.
     let outcomes = book.outcomes(true);
     assert_eq!((outcomes.completed, outcomes.unknown, outcomes.missing), (1, 2, 1));
-    // What the server counts tells of those.
-    book.count(Ends { completed: 2, aborted: 1, canceled: 0 });
+    // The server's counts cover those.
+    book.count(OutcomeCounts { completed: 2, aborted: 1, canceled: 0 });
     let outcomes = book.outcomes(true);
     assert_eq!((outcomes.completed, outcomes.aborted, outcomes.unknown), (2, 1, 0));
     assert_eq!((outcomes.missing, outcomes.completed_bytes), (1, Bytes::new(20)));
-    // Others' jobs are counted, too: no more become of these than there are.
-    book.count(Ends { completed: 900, aborted: 0, canceled: 0 });
+    // Others' jobs are counted, too, but the outcomes do not exceed the jobs.
+    book.count(OutcomeCounts { completed: 900, aborted: 0, canceled: 0 });
     assert_eq!(book.outcomes(true).acknowledged(), 4);
-    let (one, two) = (Ends { completed: 5, ..Ends::default() }, Ends::default());
+    let (one, two) =
+        (OutcomeCounts { completed: 5, ..OutcomeCounts::default() }, OutcomeCounts::default());
     assert_eq!((one.since(two), two.since(one)), (Some(one), None));
 }
 
@@ -178,7 +179,7 @@ fn some_jobs_of_many_are_timed() {
     assert!(timed.is_sorted() && *timed.last().unwrap() > 90_000, "{timed:?}");
 }
 
-/// What may happen to a book.
+/// An event in the life of a book.
 #[derive(Clone, Debug)]
 enum Step {
     Acknowledged(Option<i32>),
@@ -200,7 +201,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// Whatever a server tells, each acknowledged job counts once.
+    /// Each acknowledged job counts once, whatever a server reports.
     #[test]
     fn each_job_counts_once(steps in prop::collection::vec(step(), 0..200)) {
         let (mut book, mut number, mut sweep) = (Book::default(), 0, None);
@@ -249,7 +250,7 @@ fn without_a_history_a_job_that_left_the_queue_was_processed() {
     let outcomes = book.outcomes(true);
     assert_eq!((outcomes.completed, outcomes.unknown, outcomes.forgotten), (1, 1, 1));
     assert_eq!((outcomes.processed(), outcomes.lost_sight()), ((2, Bytes::new(30)), 0));
-    // Of one that was there before the server was away nobody knows that.
+    // For a job from before an absence this is unknown.
     book.acknowledged(2, Some(3), 10);
     book.returned();
     let sweep = book.sweep();
@@ -264,7 +265,7 @@ fn a_job_that_is_gone_from_a_stopped_queue_is_missing() {
     book.acknowledged(0, Some(1), 10);
     book.acknowledged(1, Some(2), 10);
     book.look_at_queues(&[false, true]);
-    // The second came before it was known that its queue is stopped.
+    // The second came before its queue was known to be stopped.
     (2..6).for_each(|number| book.acknowledged(number, Some(number as i32 + 1), 10));
     book.look_at_queues(&[false, true]);
     book.returned();
@@ -277,7 +278,7 @@ fn a_job_that_is_gone_from_a_stopped_queue_is_missing() {
     book.tell(&mut sweep, &seen(4, JobState::Pending, Some(6)));
     book.swept(sweep, false, true);
     let outcomes = book.outcomes(true);
-    // Of the last nobody knows, as its queue ran for a while.
+    // The last one is unknown, because its queue ran for a while.
     assert_eq!((outcomes.missing, outcomes.waiting, outcomes.lost_sight()), (1, 1, 5));
 
     let mut book = Book::default();
@@ -299,7 +300,7 @@ fn a_job_without_a_line_in_the_log_of_a_killed_cupsd_is_missing() {
     book.event(&seen(1, JobState::Completed, None));
     book.returned();
     book.event(&seen(2, JobState::Completed, None));
-    // It was acknowledged before, and that was counted late.
+    // It was acknowledged before, but counted late.
     book.acknowledged(3, Some(4), 10);
     let sweep = book.sweep();
     book.swept(sweep, false, true);

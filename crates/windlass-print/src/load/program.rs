@@ -11,18 +11,18 @@ use windlass_sys::wait::ready;
 use windlass_wire::target::Target;
 
 use super::files::Data;
-use super::tally::{Became, Fate, Kind, Problem};
+use super::tally::{Fate, Problem, ProblemKind, SubmissionFailure};
 use super::{Plan, Program};
 use crate::monitor::Monitor;
 use crate::patience::Patience;
 
-/// How often it is looked whether it was stopped.
+/// Interval between two checks for a stop.
 const WAIT: Duration = Duration::from_millis(100);
 
-/// The most that is kept of a program's words.
+/// Maximum size of a program's stored text.
 const MAX_WORDS: usize = 4_096;
 
-/// One of those who send.
+/// One of the senders.
 pub(super) struct Sender<'a> {
     pub(super) plan: &'a Plan,
     pub(super) program: Program,
@@ -34,10 +34,10 @@ impl Sender<'_> {
     pub(super) fn send(&self, queue: usize, number: u64, data: &Data) -> Fate {
         let target = &self.plan.queues[queue];
         let here = |error: &dyn std::fmt::Display| {
-            let words = format!("{} cannot be run: {error}", self.program.id());
-            Problem::new(Became::Failed, Kind::Here, words)
+            let words = format!("cannot run {}: {error}", self.program.id());
+            Problem::new(SubmissionFailure::Failed, ProblemKind::Here, words)
         };
-        let path = data.path().ok_or_else(|| here(&"its file is in memory"))?;
+        let path = data.path().ok_or_else(|| here(&"the job file is only in memory"))?;
         let mut command = Command::new(self.program.id());
         let (server, name) = (target.authority(), queue_name(target));
         let title = format!("{} {number:09}", self.plan.name);
@@ -45,42 +45,43 @@ impl Sender<'_> {
             Program::Lp => command.args(["-h", &server, "-d", &name, "-t", &title]),
             Program::Lpr => command.args(["-H", &server, "-P", &name, "-T", &title]),
         };
-        // lpr takes `--` for an option, so the path is not to look like one.
+        // lpr takes `--` for an option, so the path must not look like one.
         command.arg(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()));
         self.run(command).unwrap_or_else(|error| Err(here(&error)))
     }
 
     fn run(&self, mut command: Command) -> io::Result<Fate> {
         let (mut reader, writer) = io::pipe()?;
-        // Its words are looked through in English.
+        // Its text is searched in English.
         command.env("LC_ALL", "C").stdin(Stdio::null());
         command.stdout(writer.try_clone()?).stderr(writer);
-        // Ctrl-C is for windlass, which lets jobs come to their end.
+        // Ctrl-C is for windlass, which lets jobs end normally.
         command.process_group(0);
         let mut child = command.spawn()?;
-        // Its ends of the pipe go with it.
+        // This end of the pipe closes with it.
         drop(command);
         let watched = self.watch(&mut child, &mut reader);
         if !matches!(watched, Ok(Some(_))) {
             kill(&mut child);
         }
-        let unknown = |kind, words: String| Err(Problem::new(Became::Unknown, kind, words));
+        let unknown =
+            |kind, words: String| Err(Problem::new(SubmissionFailure::Unknown, kind, words));
         let name = self.program.id();
         Ok(match watched? {
             Some((status, words)) => match status.code() {
                 Some(0) => Ok(job_id(&words)),
                 Some(_) => Err(Problem::of_program(&words)),
-                None => unknown(Kind::Here, format!("a signal ended {name}")),
+                None => unknown(ProblemKind::Here, format!("a signal ended {name}")),
             },
             None if self.monitor.is_stopped() => {
-                unknown(Kind::Stopped, "it was stopped before its end".to_owned())
+                unknown(ProblemKind::Stopped, "the job was stopped before its end".to_owned())
             }
-            None => unknown(Kind::Silent, format!("{name} did not end for the patience")),
+            None => unknown(ProblemKind::Silent, format!("{name} did not end in time")),
         })
     }
 
-    /// Reads its words to their end, and waits for its own; nothing where that takes
-    /// too long, whatever it says meanwhile.
+    /// Reads the program's text to its end, and waits for the program; returns nothing after too
+    /// long a time, however much text comes.
     fn watch(
         &self,
         child: &mut Child,
@@ -113,18 +114,18 @@ impl Sender<'_> {
 }
 
 fn kill(child: &mut Child) {
-    // Where it has ended by itself both say so.
+    // Both calls fail harmlessly if it has ended by itself.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// What CUPS calls a queue.
+/// Returns the name of a queue in CUPS.
 pub(super) fn queue_name(target: &Target) -> String {
     let name = target.queue.rsplit('/').next().unwrap_or_default();
     windlass_wire::escape::undone(name)
 }
 
-/// The number in `request id is dummy-2731 (1 file(s))`.
+/// Returns the number in `request id is dummy-2731 (1 file(s))`.
 fn job_id(words: &str) -> Option<i32> {
     let name = words.strip_prefix("request id is ")?.split(' ').next()?;
     name.rsplit('-').next()?.parse().ok()
@@ -145,7 +146,7 @@ mod tests {
         let hand = Hand::default();
         let monitor = Monitor::by(hand.clock());
         let sender = Sender { plan: &plan, program: Program::Lp, monitor: &monitor };
-        // One that goes on to speak, and one that has closed its mouth.
+        // One that continues to write, and one that has closed its output.
         for script in ["while :; do echo .; sleep 0.001; done", "exec sleep 3021 >&- 2>&-"] {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
@@ -162,7 +163,11 @@ mod tests {
                 ended
             });
             let problem = ended.unwrap().unwrap_err();
-            assert_eq!((problem.became, problem.kind), (Became::Unknown, Kind::Silent), "{script}");
+            assert_eq!(
+                (problem.became, problem.kind),
+                (SubmissionFailure::Unknown, ProblemKind::Silent),
+                "{script}"
+            );
         }
     }
 

@@ -1,33 +1,32 @@
-//! Many queues in a few letters: `dummy{0..279}`.
+//! Short patterns for many queues: `dummy{0..279}`.
 
-/// The most queues. CUPS servers with some 6,000 are known.
+/// Maximum number of queues. CUPS servers with some 6,000 are known.
 pub const MAX_QUEUES: usize = 100_000;
 
-/// The most letters of a name.
+/// Maximum number of letters of a name.
 const MAX_LETTERS: usize = 1_024;
 
-/// What is wrong with a pattern.
+/// Error of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// A brace without its other.
-    #[error("a brace is opened and not closed, or closed and not opened")]
+    /// The braces do not match.
+    #[error("the braces do not match")]
     Brace,
-    /// Braces without anything to choose from.
-    #[error("there is nothing between the braces: they have a range as {{0..279}}, or {{a,b}}")]
+    /// The braces are empty.
+    #[error("the braces are empty: write a range such as {{0..279}}, or names such as {{a,b}}")]
     Empty,
     /// A range that ends before it begins.
     #[error("the range ends before it begins: write {1}..{0}")]
     Backwards(u64, u64),
-    /// Too many, or too long.
-    #[error("these are more than {MAX_QUEUES} queues, or names of more than {MAX_LETTERS} letters")]
+    /// There are too many names, or one is too long.
+    #[error("more than {MAX_QUEUES} queues, or a name of more than {MAX_LETTERS} letters")]
     TooMany,
-    /// Names that are the same.
+    /// A name occurs twice.
     #[error("the queue {0} is named twice")]
     Twice(String),
 }
 
-/// The names that a list stands for: names and patterns with commas between them,
-/// or a range alone.
+/// Returns the names of a list: names and patterns separated by commas, or a single range.
 ///
 /// ```
 /// use windlass_print::load::names;
@@ -38,7 +37,7 @@ pub enum PatternError {
 /// ```
 ///
 /// # Errors
-/// Where it is none.
+/// Fails if the list is invalid.
 pub fn names(list: &str) -> Result<Vec<String>, PatternError> {
     let mut all = Vec::new();
     for part in parts(list)? {
@@ -62,10 +61,10 @@ pub fn names(list: &str) -> Result<Vec<String>, PatternError> {
     }
 }
 
-/// All texts that a pattern stands for, in the order of its braces from the left.
+/// Returns all texts of a pattern, in the order of its braces from the left.
 ///
 /// # Errors
-/// Where it is none.
+/// Fails if the pattern is invalid.
 pub fn expand(pattern: &str) -> Result<Vec<String>, PatternError> {
     let mut all = vec![String::new()];
     let mut rest = pattern;
@@ -87,7 +86,7 @@ pub fn expand(pattern: &str) -> Result<Vec<String>, PatternError> {
             .iter()
             .flat_map(|head| choices.iter().map(move |choice| format!("{head}{before}{choice}")));
         all = joined.collect();
-        // Braces one behind the other would make them ever longer.
+        // Consecutive braces could make texts ever longer.
         if all.first().is_some_and(|text| text.len() > MAX_LETTERS) {
             return Err(PatternError::TooMany);
         }
@@ -99,7 +98,7 @@ pub fn expand(pattern: &str) -> Result<Vec<String>, PatternError> {
     Ok(all)
 }
 
-/// The parts between commas that are in no braces.
+/// Splits a list at the commas outside braces.
 fn parts(list: &str) -> Result<Vec<&str>, PatternError> {
     let (mut parts, mut from, mut inside) = (Vec::new(), 0, false);
     for (at, letter) in list.char_indices() {
@@ -118,7 +117,7 @@ fn parts(list: &str) -> Result<Vec<&str>, PatternError> {
     Ok(parts)
 }
 
-/// The numbers of `0..279`, where it is a range.
+/// Returns the numbers of a range such as `0..279`; nothing for another text.
 fn range(text: &str) -> Option<Result<Vec<String>, PatternError>> {
     let (first, last) = text.split_once("..")?;
     let is_number = |text: &str| {
@@ -134,7 +133,7 @@ fn range(text: &str) -> Option<Result<Vec<String>, PatternError>> {
     if to - from >= MAX_QUEUES as u64 {
         return Some(Err(PatternError::TooMany));
     }
-    // With a zero in front all have as many digits.
+    // With a leading zero, all numbers have the same width.
     let width = if first.len() > 1 && first.starts_with('0') { first.len() } else { 1 };
     Some(Ok((from..=to).map(|number| format!("{number:0width$}")).collect()))
 }

@@ -1,4 +1,4 @@
-//! What became of jobs: each is counted once.
+//! Counts of submitted jobs, each counted once.
 
 use std::time::{Duration, Instant};
 
@@ -11,68 +11,68 @@ use super::absence::Presence;
 use super::outcome::Book;
 use crate::error::{Error, one_line};
 
-/// The most different words of a server that are kept.
+/// Maximum number of different texts of a server that are stored.
 const MAX_WORDS: usize = 64;
 
-/// The most times a full spool is told of.
+/// Maximum number of reported times with a full spool.
 const MAX_TIMES: usize = 100;
 
-/// What became of a job: its number, where the server has it and gave one; or why
-/// the server did not say that it has it.
+/// Result of a job: its number, if the server has it and gave one; or the reason why the server did
+/// not acknowledge it.
 pub(crate) type Fate = Result<Option<i32>, Problem>;
 
-/// Why a job was not acknowledged.
+/// Problem of a job that was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    pub(crate) became: Became,
-    pub(crate) kind: Kind,
-    /// The server's own words, or what went wrong.
+    pub(crate) became: SubmissionFailure,
+    pub(crate) kind: ProblemKind,
+    /// Server's text, or the error.
     pub(crate) words: String,
 }
 
-/// Kinds of problems.
+/// Kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum ProblemKind {
     /// There is no room for the document.
     SpoolFull,
-    /// The server has as many jobs as it may.
+    /// The server has its maximum number of jobs.
     TooManyJobs,
-    /// The queue takes no jobs.
+    /// The queue accepts no jobs.
     NotAccepting,
     /// There is no such queue.
     NotFound,
-    /// Who prints may not.
+    /// The user may not print.
     NotAllowed,
-    /// The server does something else.
+    /// The server is busy.
     Busy,
-    /// The server says no, for a reason that is in its words.
+    /// The server refuses for the reason in its text.
     Refused,
-    /// There is no connection to be had.
+    /// No connection could be made.
     NoConnection,
     /// The server closed the connection.
     Closed,
-    /// Nothing moved for the patience.
+    /// There was no progress within the patience.
     Silent,
-    /// The server does not keep to the protocol.
+    /// The server violates the protocol.
     Protocol,
-    /// It was stopped.
+    /// The user stopped the job.
     Stopped,
-    /// Something here failed.
+    /// Something failed on this machine.
     Here,
 }
 
-impl Kind {
-    /// Whether the same job may be taken a little later.
+impl ProblemKind {
+    /// Returns whether the same job may be accepted a little later.
     pub const fn passes(self) -> bool {
         matches!(self, Self::SpoolFull | Self::TooManyJobs | Self::Busy)
     }
 
-    /// Of a server's words, where these tell more than its number.
+    /// Returns the kind by a server's text, if it is more specific than the status.
     fn of_words(words: &str) -> Option<Self> {
         let words = words.to_ascii_lowercase();
         let has = |some: &[&str]| some.iter().any(|one| words.contains(one));
-        // cupsd's and its programs' own, in English: what scripts look for, too.
+        // Texts of cupsd and its programs, in English: scripts look for them, too.
         Some(if has(&["too many active jobs", "too many jobs", "too-many-jobs"]) {
             Self::TooManyJobs
         } else if has(&["entity too large", "no space left", "spool is full"]) {
@@ -94,55 +94,59 @@ impl Kind {
 }
 
 impl Problem {
-    pub(crate) fn new(became: Became, kind: Kind, words: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        became: SubmissionFailure,
+        kind: ProblemKind,
+        words: impl Into<String>,
+    ) -> Self {
         Self { became, kind, words: words.into() }
     }
 
-    /// Of a program's words.
+    /// Makes the problem of a program's text.
     pub(crate) fn of_program(words: &str) -> Self {
         let words = one_line(words);
-        let kind = Kind::of_words(&words).unwrap_or(Kind::Refused);
+        let kind = ProblemKind::of_words(&words).unwrap_or(ProblemKind::Refused);
         let became = match kind {
-            Kind::NoConnection => Became::Failed,
-            Kind::Closed => Became::Unknown,
-            _ => Became::Refused,
+            ProblemKind::NoConnection => SubmissionFailure::Failed,
+            ProblemKind::Closed => SubmissionFailure::Unknown,
+            _ => SubmissionFailure::Refused,
         };
         Self { became, kind, words }
     }
 
-    /// Of an error: the server's no, or what became of the job otherwise.
-    pub(crate) fn of(error: &Error, otherwise: Became) -> Self {
+    /// Makes the problem of an error; `otherwise` is the result unless the server refused.
+    pub(crate) fn of(error: &Error, otherwise: SubmissionFailure) -> Self {
         let is_refusal =
             matches!(error, Error::Ipp { .. } | Error::Http { .. } | Error::Lpr { .. });
-        let became = if is_refusal { Became::Refused } else { otherwise };
+        let became = if is_refusal { SubmissionFailure::Refused } else { otherwise };
         let kind = match error {
-            Error::Dial(_) => Kind::NoConnection,
-            Error::Io { .. } | Error::Document(_) | Error::Asked(_) => Kind::Here,
-            Error::Gone { .. } => Kind::Closed,
-            Error::Silent { .. } | Error::Lost { .. } => Kind::Silent,
-            Error::Stopped => Kind::Stopped,
-            Error::Protocol(_) => Kind::Protocol,
-            Error::Lpr { ack: Ack::Later, .. } => Kind::SpoolFull,
-            Error::Lpr { text, .. } => Kind::of_words(text).unwrap_or(Kind::Refused),
+            Error::Dial(_) => ProblemKind::NoConnection,
+            Error::Io { .. } | Error::Document(_) | Error::Asked(_) => ProblemKind::Here,
+            Error::Gone { .. } => ProblemKind::Closed,
+            Error::Silent { .. } | Error::Lost { .. } => ProblemKind::Silent,
+            Error::Stopped => ProblemKind::Stopped,
+            Error::Protocol(_) => ProblemKind::Protocol,
+            Error::Lpr { ack: Ack::Later, .. } => ProblemKind::SpoolFull,
+            Error::Lpr { text, .. } => ProblemKind::of_words(text).unwrap_or(ProblemKind::Refused),
             Error::Http { .. } | Error::Ipp { .. } => {
                 let of_status = match error.status() {
-                    Some(Status::ENTITY_TOO_LARGE) => Some(Kind::SpoolFull),
-                    Some(Status::TOO_MANY_JOBS) => Some(Kind::TooManyJobs),
-                    Some(Status::NOT_ACCEPTING) => Some(Kind::NotAccepting),
-                    Some(Status::NOT_FOUND) => Some(Kind::NotFound),
-                    Some(Status(0x0401..=0x0403)) => Some(Kind::NotAllowed),
-                    Some(Status::BUSY | Status(0x0502)) => Some(Kind::Busy),
+                    Some(Status::ENTITY_TOO_LARGE) => Some(ProblemKind::SpoolFull),
+                    Some(Status::TOO_MANY_JOBS) => Some(ProblemKind::TooManyJobs),
+                    Some(Status::NOT_ACCEPTING) => Some(ProblemKind::NotAccepting),
+                    Some(Status::NOT_FOUND) => Some(ProblemKind::NotFound),
+                    Some(Status(0x0401..=0x0403)) => Some(ProblemKind::NotAllowed),
+                    Some(Status::BUSY | Status(0x0502)) => Some(ProblemKind::Busy),
                     _ => None,
                 };
                 let words = match error {
-                    Error::Ipp { message, .. } => Kind::of_words(message),
-                    Error::Http { status: 403 | 426, .. } => Some(Kind::NotAllowed),
-                    Error::Http { status: 503, .. } => Some(Kind::Busy),
+                    Error::Ipp { message, .. } => ProblemKind::of_words(message),
+                    Error::Http { status: 403 | 426, .. } => Some(ProblemKind::NotAllowed),
+                    Error::Http { status: 503, .. } => Some(ProblemKind::Busy),
                     _ => None,
                 };
-                // A full disk is such an error, as any other that passes (RFC 8011, B.1.5.6).
+                // A full disk is such an error, like other temporary ones (RFC 8011, B.1.5.6).
                 let is_temporary = error.status() == Some(Status::TEMPORARY_ERROR);
-                let otherwise = if is_temporary { Kind::Busy } else { Kind::Refused };
+                let otherwise = if is_temporary { ProblemKind::Busy } else { ProblemKind::Refused };
                 of_status.or(words).unwrap_or(otherwise)
             }
         };
@@ -150,35 +154,35 @@ impl Problem {
     }
 }
 
-/// How many became what, each job counted once.
+/// Number of jobs with each result, each job counted once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// How many there were to be: all others together.
+    /// Number of requested jobs: the sum of all others.
     pub asked: u64,
-    /// The server has them and says so.
+    /// Jobs that the server acknowledged.
     pub acknowledged: u64,
-    /// The server said no.
+    /// Jobs that the server refused.
     pub refused: u64,
-    /// The server cannot have all of them.
+    /// Jobs that the server cannot have completely.
     pub failed: u64,
-    /// The server may have them.
+    /// Jobs that the server may have.
     pub unknown: u64,
-    /// It was stopped before, or given up.
+    /// Jobs that were not sent, because the load was stopped or given up.
     pub not_sent: u64,
 }
 
 impl Counts {
-    /// All that came to their end.
+    /// Returns the number of jobs that ended.
     pub const fn ended(self) -> u64 {
         self.acknowledged + self.refused + self.failed + self.unknown
     }
 }
 
-/// What became of a job that was not acknowledged.
+/// Result of a job that was not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Became {
-    /// The server said no.
+pub enum SubmissionFailure {
+    /// The server refused it.
     Refused,
     /// The server cannot have all of it.
     Failed,
@@ -186,54 +190,54 @@ pub enum Became {
     Unknown,
 }
 
-/// What went wrong, as often as it did.
+/// A problem, with its frequency.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// What kind of.
-    pub kind: Kind,
-    /// What became of the jobs.
-    pub became: Became,
-    /// The server's words, or what went wrong.
+    /// Kind of the problem.
+    pub kind: ProblemKind,
+    /// Result of the jobs.
+    pub became: SubmissionFailure,
+    /// Server's text, or the error.
     pub words: String,
-    /// How many jobs.
+    /// Number of jobs.
     pub jobs: u64,
-    /// When it was first, from the beginning.
+    /// Time of the first, from the beginning.
     pub first_seconds: Span,
-    /// When it was last.
+    /// Time of the last.
     pub last_seconds: Span,
 }
 
-/// A time in which the server took no jobs.
+/// A time in which the server accepted no jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Full {
-    /// Why.
-    pub kind: Kind,
-    /// When it refused one, from the beginning.
+pub struct FullPeriod {
+    /// Kind of the refusals.
+    pub kind: ProblemKind,
+    /// Time of the first refusal, from the beginning.
     pub refused_seconds: Span,
-    /// When it took one again; nothing where it did not.
+    /// Time of the next accepted job; nothing if there was none.
     pub accepted_seconds: Option<Span>,
-    /// How often it said no in between.
+    /// Number of refusals in between.
     pub refusals: u64,
 }
 
-/// What went wrong, to a bound.
+/// Problems, up to a maximum number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Troubles {
-    /// With jobs.
+    /// Problems of jobs.
     pub troubles: Vec<Trouble>,
-    /// Jobs of which more went wrong than is kept.
+    /// Number of jobs whose problems are not stored.
     pub troubles_left_out: u64,
     /// Times in which the spool was full.
-    pub full: Vec<Full>,
-    /// Times beyond those that are kept.
+    pub full: Vec<FullPeriod>,
+    /// Number of such times that are not stored.
     pub full_left_out: u64,
 }
 
 impl Troubles {
-    /// How long the server was full within so long from the beginning, and why for the
-    /// longest; nothing where it never was.
-    pub fn full_for(&self, end: Span) -> Option<(Span, Kind)> {
-        let part = |full: &Full| {
+    /// Returns the time for which the server was full up to `end`, from the beginning, and the kind
+    /// of the longest; nothing if it never was.
+    pub fn full_for(&self, end: Span) -> Option<(Span, ProblemKind)> {
+        let part = |full: &FullPeriod| {
             let to = full.accepted_seconds.map_or(end, |to| to.min(end));
             if to > full.refused_seconds { to - full.refused_seconds } else { Span::ZERO }
         };
@@ -242,25 +246,24 @@ impl Troubles {
     }
 }
 
-/// What became of jobs, as all connections see it.
+/// Results of jobs over all connections.
 #[derive(Debug)]
 pub(crate) struct Tally {
     began: Instant,
     pub(crate) counts: Counts,
-    /// Bytes of documents that were acknowledged.
+    /// Bytes of acknowledged documents.
     pub(crate) bytes: u64,
     pub(crate) latency: Histogram,
     pub(crate) wrong: Troubles,
-    /// From the first number that the server gave to the last.
+    /// Lowest and highest number that the server gave.
     pub(crate) ids: Option<(i32, i32)>,
-    /// When the last answer came.
+    /// Time of the last answer.
     pub(crate) last: Option<Instant>,
-    /// Whether the server is there.
+    /// Presence of the server.
     pub(crate) presence: Presence,
-    /// How long answers to the first tenth of the jobs took, and to the last: how many,
-    /// and all of them together.
+    /// Number and total of the answer times of the first tenth of the jobs, and of the last.
     pub(crate) tenths: [(u64, Duration); 2],
-    /// Acknowledged jobs that are not known to be over, where that is followed.
+    /// Acknowledged jobs that may be unfinished, if they are followed.
     pub(crate) book: Option<Book>,
 }
 
@@ -280,7 +283,7 @@ impl Tally {
         }
     }
 
-    /// A job was acknowledged, which was this one of so many.
+    /// Records the answer time of an acknowledged job, number `number` of `of`.
     pub(crate) fn answered(&mut self, number: u64, of: u64, took: Duration) {
         let tenth = of / 10;
         let place = match number {
@@ -293,7 +296,7 @@ impl Tally {
         *sum += took;
     }
 
-    /// The mean time of an answer in the first tenth of the jobs, and in the last.
+    /// Returns the mean answer time of the first tenth of the jobs, and of the last.
     pub(crate) fn tenths(&self) -> [Option<Span>; 2] {
         self.tenths.map(|(count, sum)| {
             let mean = sum.as_secs_f64() / count as f64;
@@ -301,30 +304,31 @@ impl Tally {
         })
     }
 
-    /// What a try of a job says of the server. Tells since when it is away, where it is.
+    /// Updates the server's presence by a try of a job. Returns the beginning of an absence, if
+    /// there is one.
     pub(crate) fn met(&mut self, fate: &Fate, began: Instant, at: Instant) -> Option<Instant> {
         let kind = match fate {
-            Err(problem) if problem.became != Became::Refused => problem.kind,
+            Err(problem) if problem.became != SubmissionFailure::Refused => problem.kind,
             _ => {
                 self.heard(at);
                 return None;
             }
         };
         match kind {
-            Kind::NoConnection => return self.presence.gone(began, at),
-            Kind::Closed => self.presence.broke(at),
+            ProblemKind::NoConnection => return self.presence.gone(began, at),
+            ProblemKind::Closed => self.presence.broke(at),
             _ => {}
         }
         None
     }
 
-    /// The server answered, whatever it said.
+    /// Records an answer of the server, whatever it was.
     pub(crate) fn heard(&mut self, at: Instant) {
         self.returned(at);
         self.presence.heard(at);
     }
 
-    /// The server is there again.
+    /// Records the return of the server.
     pub(crate) fn returned(&mut self, at: Instant) {
         if self.presence.returned(at)
             && let Some(book) = &mut self.book
@@ -337,7 +341,7 @@ impl Tally {
         Span::from_duration(at.saturating_duration_since(self.began))
     }
 
-    /// A job of so many bytes came to its end.
+    /// Records the result of a job of this size.
     pub(crate) fn add(&mut self, fate: &Fate, size: u64, took: Duration, at: Instant) {
         self.last = self.last.max(Some(at));
         let problem = match fate {
@@ -355,9 +359,9 @@ impl Tally {
             Err(problem) => problem,
         };
         match problem.became {
-            Became::Refused => self.counts.refused += 1,
-            Became::Failed => self.counts.failed += 1,
-            Became::Unknown => self.counts.unknown += 1,
+            SubmissionFailure::Refused => self.counts.refused += 1,
+            SubmissionFailure::Failed => self.counts.failed += 1,
+            SubmissionFailure::Unknown => self.counts.unknown += 1,
         }
         let since = self.since(at);
         let is_same = |it: &&mut Trouble| {
@@ -381,14 +385,19 @@ impl Tally {
         }
     }
 
-    /// The server said no, for now: whether the job is tried again or not.
-    pub(crate) fn refused(&mut self, kind: Kind, at: Instant) {
+    /// Records a temporary refusal, whether the job is retried or not.
+    pub(crate) fn refused(&mut self, kind: ProblemKind, at: Instant) {
         let (refused_seconds, accepted_seconds) = (self.since(at), None);
         let known = self.wrong.full.len();
         match self.wrong.full.last_mut() {
             Some(full) if full.accepted_seconds.is_none() => full.refusals += 1,
             _ if known < MAX_TIMES => {
-                self.wrong.full.push(Full { kind, refused_seconds, accepted_seconds, refusals: 1 });
+                self.wrong.full.push(FullPeriod {
+                    kind,
+                    refused_seconds,
+                    accepted_seconds,
+                    refusals: 1,
+                });
             }
             _ => self.wrong.full_left_out += 1,
         }
@@ -417,28 +426,31 @@ mod tests {
 
     #[test]
     fn problems_are_of_kinds() {
-        let kind = |error: &Error| Problem::of(error, Became::Unknown).kind;
-        assert_eq!(kind(&ipp(0x050b, "")), Kind::TooManyJobs);
-        // As cupsd 2.4 says it.
-        assert_eq!(kind(&ipp(0x0404, "Too many active jobs.")), Kind::TooManyJobs);
-        assert_eq!(kind(&ipp(0x0506, "Destination is not accepting.")), Kind::NotAccepting);
-        assert_eq!(kind(&ipp(0x0400, "bad")), Kind::Refused);
-        // As windlass spool serve says it.
-        let full = "the spool is full: it holds the 1000000 bytes that it may hold";
-        assert_eq!(kind(&ipp(0x0505, full)), Kind::SpoolFull);
-        assert_eq!(kind(&ipp(0x0505, "try again")), Kind::Busy);
-        assert_eq!(kind(&ipp(0x0507, "")), Kind::Busy);
+        let kind = |error: &Error| Problem::of(error, SubmissionFailure::Unknown).kind;
+        assert_eq!(kind(&ipp(0x050b, "")), ProblemKind::TooManyJobs);
+        // Text of cupsd 2.4.
+        assert_eq!(kind(&ipp(0x0404, "Too many active jobs.")), ProblemKind::TooManyJobs);
+        assert_eq!(kind(&ipp(0x0506, "Destination is not accepting.")), ProblemKind::NotAccepting);
+        assert_eq!(kind(&ipp(0x0400, "bad")), ProblemKind::Refused);
+        // Text of windlass spool serve.
+        let full = "the spool is full: it holds its maximum of 1000000 bytes";
+        assert_eq!(kind(&ipp(0x0505, full)), ProblemKind::SpoolFull);
+        assert_eq!(kind(&ipp(0x0505, "try again")), ProblemKind::Busy);
+        assert_eq!(kind(&ipp(0x0507, "")), ProblemKind::Busy);
         let http = |status| Error::Http {
             operation: Operation::PRINT_JOB,
             status,
             reason: String::new(),
             text: String::new(),
         };
-        assert_eq!(kind(&http(413)), Kind::SpoolFull);
-        assert_eq!(kind(&http(401)), Kind::NotAllowed);
-        assert_eq!(kind(&http(500)), Kind::Refused);
-        assert_eq!(Problem::of_program("lp: Request Entity Too Large").kind, Kind::SpoolFull);
-        assert_eq!(Problem::of_program("lp: Too many active jobs.").kind, Kind::TooManyJobs);
+        assert_eq!(kind(&http(413)), ProblemKind::SpoolFull);
+        assert_eq!(kind(&http(401)), ProblemKind::NotAllowed);
+        assert_eq!(kind(&http(500)), ProblemKind::Refused);
+        assert_eq!(
+            Problem::of_program("lp: Request Entity Too Large").kind,
+            ProblemKind::SpoolFull
+        );
+        assert_eq!(Problem::of_program("lp: Too many active jobs.").kind, ProblemKind::TooManyJobs);
         assert_eq!(Problem::of_program("lp: whatever\n").words, "lp: whatever");
     }
 
@@ -447,26 +459,30 @@ mod tests {
         let began = Instant::now();
         let at = |seconds| began + Duration::from_secs(seconds);
         let mut tally = Tally::new(began);
-        let full = Err(Problem::new(Became::Refused, Kind::SpoolFull, "full"));
+        let full = Err(Problem::new(SubmissionFailure::Refused, ProblemKind::SpoolFull, "full"));
         for second in 1..4 {
-            tally.refused(Kind::SpoolFull, at(second));
+            tally.refused(ProblemKind::SpoolFull, at(second));
             tally.add(&full, 10, Duration::ZERO, at(second));
         }
         tally.add(&Ok(Some(7)), 10, Duration::from_millis(1), at(5));
         tally.add(&Ok(Some(9)), 10, Duration::from_millis(1), at(6));
-        tally.refused(Kind::SpoolFull, at(8));
+        tally.refused(ProblemKind::SpoolFull, at(8));
         let seconds = |seconds: i64| Span::from_millis(seconds * 1_000);
-        let first = Full {
-            kind: Kind::SpoolFull,
+        let first = FullPeriod {
+            kind: ProblemKind::SpoolFull,
             refused_seconds: seconds(1),
             accepted_seconds: Some(seconds(5)),
             refusals: 3,
         };
-        let second =
-            Full { refused_seconds: seconds(8), accepted_seconds: None, refusals: 1, ..first };
+        let second = FullPeriod {
+            refused_seconds: seconds(8),
+            accepted_seconds: None,
+            refusals: 1,
+            ..first
+        };
         assert_eq!(tally.wrong.full, [first, second]);
         let full_for = tally.wrong.full_for(seconds(10));
-        assert_eq!(full_for, Some((seconds(6), Kind::SpoolFull)));
+        assert_eq!(full_for, Some((seconds(6), ProblemKind::SpoolFull)));
         assert_eq!(Troubles::default().full_for(seconds(10)), None);
         assert_eq!((tally.counts.refused, tally.counts.acknowledged), (3, 2));
         assert_eq!((tally.bytes, tally.ids), (20, Some((7, 9))));
@@ -482,19 +498,19 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever becomes of jobs, each counts once, and what is kept is bounded.
+        /// Each job counts once, and stored data is bounded, whatever the results.
         #[test]
         fn each_job_counts_once(fates in prop::collection::vec((0..4_u8, 0..200_u32), 0..400)) {
             let began = Instant::now();
             let mut tally = Tally::new(began);
             for (fate, words) in &fates {
                 let problem =
-                    |became| Err(Problem::new(became, Kind::Refused, words.to_string()));
+                    |became| Err(Problem::new(became, ProblemKind::Refused, words.to_string()));
                 let fate = match fate {
                     0 => Ok(None),
-                    1 => problem(Became::Refused),
-                    2 => problem(Became::Failed),
-                    _ => problem(Became::Unknown),
+                    1 => problem(SubmissionFailure::Refused),
+                    2 => problem(SubmissionFailure::Failed),
+                    _ => problem(SubmissionFailure::Unknown),
                 };
                 tally.add(&fate, 1, Duration::ZERO, began);
             }

@@ -12,13 +12,13 @@ use windlass_wire::target::Protocol;
 
 use super::*;
 use crate::document::Payload;
-use crate::job::{Follow, Ipp, Raw};
+use crate::job::{FollowMode, Ipp, Raw};
 
-/// How long nothing may move, by a clock whose hand only [`Does::Nothing`] moves: so
+/// Longest time without progress, by a clock that only [`ServerBehaviour::Nothing`] moves, so that
 /// no machine is too slow for an answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A plan for one job.
+/// Returns a plan for one job.
 pub(super) fn plan(target: Target) -> Plan {
     Plan {
         way: ipp(false),
@@ -36,34 +36,34 @@ pub(super) fn plan(target: Target) -> Plan {
 fn ipp(create_job: bool) -> Submission {
     let compression = Compression::None;
     let format = "application/octet-stream".to_owned();
-    Submission::Job(Sending::Ipp(Ipp {
+    Submission::Job(JobProtocol::Ipp(Ipp {
         version: Version(2, 0),
         create_job,
         compression,
         format,
         template: Vec::new(),
-        follow: Follow::No,
+        follow: FollowMode::No,
     }))
 }
 
-/// What a server does with a request.
+/// Behaviour of a server for a request.
 #[derive(Clone, Copy)]
-enum Does {
-    /// It answers this status, once it has the document.
+enum ServerBehaviour {
+    /// Answer with this status after the document.
     Answers(Status),
-    /// It answers by a page, before it has the document, and closes.
+    /// Answer with a page before the document, and close.
     Page,
-    /// It closes, once it has the document.
+    /// Close after the document.
     Closes,
-    /// It closes in the middle of the document.
+    /// Close in the middle of the document.
     Breaks,
-    /// It says nothing, and time passes until its client has gone.
+    /// Send nothing, and let the clock run until the client has gone.
     Nothing,
-    /// It says what is no HTTP.
+    /// Send invalid HTTP.
     Garbage,
-    /// It says half of an answer, and closes.
+    /// Send half of an answer, and close.
     Half,
-    /// It says to go on, and answers.
+    /// Send 100 Continue, and answer.
     GoesOn,
 }
 
@@ -83,7 +83,7 @@ fn answer(status: Status, id: [u8; 4], number: i32) -> Vec<u8> {
     [head.encode().unwrap(), body].concat()
 }
 
-/// Lets time pass until the client has gone.
+/// Lets the clock run until the client has gone.
 fn outwait(mut stream: &TcpStream, hand: &Hand) {
     stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
     loop {
@@ -96,13 +96,12 @@ fn outwait(mut stream: &TcpStream, hand: &Hand) {
     }
 }
 
-/// Serves one connection: each request in turn is done with as `does` says of its
-/// number.
+/// Serves one connection: `does` gives the behaviour for each request, by its number.
 fn serve(
     mut stream: TcpStream,
     served: &AtomicU64,
     hand: &Hand,
-    does: &dyn Fn(u64) -> Does,
+    does: &dyn Fn(u64) -> ServerBehaviour,
 ) -> Option<()> {
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let mut held = Vec::new();
@@ -123,7 +122,7 @@ fn serve(
         let number = served.fetch_add(1, Ordering::Relaxed);
         let what = does(number);
         let wanted = match what {
-            Does::Page | Does::Breaks => used + 1_000,
+            ServerBehaviour::Page | ServerBehaviour::Breaks => used + 1_000,
             _ => used + length,
         };
         while held.len() < wanted {
@@ -132,25 +131,25 @@ fn serve(
         let id: [u8; 4] = held[used + 4..used + 8].try_into().unwrap();
         let mut say = |bytes: &[u8]| stream.write_all(bytes).ok();
         match what {
-            Does::Answers(status) => say(&answer(status, id, number as i32 + 1))?,
-            Does::GoesOn => {
+            ServerBehaviour::Answers(status) => say(&answer(status, id, number as i32 + 1))?,
+            ServerBehaviour::GoesOn => {
                 say(b"HTTP/1.1 100 Continue\r\n\r\n")?;
                 say(&answer(Status::OK, id, number as i32 + 1))?;
             }
-            Does::Page => {
+            ServerBehaviour::Page => {
                 let page = "<html><title>Request Entity Too Large</title></html>";
                 let head = "HTTP/1.1 413 Request Entity Too Large\r\nConnection: close\r\n\
                             Content-Type: text/html\r\nContent-Length: ";
                 say(format!("{head}{}\r\n\r\n{page}", page.len()).as_bytes())?;
                 return None;
             }
-            Does::Closes | Does::Breaks => return None,
-            Does::Nothing => {
+            ServerBehaviour::Closes | ServerBehaviour::Breaks => return None,
+            ServerBehaviour::Nothing => {
                 outwait(&stream, hand);
                 return None;
             }
-            Does::Garbage => say(b"\x00\xff what?\r\n\r\n")?,
-            Does::Half => {
+            ServerBehaviour::Garbage => say(b"\x00\xff what?\r\n\r\n")?,
+            ServerBehaviour::Half => {
                 let all = answer(Status::OK, id, 1);
                 say(&all[..all.len() - 5])?;
                 return None;
@@ -160,8 +159,8 @@ fn serve(
     }
 }
 
-/// A server that does so, and the clock that those go by who ask it.
-fn server(does: impl Fn(u64) -> Does + Send + Sync + 'static) -> (SocketAddr, Clock) {
+/// Starts a server with this behaviour; returns its address and the clock of its clients.
+fn server(does: impl Fn(u64) -> ServerBehaviour + Send + Sync + 'static) -> (SocketAddr, Clock) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (served, does) = (Arc::new(AtomicU64::new(0)), Arc::new(does));
@@ -177,19 +176,19 @@ fn server(does: impl Fn(u64) -> Does + Send + Sync + 'static) -> (SocketAddr, Cl
     (address, clock)
 }
 
-/// Loads a server that does so.
+/// Loads a server with this behaviour.
 fn loaded(
     change: impl FnOnce(&mut Plan),
     size: u64,
-    does: impl Fn(u64) -> Does + Send + Sync + 'static,
-) -> Queued {
+    does: impl Fn(u64) -> ServerBehaviour + Send + Sync + 'static,
+) -> QueueingResult {
     let (address, clock) = server(does);
     let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
     let mut plan = plan(target);
     change(&mut plan);
     let scratch = tempfile::tempdir().unwrap();
-    let wanted = [Wanted::Made(Payload::Random, size)];
-    let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
+    let wanted = [RequestedDocument::Made(Payload::Random, size)];
+    let files = Files::prepare(&wanted, &DocumentStorage::Memory, scratch.path()).unwrap();
     let mut load = Load::new(plan);
     load.monitors.iter_mut().for_each(|monitor| monitor.clock = clock.clone());
     let queued = load.run(&files, &|_: &Target| Ok(TcpStream::connect(address)?)).unwrap();
@@ -198,7 +197,7 @@ fn loaded(
     queued
 }
 
-fn counts(queued: &Queued) -> [u64; 5] {
+fn counts(queued: &QueueingResult) -> [u64; 5] {
     let counts = queued.counts;
     [counts.acknowledged, counts.refused, counts.failed, counts.unknown, counts.not_sent]
 }
@@ -209,7 +208,13 @@ fn jobs_are_acknowledged_over_connections_that_are_kept() {
         let queued = loaded(
             |plan| (plan.jobs, plan.connections) = (200, connections),
             20_000,
-            |number| if number % 7 == 3 { Does::GoesOn } else { Does::Answers(Status::OK) },
+            |number| {
+                if number % 7 == 3 {
+                    ServerBehaviour::GoesOn
+                } else {
+                    ServerBehaviour::Answers(Status::OK)
+                }
+            },
         );
         assert_eq!(counts(&queued), [200, 0, 0, 0, 0]);
         let ids = queued.queueing.first_job_id.zip(queued.queueing.last_job_id);
@@ -228,7 +233,7 @@ fn jobs_are_created_before_their_documents() {
         |number| {
             // create, send; create, send (no), cancel.
             let refused = number % 5 == 3;
-            Does::Answers(if refused { Status::ENTITY_TOO_LARGE } else { Status::OK })
+            ServerBehaviour::Answers(if refused { Status::ENTITY_TOO_LARGE } else { Status::OK })
         },
     );
     assert_eq!(counts(&queued), [2, 2, 0, 0, 0]);
@@ -240,11 +245,16 @@ fn a_page_in_the_middle_of_a_job_is_read() {
     let queued = loaded(
         |plan| plan.jobs = 3,
         20_000_000,
-        |number| if number == 1 { Does::Page } else { Does::Answers(Status::OK) },
+        |number| {
+            if number == 1 { ServerBehaviour::Page } else { ServerBehaviour::Answers(Status::OK) }
+        },
     );
     assert_eq!(counts(&queued), [2, 1, 0, 0, 0]);
     let trouble = &queued.wrong.troubles[0];
-    assert_eq!((trouble.kind, trouble.became), (Kind::SpoolFull, Became::Refused));
+    assert_eq!(
+        (trouble.kind, trouble.became),
+        (ProblemKind::SpoolFull, SubmissionFailure::Refused)
+    );
     assert!(trouble.words.contains("client-error-request-entity-too-large"), "{}", trouble.words);
     // It was full from the second job to the third.
     assert_eq!((queued.wrong.full.len(), queued.wrong.full[0].refusals), (1, 1));
@@ -254,8 +264,8 @@ fn a_page_in_the_middle_of_a_job_is_read() {
 #[test]
 fn a_full_spool_is_tried_again() {
     let does = |number| match number {
-        2..6 => Does::Answers(Status::TOO_MANY_JOBS),
-        _ => Does::Answers(Status::OK),
+        2..6 => ServerBehaviour::Answers(Status::TOO_MANY_JOBS),
+        _ => ServerBehaviour::Answers(Status::OK),
     };
     let queued = loaded(
         |plan| (plan.jobs, plan.retry_full) = (5, Some(Duration::from_secs(30))),
@@ -275,22 +285,22 @@ fn a_connection_that_ends_leaves_a_job_unknown_or_failed() {
         |plan| plan.jobs = 4,
         20_000_000,
         |number| match number {
-            1 => Does::Closes,
-            2 => Does::Breaks,
-            _ => Does::Answers(Status::OK),
+            1 => ServerBehaviour::Closes,
+            2 => ServerBehaviour::Breaks,
+            _ => ServerBehaviour::Answers(Status::OK),
         },
     );
     assert_eq!(counts(&queued), [2, 0, 1, 1, 0]);
-    assert!(queued.wrong.troubles.iter().all(|trouble| trouble.kind == Kind::Closed));
+    assert!(queued.wrong.troubles.iter().all(|trouble| trouble.kind == ProblemKind::Closed));
 }
 
 #[test]
 fn whatever_a_server_says_it_ends() {
     for (does, kind, expected) in [
-        (Does::Nothing, Kind::Silent, [0, 0, 0, 2, 38]),
-        (Does::Garbage, Kind::Protocol, [0, 0, 0, 10, 30]),
-        (Does::Half, Kind::Protocol, [0, 0, 0, 10, 30]),
-        (Does::Closes, Kind::Closed, [0, 0, 0, 10, 30]),
+        (ServerBehaviour::Nothing, ProblemKind::Silent, [0, 0, 0, 2, 38]),
+        (ServerBehaviour::Garbage, ProblemKind::Protocol, [0, 0, 0, 10, 30]),
+        (ServerBehaviour::Half, ProblemKind::Protocol, [0, 0, 0, 10, 30]),
+        (ServerBehaviour::Closes, ProblemKind::Closed, [0, 0, 0, 10, 30]),
     ] {
         let began = Instant::now();
         let queued = loaded(|plan| plan.jobs = 40, 1_000, move |_| does);
@@ -303,32 +313,33 @@ fn whatever_a_server_says_it_ends() {
 #[test]
 fn without_connections_it_ends() {
     let target = Target::new("127.0.0.1:9", Some(Protocol::Ipp), Some("q")).unwrap();
-    // As of a port where nobody listens; a real one may be another test's by then.
+    // As for a port without a listener; a real one may belong to another test by then.
     let refused = |_: &Target| -> Result<TcpStream, DialError> {
         Err(std::io::Error::from(std::io::ErrorKind::ConnectionRefused).into())
     };
-    for way in [ipp(false), Submission::Job(Sending::Raw(Raw::default()))] {
+    for way in [ipp(false), Submission::Job(JobProtocol::Raw(Raw::default()))] {
         let load = Load::new(Plan { jobs: 50, way, ..plan(target.clone()) });
         let scratch = tempfile::tempdir().unwrap();
-        let wanted = [Wanted::Made(Payload::Text, 10)];
-        let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
+        let wanted = [RequestedDocument::Made(Payload::Text, 10)];
+        let files = Files::prepare(&wanted, &DocumentStorage::Memory, scratch.path()).unwrap();
         let queued = load.run(&files, &refused).unwrap();
         assert_eq!(counts(&queued), [0, 0, 10, 0, 40]);
-        assert_eq!(queued.wrong.troubles[0].kind, Kind::NoConnection);
+        assert_eq!(queued.wrong.troubles[0].kind, ProblemKind::NoConnection);
     }
 }
 
 #[test]
 fn printers_are_stopped_and_started_again() {
-    // Each is asked for its state, and stopped; then each is started, until the
-    // server says no more.
+    // Each printer is asked for its state, and stopped; then each is started, until the server
+    // refuses.
     for (answered, left) in [(9, 0), (7, 2), (0, 0)] {
-        let (address, clock) =
-            server(
-                move |number| {
-                    if number < answered { Does::Answers(Status::OK) } else { Does::Nothing }
-                },
-            );
+        let (address, clock) = server(move |number| {
+            if number < answered {
+                ServerBehaviour::Answers(Status::OK)
+            } else {
+                ServerBehaviour::Nothing
+            }
+        });
         let host = address.to_string();
         let queue = |name| Target::new(&host, Some(Protocol::Ipp), Some(name)).unwrap();
         let queues = ["a", "b", "c"].map(queue);
@@ -352,17 +363,17 @@ fn printers_are_stopped_and_started_again() {
 #[test]
 fn a_server_that_was_away_is_waited_for() {
     let (address, clock) = server(|number| match number {
-        // It breaks off, and takes no connections for a while.
-        3 => Does::Closes,
-        _ => Does::Answers(Status::OK),
+        // It breaks the connection, and accepts none for a while.
+        3 => ServerBehaviour::Closes,
+        _ => ServerBehaviour::Answers(Status::OK),
     });
     let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
     let patience = Duration::from_secs(600);
     let mut load = Load::new(Plan { jobs: 9, patience, follows: true, ..plan(target) });
     load.monitors.iter_mut().for_each(|monitor| monitor.clock = clock.clone());
     let scratch = tempfile::tempdir().unwrap();
-    let wanted = [Wanted::Made(Payload::Text, 10)];
-    let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
+    let wanted = [RequestedDocument::Made(Payload::Text, 10)];
+    let files = Files::prepare(&wanted, &DocumentStorage::Memory, scratch.path()).unwrap();
     let dials = AtomicU64::new(0);
     let dial = |_: &Target| -> Result<TcpStream, DialError> {
         match dials.fetch_add(1, Ordering::Relaxed) {
@@ -371,7 +382,7 @@ fn a_server_that_was_away_is_waited_for() {
         }
     };
     let queued = load.run(&files, &dial).unwrap();
-    // One job was under way, and the others waited.
+    // One job was in progress, and the others waited.
     assert_eq!(counts(&queued), [8, 0, 0, 1, 0]);
     let absences = load.absences();
     assert_eq!((absences.times.len(), absences.lasts), (1, false), "{absences:?}");
@@ -383,15 +394,15 @@ fn a_server_that_was_away_is_waited_for() {
 
 #[test]
 fn a_server_that_stays_away_is_given_up_after_the_patience() {
-    let (address, _) = server(|_| Does::Answers(Status::OK));
+    let (address, _) = server(|_| ServerBehaviour::Answers(Status::OK));
     let target = Target::new(&address.to_string(), Some(Protocol::Ipp), Some("q")).unwrap();
     let patience = Duration::from_millis(700);
-    let (way, jobs) = (Submission::Job(Sending::Raw(Raw::default())), 50);
+    let (way, jobs) = (Submission::Job(JobProtocol::Raw(Raw::default())), 50);
     let load = Load::new(Plan { jobs, patience, way, ..plan(target) });
     let scratch = tempfile::tempdir().unwrap();
-    let wanted = [Wanted::Made(Payload::Text, 10)];
-    let files = Files::prepare(&wanted, &Place::Memory, scratch.path()).unwrap();
-    // The first is heard by who looks on, and then nobody takes a connection.
+    let wanted = [RequestedDocument::Made(Payload::Text, 10)];
+    let files = Files::prepare(&wanted, &DocumentStorage::Memory, scratch.path()).unwrap();
+    // The observer hears the first answer, and then no connection is accepted.
     drop(load.tally());
     load.heard();
     let began = Instant::now();

@@ -1,29 +1,29 @@
-//! How long jobs waited and were printed, by the times that the spooler keeps of them.
+//! Waiting and printing times of jobs, by the spooler's records.
 
 use serde::Serialize;
 use windlass_base::Span;
 
-/// By how much the mean of one difference of whole seconds is off: each of two times is
-/// cut to a second, so the difference is off by a triangle from -1 to 1, whose standard
-/// deviation is 1/√6.
+/// Standard deviation of one difference of whole seconds. Each of the two times is truncated to a
+/// second, so the error has a triangular distribution from -1 to 1, with a standard deviation of
+/// 1/√6.
 const OFF_BY: f64 = 0.408_248;
 
-/// How long jobs waited and were printed: means of some of those that were completed.
+/// Mean waiting and printing times of a sample of the completed jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct JobTimes {
-    /// Of how many.
+    /// Number of jobs in the sample.
     pub jobs: u64,
-    /// From `time-at-creation` to `time-at-processing`.
+    /// Time from `time-at-creation` to `time-at-processing`.
     pub queued_seconds: Span,
-    /// From there to `time-at-completed`.
+    /// Time from `time-at-processing` to `time-at-completed`.
     pub processed_seconds: Span,
-    /// The standard deviation of these means, as the spooler keeps whole seconds.
+    /// Standard deviation of these means, because the spooler records whole seconds.
     pub off_by_seconds: Span,
 }
 
 impl JobTimes {
-    /// Of the times of jobs: when each was created, begun and completed. Nothing where
-    /// there are none, or not in this order.
+    /// Computes the means from the times of creation, start and completion. Returns nothing without
+    /// jobs, or if the times are not in this order.
     pub(super) fn of(times: &[[i32; 3]]) -> Option<Self> {
         let good = || times.iter().filter(|times| times.is_sorted());
         let jobs = good().count();

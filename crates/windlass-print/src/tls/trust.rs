@@ -1,4 +1,4 @@
-//! Which server of TLS is trusted.
+//! Trust in TLS servers.
 
 use std::fmt::{self, Write as _};
 use std::fs::{self, OpenOptions};
@@ -18,14 +18,14 @@ use rustls::{
 use sha2::{Digest, Sha256};
 use windlass_wire::target::Target;
 
-/// The longest file of known servers: thousands have less.
+/// Maximum size of the file of known servers: thousands of servers take less.
 const MAX_KNOWN: u64 = 1 << 20;
 
-/// A certificate's SHA-256.
+/// SHA-256 of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 
-/// Why words are no fingerprint.
+/// Error of parsing a fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a fingerprint is sha256: and 64 hexadecimal digits, as windlass spool certificate prints it"
@@ -33,7 +33,7 @@ pub struct Fingerprint([u8; 32]);
 pub struct FingerprintError;
 
 impl Fingerprint {
-    /// That of a certificate in DER.
+    /// Returns the fingerprint of a certificate in DER.
     pub fn of(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
@@ -49,7 +49,7 @@ impl fmt::Display for Fingerprint {
 impl FromStr for Fingerprint {
     type Err = FingerprintError;
 
-    /// Of `sha256:` and digits, with colons between or without, as openssl has them.
+    /// Parses `sha256:` and digits, with or without colons between them, as openssl prints them.
     fn from_str(text: &str) -> Result<Self, FingerprintError> {
         let digits = text.strip_prefix("sha256:").ok_or(FingerprintError)?.replace(':', "");
         if digits.len() != 64 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -64,39 +64,39 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// Whom it is spoken with.
+/// Servers that are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// Whose certificate the system's authorities vouch for, and of all others who had the
-    /// same one the first time, as CUPS's `TrustOnFirstUse` has it.
+    /// Servers whose certificate the system's authorities vouch for, and others with the same
+    /// certificate as the first time, like CUPS's `TrustOnFirstUse`.
     #[default]
     FirstUse,
-    /// Whose certificate the system's authorities vouch for.
+    /// Servers whose certificate the system's authorities vouch for.
     Roots,
-    /// Who has one of these certificates.
+    /// Servers with one of these certificates.
     Pinned(Vec<Fingerprint>),
-    /// Anybody: it is encrypted, and nobody knows for whom.
+    /// Any server: the data is encrypted, but the receiver is unknown.
     Anybody,
 }
 
-/// Why known servers cannot be read or kept.
+/// Error of reading or writing the known servers.
 #[derive(Debug, thiserror::Error)]
 #[error("the known servers in {}: {source}", path.display())]
 pub struct KnownError {
-    /// The file.
+    /// Path of the file.
     path: PathBuf,
-    /// What the system says.
+    /// Error of the system.
     source: io::Error,
 }
 
-/// The certificates that servers had the first time, in a file of a line each.
+/// Certificates of servers at their first use, in a file with one line for each.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownServers {
     path: PathBuf,
 }
 
-impl Known {
-    /// In a file.
+impl KnownServers {
+    /// Makes the known servers of a file.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -110,14 +110,14 @@ impl Known {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(String::new()),
             Err(error) => return Err(self.no()(error)),
             Ok(metadata) if metadata.len() > MAX_KNOWN => {
-                return Err(self.no()(io::Error::other("it is too long")));
+                return Err(self.no()(io::Error::other("the file is too long")));
             }
             Ok(_) => {}
         }
         fs::read_to_string(&self.path).map_err(self.no())
     }
 
-    /// The certificate of a server, where it is known.
+    /// Returns the certificate of a server, if known.
     fn find(&self, server: &str) -> Result<Option<Fingerprint>, KnownError> {
         let text = self.text()?;
         let mut words = text.lines().filter_map(|line| line.split_once(' '));
@@ -128,37 +128,37 @@ impl Known {
             .map_err(|error: FingerprintError| self.no()(io::Error::other(error)))
     }
 
-    /// Remembers one.
+    /// Stores a certificate.
     fn keep(&self, server: &str, fingerprint: Fingerprint) -> Result<(), KnownError> {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder).map_err(self.no())?;
         }
-        // A line at a time: others may add theirs.
+        // Each entry is one write: other programs may add theirs.
         let mut options = OpenOptions::new();
         let mut file =
             options.append(true).create(true).mode(0o600).open(&self.path).map_err(self.no())?;
         file.write_all(format!("{server} {fingerprint}\n").as_bytes()).map_err(self.no())
     }
 
-    /// The file.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// How servers of TLS are judged.
+/// Verification of TLS servers.
 #[derive(Debug, Default)]
 pub struct Tls {
     trust: Trust,
-    known: OnceLock<Known>,
-    /// What the system's authorities vouch for, once it was needed.
+    known: OnceLock<KnownServers>,
+    /// Verifier of the system's authorities, once it was needed.
     roots: OnceLock<Result<Arc<WebPkiServerVerifier>, String>>,
     notes: Mutex<Vec<String>>,
 }
 
 impl Tls {
-    /// By this trust, with what is known of servers.
-    pub fn new(trust: Trust, known: Option<Known>) -> Self {
+    /// Makes the verification with this trust and these known servers.
+    pub fn new(trust: Trust, known: Option<KnownServers>) -> Self {
         let own = Self { trust, ..Self::default() };
         if let Some(known) = known {
             own.remember(known);
@@ -166,13 +166,13 @@ impl Tls {
         own
     }
 
-    /// From now on, what is known of servers is kept there; it can be said once.
-    pub fn remember(&self, known: Known) {
-        // Who has one already keeps that.
+    /// Sets the file of known servers; this can be done once.
+    pub fn remember(&self, known: KnownServers) {
+        // A file that was set before is kept.
         let _ = self.known.set(known);
     }
 
-    /// What people should know of the servers that were spoken with, in sentences.
+    /// Returns notes for the user about the servers, in sentences.
     pub fn notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -184,17 +184,17 @@ impl Tls {
             let provider = Arc::clone(provider);
             WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider)
                 .build()
-                .map_err(|error| format!("this system has no authorities of TLS: {error}"))
+                .map_err(|error| format!("this system has no TLS authorities: {error}"))
         };
         self.roots.get_or_init(read).clone()
     }
 
-    /// What a connection to a target goes by, and what judges its server.
+    /// Returns the TLS configuration for a target, and the judge of its server.
     pub(super) fn config(&self, target: &Target) -> Result<(ClientConfig, Arc<Judge>), String> {
         let provider = Arc::new(ring::default_provider());
         let roots = match self.trust {
             Trust::Roots => Some(self.roots(&provider)?),
-            // Without authorities there is the first use still.
+            // Without authorities, trust on first use still works.
             Trust::FirstUse => self.roots(&provider).ok(),
             Trust::Pinned(_) | Trust::Anybody => None,
         };
@@ -221,59 +221,60 @@ impl Tls {
         Ok((config, judge))
     }
 
-    /// A session was agreed upon: a server that was seen the first time is known from now on.
+    /// Records an agreed session: a server seen for the first time is known from now on.
     pub(super) fn agreed(&self, judge: &Judge) -> Result<(), KnownError> {
         let Some(fingerprint) = judge.first() else { return Ok(()) };
         let server = &judge.server;
         let mut note = format!(
-            "the certificate of {server}, {fingerprint}, is vouched for by none of \
-                                this system's authorities"
+            "no authority of this system has signed the certificate of {server}, \
+                                {fingerprint}"
         );
         if let Some(known) = self.known.get() {
             known.keep(server, fingerprint)?;
-            let _ = write!(note, "; it is trusted from now on, by {}", known.path.display());
+            let _ =
+                write!(note, "; it is trusted from now on, and kept in {}", known.path.display());
         } else {
-            note.push_str("; it is trusted this once");
+            note.push_str("; it is trusted only this time");
         }
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
         Ok(())
     }
 }
 
-/// What judges the server of one connection.
+/// Judge of the server of one connection.
 #[derive(Debug)]
 pub(super) struct Judge {
     server: String,
     trust: Trust,
     roots: Option<Arc<WebPkiServerVerifier>>,
-    /// Its certificate of the first time.
+    /// Its certificate at the first use.
     known: Option<Fingerprint>,
     provider: Arc<CryptoProvider>,
-    found: Mutex<Found>,
+    found: Mutex<CertificateFindings>,
 }
 
-/// What was found.
+/// Findings about a server's certificate.
 #[derive(Clone, Debug, Default)]
-struct Found {
+struct CertificateFindings {
     fingerprint: Option<Fingerprint>,
-    /// Whether it is trusted because it is the first time.
+    /// True if it is trusted because it is the first use.
     is_first: bool,
-    /// What the authorities say against it.
+    /// Objection of the authorities.
     against: Option<String>,
 }
 
 impl Judge {
-    fn found(&self) -> Found {
+    fn found(&self) -> CertificateFindings {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The certificate that is trusted because it is the first time.
+    /// Returns the certificate that is trusted because it is the first use.
     fn first(&self) -> Option<Fingerprint> {
         let found = self.found();
         found.fingerprint.filter(|_| found.is_first)
     }
 
-    /// Why there is no session, and what to do.
+    /// Explains why there is no session, and what to do.
     pub(super) fn explained(&self, error: &io::Error) -> String {
         let (server, found) = (&self.server, self.found());
         let is_of_certificate = error
@@ -281,22 +282,20 @@ impl Judge {
             .and_then(|inner| inner.downcast_ref::<Error>())
             .is_some_and(|inner| matches!(inner, Error::InvalidCertificate(_)));
         let Some(fingerprint) = found.fingerprint.filter(|_| is_of_certificate) else {
-            return format!("{server} does not speak TLS as this does: {error}");
+            return format!("the TLS handshake with {server} failed: {error}");
         };
         let against = found.against.map_or(String::new(), |why| format!(" ({why})"));
         match (&self.trust, self.known) {
             (Trust::FirstUse, Some(known)) => format!(
-                "the certificate of {server} is {fingerprint}, and was {known} before: somebody may \
-                 be in its place; where it has a new one, remove its line from the known servers"
+                "the certificate of {server} changed from {known} to {fingerprint}: another server may \
+                 impersonate it. If it has a new certificate, remove its line from the known servers"
             ),
             (Trust::Pinned(_), _) => {
-                format!(
-                    "the certificate of {server} is {fingerprint}, which is none that is trusted"
-                )
+                format!("the certificate of {server}, {fingerprint}, is not trusted")
             }
             _ => format!(
-                "none of this system's authorities vouches for the certificate of {server}, \
-                 {fingerprint}{against}: --trust {fingerprint} trusts this one"
+                "no authority of this system has signed the certificate of {server}, \
+                 {fingerprint}{against}: to trust it, use --trust {fingerprint}"
             ),
         }
     }
@@ -308,7 +307,10 @@ impl Judge {
     ) -> Result<ServerCertVerified, Error> {
         let fingerprint = Fingerprint::of(certificate);
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        *found = Found { fingerprint: Some(fingerprint), ..Found::default() };
+        *found = CertificateFindings {
+            fingerprint: Some(fingerprint),
+            ..CertificateFindings::default()
+        };
         let by_roots = match by_roots {
             Some(Ok(verified)) => return Ok(verified),
             Some(Err(error)) => {
@@ -427,7 +429,7 @@ mod tests {
     #[test]
     fn the_first_certificate_of_a_server_is_kept() {
         let folder = tempfile::tempdir().unwrap();
-        let known = Known::new(folder.path().join("new/known-servers"));
+        let known = KnownServers::new(folder.path().join("new/known-servers"));
         assert_eq!(known.find("h:631").unwrap(), None);
         let (one, two) = (Fingerprint::of(b"one"), Fingerprint::of(b"two"));
         known.keep("h:631", one).unwrap();

@@ -1,58 +1,58 @@
-//! When an ACK is due.
+//! Times at which ACKs are due.
 
 use windlass_base::{Span, Timestamp};
 
 use super::habits::{AckPolicy, Habits, Latency};
 use crate::random::Random;
 
-/// The most duplicate ACKs that may be owed. A device that is slow to answer
-/// would otherwise owe as many as a peer cares to send segments.
+/// Maximum number of duplicate ACKs that may be owed. A slow device would otherwise owe one for
+/// each segment of its peer.
 const MAX_DUPLICATES: u32 = 64;
 
-/// What makes an ACK due.
+/// The pending ACK, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pending {
-    /// Nothing does.
+enum PendingAck {
+    /// No ACK is pending.
     Nothing,
-    /// The timer of data that did not suffice.
+    /// A delayed ACK, for data that did not require one.
     Timer { due: Timestamp },
-    /// Data that did, or a segment that wants an answer.
+    /// An ACK for data that required one, or for a segment that needs an answer.
     Answer { due: Timestamp },
 }
 
 /// The ACKs that a connection owes.
 #[derive(Clone, Debug)]
-pub(super) struct Acking {
-    pending: Pending,
+pub(super) struct AckScheduler {
+    pending: PendingAck,
     /// Segments with data since the last ACK.
     segments: u32,
-    /// Their bytes.
+    /// Bytes of these segments.
     bytes: u64,
     /// ACKs owed besides the pending one: one for each segment out of order.
     duplicates: u32,
     random: Random,
 }
 
-impl Acking {
+impl AckScheduler {
     pub(super) const fn new(random: Random) -> Self {
-        Self { pending: Pending::Nothing, segments: 0, bytes: 0, duplicates: 0, random }
+        Self { pending: PendingAck::Nothing, segments: 0, bytes: 0, duplicates: 0, random }
     }
 
-    /// When the next ACK is due.
+    /// Returns the time at which the next ACK is due.
     pub(super) const fn due(&self) -> Option<Timestamp> {
         match self.pending {
-            Pending::Nothing => None,
-            Pending::Timer { due } | Pending::Answer { due } => Some(due),
+            PendingAck::Nothing => None,
+            PendingAck::Timer { due } | PendingAck::Answer { due } => Some(due),
         }
     }
 
-    /// Whether an ACK is on its way that no timer holds back.
+    /// Returns whether an ACK is pending that no timer delays.
     pub(super) const fn answers(&self) -> bool {
-        matches!(self.pending, Pending::Answer { .. })
+        matches!(self.pending, PendingAck::Answer { .. })
     }
 
-    /// Data went into order: `payload` bytes came and moved things on by
-    /// `bytes`, where `offered` is what the last ACK allowed.
+    /// Records data in order: `payload` bytes arrived and extended the order by `bytes`. `offered`
+    /// is the window of the last ACK.
     pub(super) fn data(
         &mut self,
         now: Timestamp,
@@ -73,20 +73,20 @@ impl Acking {
         let latency = self.latency(payload, habits);
         if enough {
             self.answer_by(now + latency);
-        } else if self.pending == Pending::Nothing {
-            self.pending = Pending::Timer { due: now + timer.max(latency) };
+        } else if self.pending == PendingAck::Nothing {
+            self.pending = PendingAck::Timer { due: now + timer.max(latency) };
         }
     }
 
-    /// A segment wants an answer whatever the policy: a gap was filled, a probe,
-    /// a FIN, or nothing in it was acceptable.
+    /// Schedules an ACK whatever the policy is: a gap was filled, or the segment is a probe, a FIN,
+    /// or not acceptable.
     pub(super) fn answer(&mut self, now: Timestamp, payload: u32, habits: &Habits) {
         let latency = self.latency(payload, habits);
         self.answer_by(now + latency);
     }
 
-    /// A segment lies ahead of a gap: it gets an ACK of its own, which the
-    /// peer's fast retransmit counts (RFC 5681 section 4.2).
+    /// Schedules a duplicate ACK for a segment beyond a gap. The peer's fast retransmit counts
+    /// these ACKs (RFC 5681 section 4.2).
     pub(super) fn duplicate(&mut self, now: Timestamp, payload: u32, habits: &Habits) {
         if self.answers() {
             self.duplicates = (self.duplicates + 1).min(MAX_DUPLICATES);
@@ -95,7 +95,7 @@ impl Acking {
         }
     }
 
-    /// An ACK went out, which covers all that had arrived.
+    /// Records that an ACK left, which covers all data that had arrived.
     pub(super) fn sent(&mut self) {
         self.segments = 0;
         self.bytes = 0;
@@ -103,16 +103,16 @@ impl Acking {
             self.duplicates -= 1;
         } else {
             self.duplicates = 0;
-            self.pending = Pending::Nothing;
+            self.pending = PendingAck::Nothing;
         }
     }
 
     fn answer_by(&mut self, due: Timestamp) {
         let due = match self.pending {
-            Pending::Nothing => due,
-            Pending::Timer { due: other } | Pending::Answer { due: other } => due.min(other),
+            PendingAck::Nothing => due,
+            PendingAck::Timer { due: other } | PendingAck::Answer { due: other } => due.min(other),
         };
-        self.pending = Pending::Answer { due };
+        self.pending = PendingAck::Answer { due };
     }
 
     fn latency(&mut self, payload: u32, habits: &Habits) -> Span {

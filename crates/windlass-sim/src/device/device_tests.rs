@@ -20,7 +20,7 @@ fn play(device: &mut Device, script: &str) {
     timeline::play(device, Device::handle, Device::poll, Device::next_time, script);
 }
 
-/// A stack that acknowledges each segment at once, with a buffer of 4,000.
+/// A stack that acknowledges each segment at once, with a buffer of 4,000 bytes.
 const PLAIN: Habits = Habits {
     window: Window::Buffer(Bytes::new(4_000)),
     mss: 1_000,
@@ -74,9 +74,9 @@ fn a_look_tells_what_lies_in_the_buffer_and_who_waits() {
     let [look] = looks[..] else { panic!("{looks:?}") };
     let bytes = [look.received, look.unread, look.window].map(Bytes::get);
     assert_eq!((look.port, bytes), (9_100, [2_000, 1_000, 3_000]));
-    assert_eq!(look.reading, Reading::Printing);
+    assert_eq!(look.reading, ReaderActivity::Printing);
     assert_eq!(device.counters().raw_jobs, 0, "it is not over");
-    // Whose reader stalls says for how long.
+    // A stalled reader tells the remaining time.
     let lasting = micros(500_000);
     let stalls = Stalls { every: StallEvery::Bytes(Bytes::new(1_000)), lasting };
     let mut device = raw(Habits { stalls: Some(stalls), ..PLAIN });
@@ -91,7 +91,7 @@ fn a_look_tells_what_lies_in_the_buffer_and_who_waits() {
          0.002000 < . 1 ack 2001 win 3000",
     );
     let look = device.looks(at(102_000)).next().unwrap();
-    assert_eq!(look.reading, Reading::Stalled { left: Span::from_millis(400) });
+    assert_eq!(look.reading, ReaderActivity::Stalled { left: Span::from_millis(400) });
     assert_eq!(look.unread, Bytes::new(1_000));
 }
 
@@ -470,7 +470,7 @@ fn closing_follows_the_habit() {
         ..PLAIN
     };
     let close = |close| raw(Habits { close, ..slow });
-    let mut device = close(Close::AtOnce);
+    let mut device = close(ClosePolicy::AtOnce);
     play(
         &mut device,
         &format!(
@@ -481,7 +481,7 @@ fn closing_follows_the_habit() {
     );
     assert_eq!((device.connections(), device.read()), (0, Bytes::new(1_000)));
     play(
-        &mut close(Close::AfterDrain),
+        &mut close(ClosePolicy::AfterDrain),
         &format!(
             "{begin}
              0.000100 < . 1 ack 1002 win 2999
@@ -489,7 +489,7 @@ fn closing_follows_the_habit() {
         ),
     );
     play(
-        &mut close(Close::Reset),
+        &mut close(ClosePolicy::Reset),
         &format!(
             "{begin}
              0.000100 < . 1 ack 1002 win 2999
@@ -497,7 +497,7 @@ fn closing_follows_the_habit() {
         ),
     );
     play(
-        &mut close(Close::KeepOpen(Span::from_millis(300))),
+        &mut close(ClosePolicy::KeepOpen(Span::from_millis(300))),
         &format!(
             "{begin}
              0.000100 < . 1 ack 1002 win 2999
@@ -646,7 +646,7 @@ proptest! {
             })];
         let mut device = Device::new(habits, &services, 3);
         let mut now = Timestamp::ZERO;
-        // What the device last said of its own numbers.
+        // The device's latest sequence numbers.
         let mut own = 0_u32;
         let mut sent = 0;
         let step = |device: &mut Device, now, own: &mut u32, sent: &mut u64| {

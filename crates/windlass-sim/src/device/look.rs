@@ -1,42 +1,42 @@
-//! A device at a moment, for who watches it.
+//! Snapshots of a device.
 
 use windlass_base::{Bytes, Span};
 
-/// A connection of a device at a moment.
+/// Snapshot of a connection of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionLook {
+pub struct ConnectionSnapshot {
     /// The port of the device.
     pub port: u16,
     /// The port of its peer.
     pub peer_port: u16,
-    /// Payload that has come in order, each byte once.
+    /// Payload that has arrived in order, each byte once.
     pub received: Bytes,
-    /// Of it, what lies in the buffer: nobody has read it.
+    /// Part of this payload that the program has not read yet.
     pub unread: Bytes,
-    /// What the peer may send still, by what the device has offered.
+    /// Bytes that the peer may still send within the offered window.
     pub window: Bytes,
-    /// What its program does.
-    pub reading: Reading,
+    /// Activity of the program that reads.
+    pub reading: ReaderActivity,
 }
 
-/// What a program does with what has come.
+/// Activity of the program that reads a connection's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// It has read all of it.
+pub enum ReaderActivity {
+    /// The program has read everything.
     Waiting,
-    /// It reads it as it comes.
+    /// The program reads data as it arrives.
     AtOnce,
-    /// What it read last is being printed.
+    /// The printer still prints the data that was read last.
     Printing,
-    /// It reads no more before that is acknowledged.
+    /// The program waits until the data is acknowledged.
     BeforeAck,
-    /// It is acknowledged, and will be read in a moment.
+    /// The data is acknowledged, and will be read in a moment.
     AfterAck,
-    /// It stalls, for so long still.
+    /// The program stalls.
     Stalled {
-        /// How long.
+        /// Remaining time of the stall.
         left: Span,
     },
-    /// It reads no more before its peer has taken its answers.
+    /// The program waits until its peer has taken its answers.
     Clogged,
 }

@@ -1,8 +1,7 @@
 //! A TCP receiver with the habits of a small stack, and the programs on it.
 //!
-//! A [`Device`] takes segments and gives segments. It has no clock, and takes
-//! nothing that it is handed for granted: behind a TUN interface anything may
-//! come.
+//! A [`Device`] takes segments and gives segments. It has no clock, and accepts any input: behind a
+//! TUN interface any packet may arrive.
 
 mod acking;
 mod connection;
@@ -18,40 +17,40 @@ use std::collections::VecDeque;
 
 use connection::{Connection, Ports};
 pub use habits::{
-    AckPolicy, Close, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
+    AckPolicy, ClosePolicy, Drain, Habits, Latency, SmallSegments, StallEvery, Stalls, Window,
     WindowUpdates,
 };
-pub use look::{ConnectionLook, Reading};
+pub use look::{ConnectionSnapshot, ReaderActivity};
 pub use service::Service;
 use windlass_base::{Bytes, Timestamp};
 use windlass_wire::Flags;
 
 use crate::ipp;
-use crate::lpr::Received;
+use crate::lpr::LprTotals;
 use crate::random::{Random, Share};
 use crate::segment::Segment;
 
-/// Resets that may wait to be sent. A flood of stray segments gets no more.
+/// Maximum number of resets that wait to be sent. A flood of stray segments gets no more.
 const MAX_RESETS: usize = 16;
 
-/// What a device has seen and done so far.
+/// Counters of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceCounters {
-    /// Segments that came in, lost and damaged ones included.
+    /// Segments received, lost and damaged ones included.
     pub segments_in: u64,
-    /// Segments that went out.
+    /// Segments sent.
     pub segments_out: u64,
-    /// Segments that it lost.
+    /// Segments that the device lost.
     pub lost: u64,
-    /// Segments that it found damaged.
+    /// Segments that the device found damaged.
     pub damaged: u64,
-    /// Connections that were asked for and taken.
+    /// Connections accepted.
     pub connections: u64,
-    /// SYNs that found no free connection.
+    /// SYNs that found no free connection slot.
     pub refused: u64,
-    /// Connections to a raw port that brought data, and are over.
+    /// Closed connections to a raw port that brought data.
     pub raw_jobs: u64,
-    /// Bytes read on connections that are over.
+    /// Bytes read on closed connections.
     read: Bytes,
 }
 
@@ -66,12 +65,12 @@ pub struct Device {
     corruption: (Share, Random),
     random: Random,
     counters: DeviceCounters,
-    received: Received,
+    received: LprTotals,
     printer: ipp::Printer,
 }
 
 impl Device {
-    /// A device that listens on `services`: ports, and what serves each.
+    /// Returns a device that listens on `services`: ports, and the service of each.
     pub fn new(habits: Habits, services: &[(u16, Service)], seed: u64) -> Self {
         Self {
             habits,
@@ -82,7 +81,7 @@ impl Device {
             corruption: (Share::new(habits.corruption), Random::new(seed, 1)),
             random: Random::new(seed, 2),
             counters: DeviceCounters::default(),
-            received: Received::default(),
+            received: LprTotals::default(),
             printer: ipp::Printer::default(),
         }
     }
@@ -96,8 +95,7 @@ impl Device {
             return;
         }
         if self.corruption.0.happens(&mut self.corruption.1) {
-            // TCP drops what fails its checksum without a word (RFC 9293
-            // section 3.1).
+            // TCP silently drops a segment with a wrong checksum (RFC 9293 section 3.1).
             self.counters.damaged += 1;
             return;
         }
@@ -120,7 +118,7 @@ impl Device {
         }
     }
 
-    /// A segment for which there is no connection.
+    /// Handles a segment that belongs to no connection.
     fn open(&mut self, now: Timestamp, segment: &Segment) {
         let service = self.services.iter().find(|(port, _)| *port == segment.destination);
         let only_syn = Flags(Flags::SYN.0 | Flags::ACK.0 | Flags::RST.0 | Flags::FIN.0);
@@ -151,7 +149,7 @@ impl Device {
         }
     }
 
-    /// Drops the connections that are over, and keeps their figures.
+    /// Drops closed connections, and keeps their counts.
     fn forget_closed(&mut self) {
         while let Some(place) = self.connections.iter().position(Connection::is_closed) {
             let over = self.connections.swap_remove(place);
@@ -168,7 +166,7 @@ impl Device {
         }
     }
 
-    /// The next segment that leaves the device by `now`.
+    /// Returns the next segment that leaves the device by `now`.
     pub fn poll(&mut self, now: Timestamp) -> Option<Segment> {
         self.printer.tick(now);
         let (habits, printer) = (&self.habits, &mut self.printer);
@@ -180,8 +178,8 @@ impl Device {
         segment
     }
 
-    /// When to poll next; a time that has passed means at once, `None` means
-    /// after the next segment only.
+    /// Returns the time of the next poll. A time in the past means at once; `None` means only after
+    /// the next segment.
     pub fn next_time(&self) -> Option<Timestamp> {
         if !self.resets.is_empty() {
             return Some(Timestamp::from_nanos(i64::MIN));
@@ -189,39 +187,39 @@ impl Device {
         self.connections.iter().filter_map(|connection| connection.next_time(&self.habits)).min()
     }
 
-    /// The device's habits.
+    /// Returns the device's habits.
     pub const fn habits(&self) -> &Habits {
         &self.habits
     }
 
-    /// What the device has seen and done so far.
+    /// Returns the device's counters.
     pub const fn counters(&self) -> &DeviceCounters {
         &self.counters
     }
 
-    /// The bytes that its programs have read.
+    /// Returns the bytes that the device's programs have read.
     pub fn read(&self) -> Bytes {
         let open = self.connections.iter().map(Connection::read_bytes);
         open.fold(self.counters.read, |sum, bytes| sum + bytes)
     }
 
-    /// What its LPR servers have received.
-    pub fn received(&self) -> Received {
+    /// Returns the totals of the device's LPR servers.
+    pub fn received(&self) -> LprTotals {
         let open = self.connections.iter().filter_map(Connection::received);
-        open.fold(self.received, Received::and)
+        open.fold(self.received, LprTotals::and)
     }
 
-    /// What has come to it by IPP.
-    pub const fn printed(&self) -> ipp::Received {
+    /// Returns the totals of the device's IPP server.
+    pub const fn printed(&self) -> ipp::IppTotals {
         self.printer.received()
     }
 
-    /// Each connection that it holds, as it is at this time.
-    pub fn looks(&self, now: Timestamp) -> impl Iterator<Item = ConnectionLook> {
+    /// Returns a snapshot of each connection at this time.
+    pub fn looks(&self, now: Timestamp) -> impl Iterator<Item = ConnectionSnapshot> {
         self.connections.iter().map(move |connection| connection.look(now))
     }
 
-    /// The connections that it holds, open or closing.
+    /// Returns the number of connections, open or closing.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }

@@ -6,37 +6,37 @@ use super::habits::{Habits, Window, WindowUpdates};
 /// The largest window field.
 const FIELD: u64 = 0xFFFF;
 
-/// The right edge of what a peer may send.
+/// Right edge of the window that a device offers.
 #[derive(Clone, Debug)]
 pub(super) struct Offer {
     /// The first position that the peer may not send.
     pub(super) edge: u64,
     shift: u8,
-    /// Whether the last segment offered less because the reader stalled.
+    /// True if the last segment offered less because the reader stalled.
     held_back: bool,
 }
 
-/// What the window depends on.
+/// State that the window depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     /// RCV.NXT.
     pub(super) next: u64,
-    /// Bytes that nobody has read.
+    /// Bytes that the program has not read.
     pub(super) unread: u64,
-    /// Whether the reader stalls.
+    /// True if the reader stalls.
     pub(super) stalled: bool,
 }
 
 impl Offer {
-    /// The offer of a SYN, whose window is never scaled (RFC 7323 section 2.2).
+    /// Returns the offer of a SYN, whose window is never scaled (RFC 7323 section 2.2).
     pub(super) fn new(next: u64, habits: &Habits, shift: u8) -> Self {
         Self { edge: next + habits.window.most().get().min(FIELD), shift, held_back: false }
     }
 
-    /// Where the edge may be.
+    /// Returns the position at which the edge may be.
     fn wanted(&self, room: Room, habits: &Habits) -> u64 {
         let edge = match habits.window {
-            // Data that waits for a stalled reader takes the room.
+            // Data that waits for a stalled reader uses up the window.
             Window::Fixed(_) if room.stalled => {
                 self.edge.min(room.next + habits.window.most().get())
             }
@@ -47,7 +47,8 @@ impl Offer {
         if room.stalled && habits.takes_window_back { room.next } else { edge.min(most) }
     }
 
-    /// How far the edge may move now; nothing where that is too little to tell.
+    /// Returns the number of bytes by which the edge may move now; 0 if they are too few to
+    /// announce.
     fn opening(&self, room: Room, habits: &Habits) -> u64 {
         let opening = self.wanted(room, habits).saturating_sub(self.edge);
         let buffer = habits.window.most().get();
@@ -59,8 +60,8 @@ impl Offer {
         if opening >= least.max(1) { opening } else { 0 }
     }
 
-    /// The window field of a segment that goes out now, and moves the edge with
-    /// it. What was offered is not taken back, unless that is a habit.
+    /// Returns the window field of a segment that leaves now, and moves the edge to match. The edge
+    /// never moves left, unless that is a habit of the device.
     pub(super) fn window(&mut self, room: Room, habits: &Habits) -> u16 {
         let wanted = self.wanted(room, habits);
         if wanted < self.edge && habits.takes_window_back {
@@ -70,13 +71,13 @@ impl Offer {
         }
         self.held_back = room.stalled;
         let window = self.edge.saturating_sub(room.next);
-        // Rounded up: rounded down it would take back what was offered.
+        // Rounded up: rounding down would move the edge left.
         let field = window.div_ceil(1 << self.shift).min(FIELD);
         self.edge = room.next + (field << self.shift);
         u16::try_from(field).unwrap_or(u16::MAX)
     }
 
-    /// Whether the opening is worth a segment of its own.
+    /// Returns whether the opening is worth a segment of its own.
     pub(super) fn deserves_update(&self, room: Room, habits: &Habits, ack_waits: bool) -> bool {
         let opening = self.opening(room, habits);
         let left = self.edge.saturating_sub(room.next);
@@ -84,7 +85,7 @@ impl Offer {
             return false;
         }
         let buffer = habits.window.most().get();
-        // A fixed window is offered by each ACK: only a stall makes it less.
+        // Each ACK offers the full fixed window: only a stall reduces it.
         if matches!(habits.window, Window::Fixed(_)) && !self.held_back {
             return false;
         }

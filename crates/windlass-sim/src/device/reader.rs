@@ -1,24 +1,24 @@
-//! When the program in the device, or the printer behind it, reads.
+//! Reader of a device's data: the program in the device, or the printer behind it.
 
 use windlass_base::{Span, Timestamp};
 
 use super::habits::{Drain, StallEvery, Stalls};
-use super::look::Reading;
+use super::look::ReaderActivity;
 use crate::link::Line;
 use crate::random::Random;
 
-/// What the reader waits for.
+/// State of the reader: the event for which it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waits {
-    /// For data only.
+enum ReaderState {
+    /// The reader waits for data only.
     ForData,
-    /// For what it read last to be printed.
+    /// The printer still prints the data that was read last.
     Printing { until: Timestamp },
-    /// For data to be acknowledged.
+    /// The reader waits for an ACK of the data.
     ForAck,
-    /// For its time after an ACK to come, to read up to a position.
+    /// The reader waits a fixed time after an ACK, to read up to a position.
     AfterAck { until: Timestamp, up_to: u64 },
-    /// For a stall to end.
+    /// The reader stalls.
     Stalled { until: Timestamp },
 }
 
@@ -27,19 +27,19 @@ enum Waits {
 pub(super) struct Reader {
     drain: Drain,
     stalls: Option<Stalls>,
-    /// The printer, which takes a byte's time as a line does.
+    /// The printer, whose time for each byte is that of a line.
     printer: Line,
-    waits: Waits,
-    /// How far it has read.
+    waits: ReaderState,
+    /// Position after the last byte that was read.
     pub(super) position: u64,
-    /// How far ACKs have gone.
+    /// Position up to which ACKs have been sent.
     acknowledged: u64,
-    /// Where or when the next stall comes.
+    /// Position or time of the next stall.
     next_stall: NextStall,
     random: Random,
 }
 
-/// Where or when the next stall comes.
+/// Position or time of the next stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextStall {
     Never,
@@ -66,9 +66,9 @@ impl Reader {
         random: Random,
     ) -> Self {
         let (rate, waits) = match drain {
-            Drain::AtOnce => (None, Waits::ForData),
-            Drain::Rate { rate, .. } => (Some(rate), Waits::ForData),
-            Drain::AfterAck(_) => (None, Waits::ForAck),
+            Drain::AtOnce => (None, ReaderState::ForData),
+            Drain::Rate { rate, .. } => (Some(rate), ReaderState::ForData),
+            Drain::AfterAck(_) => (None, ReaderState::ForAck),
         };
         Self {
             drain,
@@ -82,65 +82,67 @@ impl Reader {
         }
     }
 
-    /// What it does at this time, with the data up to `arrived`.
-    pub(super) fn reading(&self, now: Timestamp, arrived: u64) -> Reading {
+    /// Returns what the reader does at this time with the data up to `arrived`.
+    pub(super) fn reading(&self, now: Timestamp, arrived: u64) -> ReaderActivity {
         match self.waits {
-            Waits::Stalled { until } => Reading::Stalled { left: until.since(now).or_zero() },
-            _ if arrived <= self.position => Reading::Waiting,
-            Waits::ForData => Reading::AtOnce,
-            Waits::Printing { .. } => Reading::Printing,
-            Waits::ForAck => Reading::BeforeAck,
-            Waits::AfterAck { .. } => Reading::AfterAck,
+            ReaderState::Stalled { until } => {
+                ReaderActivity::Stalled { left: until.since(now).or_zero() }
+            }
+            _ if arrived <= self.position => ReaderActivity::Waiting,
+            ReaderState::ForData => ReaderActivity::AtOnce,
+            ReaderState::Printing { .. } => ReaderActivity::Printing,
+            ReaderState::ForAck => ReaderActivity::BeforeAck,
+            ReaderState::AfterAck { .. } => ReaderActivity::AfterAck,
         }
     }
 
     pub(super) const fn is_stalled(&self) -> bool {
-        matches!(self.waits, Waits::Stalled { .. })
+        matches!(self.waits, ReaderState::Stalled { .. })
     }
 
-    /// An ACK up to `position` goes out.
+    /// Records that an ACK up to `position` leaves.
     pub(super) fn acknowledged(&mut self, now: Timestamp, position: u64) {
         self.acknowledged = self.acknowledged.max(position);
         let Drain::AfterAck(latency) = self.drain else { return };
         let until = now + self.random.around(latency.typical, latency.spread);
         match &mut self.waits {
-            Waits::ForAck if self.acknowledged > self.position => {
-                self.waits = Waits::AfterAck { until, up_to: self.acknowledged };
+            ReaderState::ForAck if self.acknowledged > self.position => {
+                self.waits = ReaderState::AfterAck { until, up_to: self.acknowledged };
             }
-            Waits::AfterAck { up_to, .. } => *up_to = self.acknowledged,
+            ReaderState::AfterAck { up_to, .. } => *up_to = self.acknowledged,
             _ => {}
         }
     }
 
-    /// When there is something to do with the data up to `arrived`.
+    /// Returns the time at which the reader acts, with the data up to `arrived`.
     pub(super) fn due(&self, arrived: u64) -> Option<Timestamp> {
         match self.waits {
-            Waits::Stalled { until } | Waits::AfterAck { until, .. } => Some(until),
+            ReaderState::Stalled { until } | ReaderState::AfterAck { until, .. } => Some(until),
             _ if arrived <= self.position => None,
-            Waits::ForData => Some(Timestamp::from_nanos(i64::MIN)),
-            Waits::Printing { until } => Some(until),
-            Waits::ForAck => None,
+            ReaderState::ForData => Some(Timestamp::from_nanos(i64::MIN)),
+            ReaderState::Printing { until } => Some(until),
+            ReaderState::ForAck => None,
         }
     }
 
-    /// Reads all up to `arrived`: the connection is over, and what is left holds
-    /// nobody back.
+    /// Reads everything up to `arrived`: the connection is over, and there is no reason left to
+    /// wait.
     pub(super) fn finish(&mut self, arrived: u64) -> u64 {
         let amount = arrived - self.position;
         self.position = arrived;
         amount
     }
 
-    /// Does what is due: the number of bytes that it reads now, perhaps none.
+    /// Performs the due action. Returns the number of bytes that it reads now, perhaps none.
     pub(super) fn read(&mut self, now: Timestamp, arrived: u64) -> u64 {
-        if let Waits::Stalled { .. } = self.waits {
+        if let ReaderState::Stalled { .. } = self.waits {
             self.next_stall = NextStall::new(self.stalls, now, self.position);
             self.waits = match self.drain {
                 Drain::AfterAck(_) if self.acknowledged > self.position => {
-                    Waits::AfterAck { until: now, up_to: self.acknowledged }
+                    ReaderState::AfterAck { until: now, up_to: self.acknowledged }
                 }
-                Drain::AfterAck(_) => Waits::ForAck,
-                Drain::AtOnce | Drain::Rate { .. } => Waits::ForData,
+                Drain::AfterAck(_) => ReaderState::ForAck,
+                Drain::AtOnce | Drain::Rate { .. } => ReaderState::ForData,
             };
         }
         if arrived <= self.position {
@@ -152,7 +154,7 @@ impl Reader {
         let there = arrived - self.position;
         let mut amount = match (self.drain, self.waits) {
             (Drain::Rate { chunk, .. }, _) => there.min(chunk.get().max(1)),
-            (Drain::AfterAck(_), Waits::AfterAck { up_to, .. }) => {
+            (Drain::AfterAck(_), ReaderState::AfterAck { up_to, .. }) => {
                 there.min(up_to.saturating_sub(self.position))
             }
             (Drain::AfterAck(_), _) => 0,
@@ -163,22 +165,22 @@ impl Reader {
         }
         self.position += amount;
         self.waits = match self.drain {
-            Drain::AtOnce => Waits::ForData,
+            Drain::AtOnce => ReaderState::ForData,
             Drain::Rate { .. } => {
                 let bytes = u32::try_from(amount).unwrap_or(u32::MAX);
                 let done = self.printer.enqueue(now, bytes).map_or(now, |work| work.done);
-                Waits::Printing { until: done }
+                ReaderState::Printing { until: done }
             }
             Drain::AfterAck(_) if self.acknowledged > self.position => {
-                // A stall cut the reading short: the rest follows it.
-                Waits::AfterAck { until: now, up_to: self.acknowledged }
+                // A stall interrupted the reading: the rest follows after it.
+                ReaderState::AfterAck { until: now, up_to: self.acknowledged }
             }
-            Drain::AfterAck(_) => Waits::ForAck,
+            Drain::AfterAck(_) => ReaderState::ForAck,
         };
         amount
     }
 
-    /// Whether a stall begins with this attempt to read.
+    /// Returns whether a stall begins with this attempt to read.
     fn stall_begins(&mut self, now: Timestamp) -> bool {
         let begins = match self.next_stall {
             NextStall::Never => false,
@@ -189,9 +191,9 @@ impl Reader {
             && begins
         {
             let lasting = self.random.around(stalls.lasting.typical, stalls.lasting.spread);
-            // A stall of no time would begin again and again.
+            // A stall of zero length would begin again and again.
             let until = now + lasting.max(Span::from_nanos(1));
-            self.waits = Waits::Stalled { until };
+            self.waits = ReaderState::Stalled { until };
         }
         begins
     }

@@ -1,45 +1,45 @@
-//! What arrives, put in order (RFC 9293 section 3.10.7.4, RFC 2018, RFC 2883).
+//! Reassembly of arriving data (RFC 9293 section 3.10.7.4, RFC 2018, RFC 2883).
 
 use windlass_wire::{SackBlocks, SequenceRange};
 
 use crate::numbering::{Numbering, START};
 use crate::segment::Payload;
 
-/// The most pieces that are kept out of order. It bounds memory whatever a peer
-/// sends; a window of 1.4 MB with every second segment lost still fits.
+/// Maximum number of pieces kept out of order. It bounds the memory whatever a peer sends; a window
+/// of 1.4 MB with every second segment lost still fits.
 const MAX_PIECES: usize = 512;
 
-/// Blocks that a SACK option reports at most, and so what is remembered.
+/// Maximum number of blocks in a SACK option, and so the number that is remembered.
 const BLOCKS: usize = 4;
 
-/// The data of one direction, put in order.
+/// The data of one direction, with the pieces that arrived out of order.
 #[derive(Clone, Debug)]
-pub(crate) struct Receive {
+pub(crate) struct ReassemblyBuffer {
     numbering: Numbering,
-    /// RCV.NXT: the position that is expected next, and what an ACK acknowledges.
+    /// RCV.NXT: the next expected position, which an ACK acknowledges.
     pub(crate) next: u64,
-    /// The FIN's position, once it is known.
+    /// Position of the FIN, once it is known.
     fin: Option<u64>,
-    /// Data beyond `next`: in order, and no two pieces overlap.
+    /// Data beyond `next`, in order and without overlaps.
     ahead: Vec<(u64, Payload)>,
-    /// Positions of data that came ahead, the latest first.
+    /// Positions of data that arrived out of order, the latest first.
     recent: [u64; BLOCKS],
-    /// Data that came last, and had come before.
+    /// The latest data that had arrived before.
     twice: Option<(u64, u64)>,
 }
 
-/// What a segment's data did.
+/// Effect of a segment's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// It, or what waited behind it, went on by so many bytes in order.
+    /// The data, with pieces that waited behind it, extends the order by this number of bytes.
     InOrder(u64),
-    /// It lies ahead of a gap.
+    /// The data lies beyond a gap.
     Ahead,
-    /// Nothing of it was new or kept.
+    /// None of the data was new, or none was kept.
     Nothing,
 }
 
-impl Receive {
+impl ReassemblyBuffer {
     pub(crate) const fn new(initial: u32) -> Self {
         Self {
             numbering: Numbering::new(initial),
@@ -59,18 +59,18 @@ impl Receive {
         self.numbering.position(number, self.next)
     }
 
-    /// Whether the FIN, and all before it, has arrived.
+    /// Returns whether the FIN and all data before it have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next > fin)
     }
 
-    /// Whether there is a gap.
+    /// Returns whether there is a gap.
     pub(crate) const fn has_gap(&self) -> bool {
         !self.ahead.is_empty()
     }
 
-    /// Takes the data at `start` as far as it lies before `edge`, the window's
-    /// right edge, and hands what comes into order to `take`.
+    /// Takes the data at `start` up to `edge`, the window's right edge. Passes the data that is now
+    /// in order to `take`.
     pub(crate) fn data(
         &mut self,
         start: u64,
@@ -109,7 +109,7 @@ impl Receive {
         Arrival::InOrder(self.next - before)
     }
 
-    /// Notes that data came again which lies before all that is expected.
+    /// Records a duplicate of data that lies before the expected position.
     pub(crate) fn again(&mut self, start: u64, length: u32) {
         let end = start + u64::from(length);
         if length > 0 && end <= self.next {
@@ -117,8 +117,7 @@ impl Receive {
         }
     }
 
-    /// Notes a FIN at `position`. The first one counts; a peer that moves its
-    /// end is not to be followed.
+    /// Records a FIN at `position`. Only the first one counts: a later one must not move the end.
     pub(crate) fn fin(&mut self, position: u64) {
         let furthest =
             self.ahead.last().map_or(self.next, |(start, piece)| start + u64::from(piece.len()));
@@ -130,7 +129,7 @@ impl Receive {
         }
     }
 
-    /// Keeps what of `start..end` is not kept yet. Whether anything was.
+    /// Keeps the missing parts of `start..end`. Returns whether anything was kept.
     fn keep(&mut self, start: u64, end: u64, payload: &Payload) -> bool {
         let mut from = start;
         let mut place =
@@ -164,7 +163,7 @@ impl Receive {
         kept
     }
 
-    /// Puts a piece at its place, joined to the one before where both are zeros.
+    /// Inserts a piece at an index, joined to the one before if both are zeros.
     fn insert(&mut self, place: usize, start: u64, piece: Payload) -> bool {
         if let (Some((at, Payload::Zeros(length))), Payload::Zeros(more)) =
             (place.checked_sub(1).and_then(|before| self.ahead.get_mut(before)), &piece)
@@ -185,7 +184,7 @@ impl Receive {
         self.block(a).is_some_and(|(left, right)| (left..right).contains(&b))
     }
 
-    /// The run of kept data that holds `position`.
+    /// Returns the block of kept data that contains `position`.
     fn block(&self, position: u64) -> Option<(u64, u64)> {
         let place = self.ahead.partition_point(|(at, _)| *at <= position).checked_sub(1)?;
         let (start, piece) = self.ahead.get(place)?;
@@ -208,9 +207,9 @@ impl Receive {
         Some((left, right))
     }
 
-    /// The blocks to report: the one that holds the latest data first, then
-    /// those reported before it (RFC 2018 section 4). Before them all, once, what had
-    /// come before, where that is asked for (RFC 2883 section 4).
+    /// Returns the blocks to report: the one with the latest data first, then those reported before
+    /// it (RFC 2018 section 4). With `d_sack`, a duplicate comes before them all, once (RFC 2883
+    /// section 4).
     pub(crate) fn sack(&mut self, most: usize, d_sack: bool) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         if let Some((start, end)) = self.twice.take().filter(|_| d_sack) {
@@ -234,7 +233,7 @@ impl Receive {
     }
 }
 
-/// The part `from..to` of a payload that lies at `start`, to be kept.
+/// Returns the part `from..to` of a payload at `start`, to be kept.
 fn part(payload: &Payload, start: u64, from: u64, to: u64) -> Payload {
     let offset = |position: u64| u32::try_from(position - start).unwrap_or(u32::MAX);
     payload.slice(offset(from), offset(to)).compact()

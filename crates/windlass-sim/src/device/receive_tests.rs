@@ -4,15 +4,15 @@ use super::*;
 
 const FIRST: u64 = START + 1;
 
-/// A receiver and the bytes that came into order.
+/// A receiver, and the bytes that are in order.
 struct Bench {
-    receive: Receive,
+    receive: ReassemblyBuffer,
     bytes: Vec<u8>,
 }
 
 impl Bench {
     fn new() -> Self {
-        Self { receive: Receive::new(u32::MAX - 100), bytes: Vec::new() }
+        Self { receive: ReassemblyBuffer::new(u32::MAX - 100), bytes: Vec::new() }
     }
 
     fn data(&mut self, offset: u64, bytes: &[u8]) -> Arrival {
@@ -29,7 +29,7 @@ impl Bench {
         self.receive.data(FIRST + offset, &payload, FIRST + 100_000, true, |_| {})
     }
 
-    /// The reported blocks, as offsets into the data.
+    /// Returns the reported blocks, as offsets into the data.
     fn sack(&mut self) -> Vec<(u64, u64)> {
         let blocks = self.receive.sack(3, false);
         let offset = |number| self.receive.position(number) - FIRST;

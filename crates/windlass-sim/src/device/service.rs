@@ -3,10 +3,10 @@
 use windlass_base::Bytes;
 
 use crate::ipp::{self, IppServer};
-use crate::lpr::{LprServer, Received};
+use crate::lpr::{LprServer, LprTotals};
 use crate::segment::Payload;
 
-/// What listens on a port.
+/// Service that listens on a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Swallows bytes, as a printer's port 9100 does.
@@ -15,7 +15,7 @@ pub enum Service {
     Lpr,
     /// An IPP server (RFC 8010), as on port 631.
     Ipp,
-    /// Answers with so many bytes whenever so many more have come.
+    /// Answers each `every` bytes with `with` bytes.
     Answer {
         /// The bytes of a request.
         every: Bytes,
@@ -45,13 +45,13 @@ impl Program {
         }
     }
 
-    /// Whether bytes matter, and not only their number.
+    /// Returns whether the program needs the bytes, and not only their number.
     pub(super) const fn wants_bytes(&self) -> bool {
         matches!(self, Self::Lpr(_) | Self::Ipp(_))
     }
 
-    /// Reads, and appends the answers. Those to one read are bounded: a request
-    /// of a byte that arrives a million times gets what fits.
+    /// Reads, and appends the answers. The answers to one read are bounded: a one-byte request that
+    /// arrives a million times gets as many answers as fit.
     pub(super) fn read(
         &mut self,
         payload: &Payload,
@@ -72,7 +72,7 @@ impl Program {
         }
     }
 
-    /// The peer has closed.
+    /// Ends the program's input: the peer has closed.
     pub(super) fn end(&mut self, printer: &mut ipp::Printer, answers: &mut Vec<u8>) {
         match self {
             Self::Lpr(server) => server.end(answers),
@@ -81,14 +81,14 @@ impl Program {
         }
     }
 
-    /// The connection is gone, and nobody hears an answer.
+    /// Ends the program: the connection is gone, and no answer can be sent.
     pub(super) fn cut(&mut self, printer: &mut ipp::Printer) {
         if let Self::Ipp(server) = self {
             server.end(printer);
         }
     }
 
-    /// Whether the program wants to close first.
+    /// Returns whether the program wants to close first.
     pub(super) const fn wants_to_close(&self) -> bool {
         match self {
             Self::Lpr(server) => server.is_closed(),
@@ -97,8 +97,8 @@ impl Program {
         }
     }
 
-    /// What an LPR server has received.
-    pub(super) const fn received(&self) -> Option<Received> {
+    /// Returns the totals of an LPR server.
+    pub(super) const fn received(&self) -> Option<LprTotals> {
         match self {
             Self::Lpr(server) => Some(server.received()),
             Self::Raw | Self::Ipp(_) | Self::Answer { .. } => None,

@@ -1,4 +1,4 @@
-//! What a device sends of its own: SYN, answers and FIN, and again if need be.
+//! A device's own side of a connection: SYN, answers, FIN, and their retransmissions.
 
 use std::collections::VecDeque;
 
@@ -8,24 +8,24 @@ use super::habits::Habits;
 use crate::numbering::{Numbering, START};
 use crate::segment::Payload;
 
-/// Times that a device sends something again before it gives up. RFC 9293
-/// section 3.8.3 asks for 100 s at least: 1 s doubled six times makes 127.
+/// Maximum number of retransmissions before a device gives up. RFC 9293 section 3.8.3 asks for at
+/// least 100 s: 1 s doubled six times makes 127 s.
 const MAX_RETRIES: u32 = 6;
 
-/// Answers that may wait to be sent. While more wait, nothing is read, so a peer
-/// that takes no answers cannot make them grow.
+/// Maximum bytes of answers that wait to be sent. While more wait, nothing is read, so a peer that
+/// takes no answers cannot make them grow.
 const MAX_WAITING: usize = 4_096;
 
-/// Where the FIN stands.
+/// State of the FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
     NotWanted,
     Wanted,
-    /// It was sent, perhaps more than once.
+    /// The FIN was sent, perhaps more than once.
     Sent,
 }
 
-/// What is to be sent next.
+/// The next piece to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) position: u64,
@@ -33,34 +33,34 @@ pub(super) struct Piece {
     pub(super) fin: bool,
 }
 
-/// A connection's own side.
+/// The sending side of a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Transmit {
+pub(super) struct TransmitState {
     numbering: Numbering,
     /// SND.UNA.
     unacknowledged: u64,
     /// SND.NXT.
     pub(super) next: u64,
-    /// The furthest that was ever sent.
+    /// Position after the last byte that was ever sent.
     furthest: u64,
     /// The right edge of the peer's window.
     edge: u64,
     mss: usize,
-    /// Answers from the first that is not acknowledged.
+    /// Answers, from the first byte that is not acknowledged.
     answers: VecDeque<u8>,
     /// The position after the last answer, which is the FIN's.
     end: u64,
     fin: Fin,
-    /// Nothing new leaves before this time.
+    /// Time before which nothing new leaves.
     ready: Timestamp,
-    /// When something is to be sent again, or a closed window to be probed.
+    /// Time of the next retransmission, or probe of a closed window.
     pub(super) timer: Option<Timestamp>,
     first_timeout: Span,
     retries: u32,
 }
 
-impl Transmit {
-    /// A side whose SYN is about to be sent.
+impl TransmitState {
+    /// Returns a side whose SYN is about to be sent.
     pub(super) fn new(initial: u32, mss: u16, habits: &Habits) -> Self {
         Self {
             numbering: Numbering::new(initial),
@@ -91,7 +91,7 @@ impl Transmit {
         self.fin == Fin::Sent && self.unacknowledged > self.end
     }
 
-    /// Whether so much waits that nothing more should be read.
+    /// Returns whether so many answers wait that nothing more should be read.
     pub(super) fn is_clogged(&self) -> bool {
         self.answers.len() >= MAX_WAITING
     }
@@ -113,8 +113,7 @@ impl Transmit {
         }
     }
 
-    /// Takes an acknowledgment number. `Err` where it acknowledges what was
-    /// never sent.
+    /// Takes an acknowledgment number. Returns `Err` if it acknowledges data that was never sent.
     pub(super) fn acknowledge(&mut self, number: u32, now: Timestamp) -> Result<(), ()> {
         let position = self.numbering.position(number, self.unacknowledged);
         if position > self.furthest {
@@ -139,7 +138,7 @@ impl Transmit {
         self.edge = self.edge.max(position + window);
     }
 
-    /// When the next piece may leave; `None` where nothing is to be sent.
+    /// Returns the time at which the next piece may leave; `None` if there is nothing to send.
     pub(super) fn due(&self) -> Option<Timestamp> {
         let end = self.end;
         let data = self.next < end && self.next < self.edge;
@@ -148,7 +147,7 @@ impl Transmit {
         (data || fin).then_some(self.ready)
     }
 
-    /// The next piece, which is taken for sent.
+    /// Returns the next piece, and records it as sent.
     pub(super) fn take(&mut self, now: Timestamp) -> Piece {
         let end = self.end;
         let position = self.next;
@@ -170,22 +169,21 @@ impl Transmit {
         Piece { position, payload, fin }
     }
 
-    /// The SYN goes out.
+    /// Records that the SYN leaves.
     pub(super) fn syn_sent(&mut self, now: Timestamp) {
         if self.timer.is_none() {
             self.timer = Some(now + self.first_timeout);
         }
     }
 
-    /// Answers wait while the window is closed and nothing is under way: the
-    /// timer is to probe it.
+    /// Starts the timer for a probe if answers wait for a closed window and nothing is under way.
     pub(super) fn watch_window(&mut self, now: Timestamp) {
         if self.timer.is_none() && self.next < self.end && self.next >= self.edge {
             self.timer = Some(now + self.first_timeout);
         }
     }
 
-    /// The timer ran out: what was sent is to be sent again. Whether the peer is gone
+    /// Prepares a retransmission after the timer expired. Returns whether the peer counts as gone
     /// instead.
     pub(super) fn gives_up(&mut self, now: Timestamp) -> bool {
         self.retries += 1;
@@ -194,7 +192,7 @@ impl Transmit {
         }
         self.timer = Some(now + self.first_timeout * (1 << self.retries));
         self.next = self.unacknowledged.max(START + 1);
-        // One byte goes out whatever the window: it is the probe.
+        // One byte may leave whatever the window is: it is the probe.
         self.edge = self.edge.max(self.next + 1);
         false
     }

@@ -7,7 +7,7 @@ use windlass_wire::ipp::{
 
 use super::*;
 
-/// A connection to a printer, and what it has said.
+/// A connection to a printer, and its answers.
 #[derive(Default)]
 struct Talk {
     server: IppServer,
@@ -25,7 +25,7 @@ impl Talk {
         self
     }
 
-    /// The next of what it has said: its head and its body.
+    /// Returns the head and the body of the next answer.
     fn hears(&mut self) -> Option<(Response, Vec<u8>)> {
         let (head, used) = Response::decode(&self.said).unwrap()?;
         let length = match head.body().unwrap() {
@@ -36,7 +36,7 @@ impl Talk {
         Some((head, body))
     }
 
-    /// The next answer of IPP.
+    /// Returns the next IPP answer.
     fn answer(&mut self) -> Message {
         let (head, body) = self.hears().expect("an answer");
         assert_eq!(head.status, 200, "{}", String::from_utf8_lossy(&body));
@@ -45,7 +45,7 @@ impl Talk {
         decoder.message().expect("whole")
     }
 
-    /// Asks, and hears the answer.
+    /// Sends a request, and returns its answer.
     fn ask(&mut self, printer: &mut Printer, request: &Message, document: &[u8]) -> Message {
         self.feed(printer, &posted(request, document.len() as u64));
         self.feed(printer, document).answer()
@@ -74,14 +74,14 @@ fn send_document(id: i32, is_last: bool) -> Message {
 const HEAD: &str = "POST /ipp/print HTTP/1.1\r\nHost: 192.0.2.2:631\r\n\
     Content-Type: application/ipp\r\n";
 
-/// A request with its head, and how many bytes of a document follow.
+/// Returns a request with its head. `document` bytes of a document follow.
 fn posted(request: &Message, document: u64) -> Vec<u8> {
     let message = request.encode().unwrap();
     let length = message.len() as u64 + document;
     [format!("{HEAD}Content-Length: {length}\r\n\r\n").as_bytes(), &message].concat()
 }
 
-/// The same in chunks: the request and the pieces of a document.
+/// Returns a request in chunks: the message and the pieces of a document.
 fn chunked(request: &Message, document: &[&[u8]]) -> Vec<u8> {
     let message = request.encode().unwrap();
     let mut bytes = format!("{HEAD}Transfer-Encoding: chunked\r\n\r\n").into_bytes();
@@ -102,8 +102,8 @@ fn state(answer: &Message) -> Option<JobState> {
     answer.number(GroupTag::JOB, "job-state").and_then(JobState::new)
 }
 
-fn received(jobs: u64, documents: u64, data_bytes: u64) -> Received {
-    Received { jobs, documents, data_bytes: windlass_base::Bytes::new(data_bytes) }
+fn received(jobs: u64, documents: u64, data_bytes: u64) -> IppTotals {
+    IppTotals { jobs, documents, data_bytes: windlass_base::Bytes::new(data_bytes) }
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_job_that_would_do_is_none() {
     packed.add("compression", Value::keyword("compress"));
     let refused = talk.ask(&mut printer, &packed, b"");
     assert_eq!(status(&refused), "client-error-compression-not-supported");
-    assert_eq!(printer.received(), Received::default());
+    assert_eq!(printer.received(), IppTotals::default());
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn what_cannot_be_done_is_refused_behind_its_document() {
     assert_eq!(ask(&latin), "client-error-charset-not-supported");
     assert_eq!(ask(&of_job(Operation::SEND_DOCUMENT, 1)), "client-error-bad-request");
     assert_eq!(ask(&send_document(1, true)), "client-error-not-found");
-    assert_eq!(printer.received(), Received::default());
+    assert_eq!(printer.received(), IppTotals::default());
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn what_is_no_ipp_is_refused_and_the_rest_ignored() {
         assert!(head.closes() && talk.server.is_closed());
         talk.feed(&mut printer, &posted(&request(Operation::PRINT_JOB), 0));
         assert!(talk.hears().is_none());
-        assert_eq!(printer.received(), Received::default());
+        assert_eq!(printer.received(), IppTotals::default());
     }
     let (mut printer, mut talk) = (Printer::default(), Talk::default());
     talk.zeros(&mut printer, u32::MAX);

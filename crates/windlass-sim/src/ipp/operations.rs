@@ -1,6 +1,6 @@
-//! What requests come to (RFC 8011, section 4).
+//! Operations that requests ask for (RFC 8011, section 4).
 
-use windlass_wire::ipp::server::{Reply, Wanted};
+use windlass_wire::ipp::server::{Reply, RequestedAttributes};
 use windlass_wire::ipp::{Group, GroupTag, JobState, Message, Operation, Status};
 
 use super::attributes;
@@ -10,17 +10,17 @@ use super::printer::Printer;
 /// B.1.5.9).
 const JOB_CANCELED: Status = Status(0x0508);
 
-/// What becomes of a request.
+/// Next step after a request's message.
 #[derive(Clone, Debug)]
 pub(super) enum OperationStep {
-    /// It is answered, whatever follows.
+    /// The answer, whatever data follows.
     Answer(Box<Message>),
-    /// What follows is a document.
-    Receive(Receive),
+    /// A document follows.
+    Receive(IncomingDocument),
 }
 
 impl OperationStep {
-    /// So many bytes of the document have come.
+    /// Counts `bytes` bytes of the document.
     pub(super) fn count(&mut self, bytes: u64, printer: &mut Printer) {
         if let Self::Receive(receive) = self {
             receive.bytes = receive.bytes.saturating_add(bytes);
@@ -31,20 +31,20 @@ impl OperationStep {
 
 /// A document that comes in.
 #[derive(Clone, Debug)]
-pub(super) struct Receive {
-    /// Of which job.
+pub(super) struct IncomingDocument {
+    /// Number of the document's job.
     pub(super) id: i32,
-    /// What came of it.
+    /// Bytes received so far.
     bytes: u64,
-    /// Whether the job ends with it.
+    /// True if the job ends with this document.
     is_last: bool,
-    /// Whether it may be missing: a Send-Document that only ends the job.
+    /// True if the document may be missing: a Send-Document that only ends the job.
     may_be_none: bool,
     reply: Reply,
 }
 
-impl Receive {
-    /// It has ended: the answer.
+impl IncomingDocument {
+    /// Files the document, which has ended. Returns the answer.
     pub(super) fn file(&self, authority: &str, printer: &mut Printer) -> Message {
         let is_document = self.bytes > 0 || !self.may_be_none;
         printer.finish(self.id, is_document, self.is_last);
@@ -56,8 +56,7 @@ impl Receive {
     }
 }
 
-/// What becomes of a request. The document of one that is refused is read and
-/// thrown away.
+/// Executes a request. The document of a refused request is read and discarded.
 pub(super) fn done(request: &Message, authority: &str, printer: &mut Printer) -> OperationStep {
     let fits = request.fits().map_err(|unfit| unfit.status());
     fits.and_then(|()| step(request, authority, printer)).unwrap_or_else(|status| {
@@ -99,7 +98,7 @@ fn step(
         }
         Operation::GET_JOB_ATTRIBUTES => {
             let job = printer.job(of_job(request)?)?;
-            let wanted = Wanted::of(request, &["all"]);
+            let wanted = RequestedAttributes::of(request, &["all"]);
             vec![attributes::of_job(job, &wanted, authority, printer.up_time())]
         }
         Operation::GET_JOBS => {
@@ -108,18 +107,18 @@ fn step(
         }
         Operation::GET_PRINTER_ATTRIBUTES => {
             of_printer(request)?;
-            let wanted = Wanted::of(request, &["all"]);
+            let wanted = RequestedAttributes::of(request, &["all"]);
             vec![attributes::of_printer(printer, &wanted, authority)]
         }
         _ => return Err(Status::OPERATION_NOT_SUPPORTED),
     };
-    // A group that nothing was asked of is none.
+    // Leaves out groups without requested attributes.
     let groups = groups.into_iter().filter(|group| !group.attributes.is_empty());
     Ok(OperationStep::Answer(Box::new(Reply::to(request).ok(groups))))
 }
 
-/// The jobs that are asked for (RFC 8011, section 4.2.6): the last to end first,
-/// those to come in their order.
+/// Returns the requested jobs (RFC 8011, section 4.2.6): finished jobs from the last to end, others
+/// in their order.
 fn jobs(request: &Message, authority: &str, printer: &Printer) -> Result<Vec<Group>, Status> {
     let which = request.said("which-jobs");
     let (is_over, is_live) = match which.as_deref().unwrap_or("not-completed") {
@@ -133,7 +132,7 @@ fn jobs(request: &Message, authority: &str, printer: &Printer) -> Result<Vec<Gro
         None => usize::MAX,
         Some(limit) => usize::try_from(limit).ok().filter(|n| *n > 0).ok_or(Status::BAD_REQUEST)?,
     };
-    let wanted = Wanted::of(request, &["job-id", "job-uri"]);
+    let wanted = RequestedAttributes::of(request, &["job-id", "job-uri"]);
     let live = printer.jobs().filter(|job| is_live && !job.state.is_over());
     let over = printer.jobs().rev().filter(|job| is_over && job.state.is_over());
     let now = printer.up_time();
@@ -158,21 +157,20 @@ fn receive(
 ) -> Result<OperationStep, Status> {
     printer.begin(id)?;
     let reply = Reply::to(request);
-    Ok(OperationStep::Receive(Receive { id, bytes: 0, is_last, may_be_none, reply }))
+    Ok(OperationStep::Receive(IncomingDocument { id, bytes: 0, is_last, may_be_none, reply }))
 }
 
-/// Whether a request says to whom it goes. The printer is the only one.
+/// Checks that a request names a printer. There is only this one.
 fn of_printer(request: &Message) -> Result<(), Status> {
     request.said("printer-uri").map(drop).ok_or(Status::BAD_REQUEST)
 }
 
-/// Whether the document is one that is taken: of any format, since nobody reads
-/// it.
+/// Checks the compression of a document. Any format is accepted, since nobody reads it.
 fn of_document(request: &Message) -> Result<(), Status> {
     request.compression().map(drop).map_err(|no| no.status)
 }
 
-/// The job of a request: `job-id` beside `printer-uri`, or `job-uri`.
+/// Returns the job number of a request: `job-id` beside `printer-uri`, or `job-uri`.
 fn of_job(request: &Message) -> Result<i32, Status> {
     if let Some(uri) = request.said("job-uri") {
         let id = uri.rsplit('/').next().and_then(|id| id.parse().ok());

@@ -1,4 +1,4 @@
-//! The jobs of a printer: what its connections have in common.
+//! The jobs of a printer, which its connections share.
 
 use std::collections::VecDeque;
 
@@ -6,22 +6,22 @@ use serde::Serialize;
 use windlass_base::{Bytes, Timestamp};
 use windlass_wire::ipp::{JobState, Status};
 
-/// Jobs that are remembered. Small printers remember as few.
+/// Number of jobs that the printer remembers. Small printers remember as few.
 const MAX_JOBS: usize = 32;
 
-/// What came by IPP.
+/// Totals of what arrived by IPP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Received {
+pub struct IppTotals {
     /// Jobs.
     pub jobs: u64,
-    /// Whole documents.
+    /// Complete documents.
     pub documents: u64,
-    /// Bytes of documents as they came, those that were cut off included.
+    /// Bytes of documents as they arrived, those that were cut off included.
     pub data_bytes: Bytes,
 }
 
-impl Received {
-    /// The sum of two.
+impl IppTotals {
+    /// Returns the sum of two totals.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -39,46 +39,45 @@ pub(super) struct Job {
     pub(super) name: String,
     pub(super) user: String,
     pub(super) state: JobState,
-    /// Whether a document is coming in.
+    /// True while a document is coming in.
     is_receiving: bool,
     pub(super) documents: i32,
     pub(super) bytes: u64,
-    /// When it came, began and ended, in seconds of the printer.
+    /// Times of creation, start and end, in seconds of the printer.
     pub(super) created: i32,
     pub(super) began: Option<i32>,
     pub(super) ended: Option<i32>,
 }
 
-/// A printer that prints at once what it has, and remembers its last jobs.
+/// A printer that prints each job at once, and remembers its last jobs.
 #[derive(Clone, Debug, Default)]
 pub struct Printer {
-    /// The first time that it was told, and the last.
+    /// First and last time that the printer was told.
     on: Option<(Timestamp, Timestamp)>,
     last: i32,
     jobs: VecDeque<Job>,
-    received: Received,
+    received: IppTotals,
 }
 
 impl Printer {
-    /// Tells it the time.
+    /// Tells the printer the time.
     pub(crate) fn tick(&mut self, now: Timestamp) {
         let since = self.on.map_or(now, |(since, _)| since);
         self.on = Some((since, now));
     }
 
-    /// What came in so far.
-    pub const fn received(&self) -> Received {
+    /// Returns the totals received so far.
+    pub const fn received(&self) -> IppTotals {
         self.received
     }
 
-    /// The seconds that it is on, from 1 (RFC 8011, section 5.4.29).
+    /// Returns the printer's up time in seconds, from 1 (RFC 8011, section 5.4.29).
     pub(super) fn up_time(&self) -> i32 {
         let lasted = self.on.map_or(0, |(since, now)| now.since(since).as_nanos());
         i32::try_from(lasted / 1_000_000_000).unwrap_or(i32::MAX).max(0).saturating_add(1)
     }
 
-    /// A new job. It takes the place of the oldest that is over, or that waits
-    /// for a document.
+    /// Creates a job. It replaces the oldest job that is over, or that waits for a document.
     pub(super) fn create(&mut self, name: String, user: String) -> Result<&Job, Status> {
         if self.jobs.len() >= MAX_JOBS {
             let over = self.jobs.iter().position(|job| job.state.is_over());
@@ -111,12 +110,12 @@ impl Printer {
         self.jobs.iter_mut().find(|job| job.id == id).ok_or(Status::NOT_FOUND)
     }
 
-    /// Its jobs, the oldest first.
+    /// Returns the jobs, the oldest first.
     pub(super) fn jobs(&self) -> impl DoubleEndedIterator<Item = &Job> + Clone {
         self.jobs.iter()
     }
 
-    /// A document of a job begins.
+    /// Begins a document of a job.
     pub(super) fn begin(&mut self, id: i32) -> Result<(), Status> {
         let now = self.up_time();
         let job = self.job_mut(id)?;
@@ -131,7 +130,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Bytes of a document of a job have come.
+    /// Counts bytes of a job's document.
     pub(super) fn data(&mut self, id: i32, bytes: u64) {
         self.received.data_bytes += Bytes::new(bytes);
         if let Ok(job) = self.job_mut(id) {
@@ -139,7 +138,7 @@ impl Printer {
         }
     }
 
-    /// A document of a job has ended, or there was none and the job is to end.
+    /// Ends a document of a job, or the job if there was no document.
     pub(super) fn finish(&mut self, id: i32, is_document: bool, is_last: bool) {
         let now = self.up_time();
         self.received.documents += u64::from(is_document);
@@ -151,7 +150,7 @@ impl Printer {
         }
     }
 
-    /// A document was cut off.
+    /// Aborts a job whose document was cut off.
     pub(super) fn abort(&mut self, id: i32) {
         self.over(id, JobState::Aborted);
         if let Ok(job) = self.job_mut(id) {
@@ -159,7 +158,7 @@ impl Printer {
         }
     }
 
-    /// Somebody cancels a job. What still comes of it is counted.
+    /// Cancels a job. Data of it that still arrives is counted.
     pub(super) fn cancel(&mut self, id: i32) -> Result<(), Status> {
         if self.job(id)?.state.is_over() {
             return Err(Status::NOT_POSSIBLE);

@@ -1,4 +1,4 @@
-//! A policer: a token bucket that drops what it has no tokens for.
+//! A policer: a token bucket that drops items for which it has too few tokens.
 
 use serde::{Deserialize, Serialize};
 use windlass_base::{Bytes, Rate, Span, Timestamp};
@@ -9,10 +9,10 @@ use crate::written;
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all(deserialize = "kebab-case"))]
 pub struct Policer {
-    /// The rate at which tokens come, and so what passes in the long run.
+    /// Rate at which tokens arrive, and so the long-term rate.
     #[serde(rename(serialize = "bytes_per_second"), deserialize_with = "written::read")]
     pub rate: Rate,
-    /// The most tokens that it holds: the burst that passes after a silence.
+    /// Maximum number of tokens: the burst that passes after an idle time.
     #[serde(rename(serialize = "burst_bytes"), deserialize_with = "written::read")]
     pub burst: Bytes,
 }
@@ -30,7 +30,7 @@ impl Bucket {
         Self { policer, tokens: policer.burst.get() as f64, filled: None }
     }
 
-    /// Whether an item may pass, which takes its tokens.
+    /// Returns whether an item may pass, and takes its tokens if so.
     pub(super) fn takes(&mut self, now: Timestamp, bytes: u32) -> bool {
         let since = self.filled.replace(now).map_or(Span::ZERO, |filled| now.since(filled));
         let fresh = self.policer.rate.bytes_per_second() * since.or_zero().as_seconds();

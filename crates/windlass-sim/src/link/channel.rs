@@ -1,4 +1,4 @@
-//! The two ways between two ends: a link each, or links with one medium before them.
+//! Both directions between two ends: a link each, or two links behind one shared medium.
 
 use windlass_base::Timestamp;
 
@@ -6,8 +6,8 @@ use super::line::Work;
 use super::medium::Medium;
 use super::{Delivery, Fate, Link, LinkCounters, LinkSettings, Queue};
 
-/// The links of both ways between two ends: way 0 and way 1. Where one of them is half
-/// duplex, both have one medium.
+/// The links of both directions between two ends, direction 0 and direction 1. If one of them is
+/// half duplex, both share one medium.
 #[derive(Clone, Debug)]
 pub struct Channel<T> {
     links: [Link<T>; 2],
@@ -15,7 +15,7 @@ pub struct Channel<T> {
 }
 
 impl<T> Channel<T> {
-    /// A channel that is idle; each way has chance of its own.
+    /// Returns an idle channel. Each direction has random numbers of its own.
     pub fn new(settings: [LinkSettings; 2], seeds: [u64; 2]) -> Self {
         let [up, down] = settings;
         Self {
@@ -34,20 +34,20 @@ impl<T> Channel<T> {
         if !medium.has_room(way, now, bytes) {
             return link.dropped_by_queue();
         }
-        // What is lost takes its time on the medium all the same.
+        // A lost frame takes its time on the medium all the same.
         let is_lost = link.loses();
         medium.enqueue(way, now, (!is_lost).then_some(item), bytes);
         link.waited(medium.most_waiting(way));
         if is_lost { Fate::Lost } else { Fate::Taken }
     }
 
-    /// The next item of a way that has arrived by `now`.
+    /// Returns the next item of a direction that has arrived by `now`.
     pub fn poll(&mut self, way: usize, now: Timestamp) -> Option<Delivery<T>> {
         self.send(now);
         self.links[way].poll(now)
     }
 
-    /// Takes from the medium what has left it.
+    /// Moves the frames that have left the medium into their links.
     fn send(&mut self, now: Timestamp) {
         let Some(medium) = &mut self.medium else { return };
         while let Some(sent) = medium.poll(now) {
@@ -60,23 +60,23 @@ impl<T> Channel<T> {
         }
     }
 
-    /// When to look at a way again; `None` where nothing is under way.
+    /// Returns the time at which to poll a direction again; `None` if nothing is under way.
     pub fn next_time(&self, way: usize) -> Option<Timestamp> {
         let medium = self.medium.as_ref().and_then(Medium::next_time);
         self.links[way].next_time().into_iter().chain(medium).min()
     }
 
-    /// Whether what one way does moves what the other has next.
+    /// Returns whether the directions share a medium, so that one changes the times of the other.
     pub const fn is_shared(&self) -> bool {
         self.medium.is_some()
     }
 
-    /// What one way has done so far.
+    /// Returns the counters of a direction.
     pub const fn counters(&self, way: usize) -> &LinkCounters {
         self.links[way].counters()
     }
 
-    /// What waits for the line of one way at this time; of a medium, for its turn.
+    /// Returns the queue of a direction at this time: before its line, or before the shared medium.
     pub fn queue(&self, way: usize, now: Timestamp) -> Queue {
         match &self.medium {
             Some(medium) => medium.queue(way, now),
@@ -84,12 +84,12 @@ impl<T> Channel<T> {
         }
     }
 
-    /// What one way does.
+    /// Returns the settings of a direction.
     pub const fn settings(&self, way: usize) -> &LinkSettings {
         self.links[way].settings()
     }
 
-    /// The number of items under way.
+    /// Returns the number of items under way.
     pub fn under_way(&self) -> usize {
         let links: usize = self.links.iter().map(Link::under_way).sum();
         links + self.medium.as_ref().map_or(0, Medium::under_way)

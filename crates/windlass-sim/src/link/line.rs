@@ -1,4 +1,4 @@
-//! The line itself: bytes go onto it one item after the other.
+//! The line itself: it sends one item after the other.
 
 use std::collections::VecDeque;
 
@@ -7,26 +7,26 @@ use windlass_base::{Bytes, Rate, Span, Timestamp, whole_part};
 use super::Queue;
 use super::fading::Fading;
 
-/// A byte at one bit a second takes so many nanoseconds.
+/// Nanoseconds of a byte at one bit a second.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
 /// The line and the queue before it.
 ///
-/// Time is exact: an item takes `bytes · 8 / rate`, and what is left of a
-/// nanosecond goes to the next item. The time of a million items is that of
-/// their bytes, not of a million rounded numbers.
+/// Time is exact: an item takes `bytes · 8 / rate`, and the remainder below a nanosecond is carried
+/// over to the next item. A million items take the time of their bytes, without a rounding error
+/// for each.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     /// Bits in a second; `None` for a line that takes no time.
     rate: Option<u64>,
-    /// How that changes, from which rate and by which seed.
+    /// The fading, the full rate from which it starts, and its seed.
     fading: Option<(Fading, Rate, u64)>,
     bound: Option<u64>,
-    /// When the line will have done all that it has.
+    /// Time at which the line will have sent everything.
     free: Timestamp,
-    /// What `free` lacks, in parts of a nanosecond that `rate` divides.
+    /// Remainder that `free` lacks, in nanoseconds divided by `rate`.
     fraction: u64,
-    /// Items that the line has not begun, with the time at which it will.
+    /// Items whose transmission has not begun, with the time at which it will.
     waiting: VecDeque<(Timestamp, u32)>,
     waiting_bytes: u64,
     most_waiting: u64,
@@ -35,9 +35,9 @@ pub(crate) struct Line {
 /// An item's turn on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
-    /// When the last bit is on the line.
+    /// Time at which the last bit is on the line.
     pub(crate) done: Timestamp,
-    /// How long it took.
+    /// Transmission time.
     pub(crate) took: Span,
 }
 
@@ -55,21 +55,21 @@ impl Line {
         }
     }
 
-    /// The same line with a rate that changes from here on.
+    /// Returns the line with a rate that changes from here on.
     pub(crate) fn fading(mut self, fading: Option<Fading>, seed: u64) -> Self {
         let rate = self.rate.map(|rate| Rate::from_bits_per_second(rate as f64));
         self.fading = fading.zip(rate).map(|(fading, rate)| (fading, rate, seed));
         self
     }
 
-    /// Bits in a second for an item that begins at this time.
+    /// Returns the bits in a second for an item that begins at this time.
     fn rate_at(&self, begins: Timestamp, usual: u64) -> u64 {
         let Some((fading, rate, seed)) = self.fading else { return usual };
         bits_per_second(fading.rate(rate, seed, begins))
     }
 
-    /// Gives an item its turn, or nothing where the queue has no room for it.
-    /// An item that need not wait needs no room.
+    /// Schedules an item, and returns its transmission; `None` if the queue has no room for it. An
+    /// item that need not wait needs no room.
     pub(crate) fn enqueue(&mut self, now: Timestamp, bytes: u32) -> Option<Work> {
         let Some(rate) = self.rate else {
             return Some(Work { done: now, took: Span::ZERO });
@@ -81,7 +81,7 @@ impl Line {
             self.waiting_bytes -= u64::from(bytes);
         }
         let begins = if self.free <= now {
-            // The line was idle: nothing is owed to an item before.
+            // The line was idle: no remainder is carried over.
             self.fraction = 0;
             now
         } else {
@@ -107,7 +107,7 @@ impl Line {
         Bytes::new(self.most_waiting)
     }
 
-    /// What waits for it at this time.
+    /// Returns the queue at this time.
     pub(crate) fn queue(&self, now: Timestamp) -> Queue {
         let waiting = self.waiting.iter().filter(|(begins, _)| *begins > now);
         let bytes = waiting.map(|(_, bytes)| u64::from(*bytes)).sum();
@@ -115,8 +115,8 @@ impl Line {
     }
 }
 
-/// Whole bits in a second, at least one: a line that never moves would hold its
-/// queue for ever.
+/// Returns the whole bits in a second, at least one: a line without any rate would hold its queue
+/// for ever.
 fn bits_per_second(rate: Rate) -> u64 {
     whole_part(rate.bits_per_second().round()).max(1)
 }

@@ -10,7 +10,7 @@ fn megabits(rate: f64) -> Rate {
     Rate::from_bits_per_second(rate * 1e6)
 }
 
-/// Takes all that will ever come out, at the time at which it does.
+/// Returns all deliveries, each at its time.
 fn drain<T>(link: &mut Link<T>) -> Vec<(i64, T)> {
     let mut out = Vec::new();
     while let Some(time) = link.next_time() {
@@ -97,7 +97,7 @@ fn a_policer_lets_a_burst_pass_and_then_its_rate() {
     // A token each microsecond.
     assert_eq!(fates(999, 1), [false]);
     assert_eq!(fates(1_000, 2), [true, false]);
-    // It holds no more than the burst.
+    // The bucket holds no more than the burst.
     assert_eq!(fates(60_000, 4), [true, true, true, false]);
     assert_eq!(link.counters().policed, 4);
     assert_eq!(drain(&mut link).len(), 7);

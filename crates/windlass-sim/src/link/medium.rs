@@ -1,4 +1,4 @@
-//! A medium that both ways share: a half-duplex radio, or a cable of that kind.
+//! A medium that both directions share: a half-duplex radio, or a cable of that kind.
 
 use std::collections::VecDeque;
 
@@ -9,76 +9,76 @@ use super::line::Line;
 use super::{LinkSettings, Queue};
 use crate::written;
 
-/// How two ends share a medium.
+/// Settings of a medium that two ends share.
 ///
-/// Only one sends at a time. Where both have something they take turns, a frame each: who
-/// waits for a medium comes to it as likely as the other, however long its queue is.
+/// Only one end sends at a time. If both have frames, they alternate frame by frame: each end gets
+/// the medium with equal probability, however long its queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all(deserialize = "kebab-case"))]
 pub struct HalfDuplex {
-    /// What comes before each frame: listening, preamble, and the wait for the frame's
-    /// answer. A radio that allows for a distance of d waits 2 d / c longer: 6.67 µs a
+    /// Overhead before each frame: listening, the preamble, and the wait for the frame's
+    /// acknowledgment. A radio that allows for a distance of d waits 2 d / c longer: 6.67 µs a
     /// kilometre.
     #[serde(rename(serialize = "access_seconds"), deserialize_with = "written::read")]
     pub access: Span,
 }
 
-/// A frame that waits.
+/// A frame in the queue of an end.
 #[derive(Clone, Debug)]
-struct Waiting<T> {
+struct QueuedFrame<T> {
     item: T,
     bytes: u32,
     entered: Timestamp,
 }
 
-impl<T> Waiting<T> {
-    const fn bare(&self) -> Waiting<()> {
-        Waiting { item: (), bytes: self.bytes, entered: self.entered }
+impl<T> QueuedFrame<T> {
+    const fn bare(&self) -> QueuedFrame<()> {
+        QueuedFrame { item: (), bytes: self.bytes, entered: self.entered }
     }
 }
 
 /// A frame that has left the medium.
 #[derive(Clone, Debug)]
-pub(super) struct Sent<T> {
+pub(super) struct SentFrame<T> {
     pub(super) way: usize,
     pub(super) item: T,
     pub(super) bytes: u32,
-    /// When it began to wait.
+    /// Time at which the frame was queued.
     pub(super) entered: Timestamp,
-    /// When its last bit was sent.
+    /// Time at which its last bit was sent.
     pub(super) done: Timestamp,
-    /// How long the medium was taken.
+    /// Time for which the frame occupied the medium.
     pub(super) took: Span,
 }
 
-/// What waits at one end.
+/// One end of the medium, with its queue.
 #[derive(Clone, Debug)]
 struct Side<T> {
     access: Span,
     line: Line,
     bound: Option<Bytes>,
-    waiting: VecDeque<Waiting<T>>,
+    waiting: VecDeque<QueuedFrame<T>>,
     bytes: u64,
     most: u64,
 }
 
-/// The medium, and what waits for it at both ends.
+/// The medium, and the queues at both ends.
 #[derive(Clone, Debug)]
 pub(super) struct Medium<T> {
     sides: [Side<T>; 2],
-    /// When it is free again.
+    /// Time at which the medium is free again.
     free: Timestamp,
-    /// Who sent last.
+    /// The end that sent last.
     last: usize,
-    /// The frame that is on it.
-    sending: Option<Sent<T>>,
+    /// The frame in transmission.
+    sending: Option<SentFrame<T>>,
 }
 
 impl<T> Medium<T> {
-    /// The medium of these two ways, where it is one.
+    /// Returns the medium of two directions; `None` if neither is half duplex.
     pub(super) fn of(settings: [LinkSettings; 2], seeds: [u64; 2]) -> Option<Self> {
         let [up, down] = settings.map(|way| way.half_duplex);
-        // What one way says holds for both.
+        // The setting of one direction applies to both.
         let access = [up.or(down)?.access, down.or(up)?.access];
         let side = |way: usize| Side {
             access: access[way].or_zero(),
@@ -93,7 +93,7 @@ impl<T> Medium<T> {
         Some(Self { sides, free, last: 1, sending: None })
     }
 
-    /// Whether an end has room for a frame more. One that need not wait needs none.
+    /// Returns whether an end has room for another frame. A frame that need not wait needs no room.
     pub(super) fn has_room(&self, way: usize, now: Timestamp, bytes: u32) -> bool {
         let waiting = self.sides[way].bytes + u64::from(bytes);
         self.is_idle(now) || self.sides[way].bound.is_none_or(|bound| waiting <= bound.get())
@@ -113,11 +113,11 @@ impl<T> Medium<T> {
         if !is_idle {
             side.most = side.most.max(side.bytes);
         }
-        side.waiting.push_back(Waiting { item, bytes, entered: now });
+        side.waiting.push_back(QueuedFrame { item, bytes, entered: now });
     }
 
-    /// The next frame that has left by `now`.
-    pub(super) fn poll(&mut self, now: Timestamp) -> Option<Sent<T>> {
+    /// Returns the next frame that has left by `now`.
+    pub(super) fn poll(&mut self, now: Timestamp) -> Option<SentFrame<T>> {
         self.begin(now);
         if self.sending.as_ref().is_none_or(|sent| sent.done > now) {
             return None;
@@ -127,19 +127,19 @@ impl<T> Medium<T> {
         sent
     }
 
-    /// When a frame has left, or may begin.
+    /// Returns the time at which a frame has left, or may begin.
     pub(super) fn next_time(&self) -> Option<Timestamp> {
         self.sending.as_ref().map(|sent| sent.done).or_else(|| self.start())
     }
 
-    /// When the next frame begins.
+    /// Returns the time at which the next frame begins.
     fn start(&self) -> Option<Timestamp> {
         let heads = self.sides.iter().filter_map(|side| side.waiting.front());
         let first = heads.map(|head| head.entered).min()?;
         Some(first.max(self.free))
     }
 
-    /// Puts the next frame onto the medium, where it is free by `now`.
+    /// Puts the next frame onto the medium if the medium is free by `now`.
     fn begin(&mut self, now: Timestamp) {
         let Some(start) = self.start().filter(|start| self.sending.is_none() && *start <= now)
         else {
@@ -150,22 +150,22 @@ impl<T> Medium<T> {
         let other = 1 - self.last;
         let way = if is_there(other) { other } else { self.last };
         let side = &mut self.sides[way];
-        let Some(Waiting { item, bytes, entered }) = side.waiting.pop_front() else { return };
+        let Some(QueuedFrame { item, bytes, entered }) = side.waiting.pop_front() else { return };
         side.bytes -= u64::from(bytes);
         let work = side.line.enqueue(start + side.access, bytes);
         let done = work.map_or(start, |work| work.done);
         let took = done.since(start);
-        self.sending = Some(Sent { way, item, bytes, entered, done, took });
+        self.sending = Some(SentFrame { way, item, bytes, entered, done, took });
         (self.last, self.free) = (way, done);
     }
 
-    /// The most bytes that ever waited at an end.
+    /// Returns the largest queue of an end so far, in bytes.
     pub(super) const fn most_waiting(&self, way: usize) -> Bytes {
         Bytes::new(self.sides[way].most)
     }
 
-    /// What waits at an end at this time. How long that takes depends on what waits at the
-    /// other one: it is played to its end.
+    /// Returns the queue of an end at this time. Its waiting time depends on the queue of the other
+    /// end: a copy of the medium is run until the queue is empty.
     pub(super) fn queue(&self, way: usize, now: Timestamp) -> Queue {
         let mut played = self.played();
         while played.poll(now).is_some() {}
@@ -181,18 +181,18 @@ impl<T> Medium<T> {
         Queue { bytes, wait: end.max(now).since(now) }
     }
 
-    /// The same without what frames carry.
+    /// Returns a copy of the medium without the frames' contents.
     fn played(&self) -> Medium<()> {
         let side = |side: &Side<T>| Side {
             access: side.access,
             line: side.line.clone(),
             bound: side.bound,
-            waiting: side.waiting.iter().map(Waiting::bare).collect(),
+            waiting: side.waiting.iter().map(QueuedFrame::bare).collect(),
             bytes: side.bytes,
             most: side.most,
         };
         let [up, down] = &self.sides;
-        let sending = self.sending.as_ref().map(|sent| Sent {
+        let sending = self.sending.as_ref().map(|sent| SentFrame {
             way: sent.way,
             item: (),
             bytes: sent.bytes,
@@ -203,7 +203,7 @@ impl<T> Medium<T> {
         Medium { sides: [side(up), side(down)], free: self.free, last: self.last, sending }
     }
 
-    /// Frames that wait, or are on the medium.
+    /// Returns the number of frames that wait or are on the medium.
     pub(super) fn under_way(&self) -> usize {
         let waiting: usize = self.sides.iter().map(|side| side.waiting.len()).sum();
         waiting + usize::from(self.sending.is_some())

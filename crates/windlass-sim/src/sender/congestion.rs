@@ -5,14 +5,14 @@ use windlass_base::{Bytes, Span, Timestamp, whole_part};
 use super::cubic::{BETA, Cubic};
 use super::settings::Congestion;
 
-/// A window that never holds anything back.
+/// Congestion window without a bound.
 const UNBOUNDED: u64 = u64::MAX >> 1;
 
-/// What moves the window.
+/// Algorithm that moves the window.
 #[derive(Clone, Copy, Debug)]
 enum Control {
     None,
-    /// With the bytes acknowledged towards the next segment.
+    /// With the bytes acknowledged so far towards the next segment.
     Reno(u64),
     Cubic(Cubic),
 }
@@ -23,9 +23,9 @@ pub(super) struct CongestionWindow {
     control: Control,
     pub(super) mss: u64,
     initial: u64,
-    /// The bytes that may be under way.
+    /// Bytes that may be under way.
     pub(super) window: u64,
-    /// Below this it doubles each round trip.
+    /// Slow-start threshold: below it, the window doubles each round trip.
     threshold: u64,
 }
 
@@ -45,21 +45,21 @@ impl CongestionWindow {
         self.window < self.threshold
     }
 
-    /// New data was acknowledged after a timeout. An ACK may stand for much that
-    /// had arrived before, so it counts for one segment (RFC 3465 section 2.3).
+    /// Records that new data was acknowledged after a timeout. An ACK may stand for much data that
+    /// arrived before, so it counts for one segment (RFC 3465 section 2.3).
     pub(super) fn acknowledged_after_timeout(&mut self, now: Timestamp, bytes: u64, rtt: Span) {
         self.acknowledged(now, bytes.min(self.mss), rtt);
     }
 
-    /// New data was acknowledged while the window was what held data back.
+    /// Records that new data was acknowledged while the congestion window held data back.
     pub(super) fn acknowledged(&mut self, now: Timestamp, bytes: u64, round_trip: Span) {
         if let Control::None = self.control {
             return;
         }
         let mut bytes = bytes;
         if self.is_in_slow_start() {
-            // Bytes count, not ACKs (RFC 3465), so that a stretch ACK opens the
-            // window as far as the ACKs that it stands for.
+            // Bytes count, not ACKs (RFC 3465): a stretch ACK opens the window as far as the ACKs
+            // for which it stands.
             let step = bytes.min(self.threshold - self.window);
             self.window += step;
             bytes -= step;
@@ -85,7 +85,7 @@ impl CongestionWindow {
         }
     }
 
-    /// A loss that duplicate ACKs told of, with so many bytes in flight.
+    /// Reduces the window after a loss that duplicate ACKs reported, with `flight` bytes in flight.
     pub(super) fn lost(&mut self, flight: u64) {
         self.threshold = self.reduced(flight);
         if !matches!(self.control, Control::None) {
@@ -93,8 +93,8 @@ impl CongestionWindow {
         }
     }
 
-    /// The timer ran out. Only the first time of several is a new loss
-    /// (RFC 5681 section 3.1, equation 4).
+    /// Reduces the window after a timeout. Only the first of several timeouts is a new loss (RFC
+    /// 5681 section 3.1, equation 4).
     pub(super) fn timed_out(&mut self, flight: u64, first: bool) {
         if first {
             self.threshold = self.reduced(flight);
@@ -104,16 +104,16 @@ impl CongestionWindow {
         }
     }
 
-    /// Nothing was sent for longer than the RTO (RFC 5681 section 4.1).
+    /// Reduces the window after an idle time longer than the RTO (RFC 5681 section 4.1).
     pub(super) fn idle(&mut self) {
         if !matches!(self.control, Control::None) {
             self.window = self.window.min(self.initial);
         }
     }
 
-    /// What the window shrinks to. During a long repair the flight counts what
-    /// has arrived beyond the gap, and so more than the window ever allowed under
-    /// way: it counts up to the window only (RFC 9438 section 4.6 allows both).
+    /// Returns the window after a loss. During a long repair the flight also counts data that has
+    /// arrived beyond the gap, and may exceed the window. It counts up to the window only (RFC 9438
+    /// section 4.6 allows both).
     fn reduced(&mut self, flight: u64) -> u64 {
         let least = 2 * self.mss;
         let flight = flight.min(self.window);

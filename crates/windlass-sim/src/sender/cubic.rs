@@ -16,7 +16,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 pub(super) struct Cubic {
     /// `W_max`: the window before the last loss.
     before: f64,
-    /// `cwnd_prior`: the same without fast convergence.
+    /// `cwnd_prior`: the window before the last loss, without fast convergence.
     prior: f64,
     epoch: Option<Epoch>,
 }
@@ -27,12 +27,12 @@ struct Epoch {
     began: Timestamp,
     /// K: seconds until the window is back at `before`.
     back: f64,
-    /// `W_est`: what Reno would have.
+    /// `W_est`: the window that Reno would have.
     estimate: f64,
 }
 
 impl Cubic {
-    /// A loss, at this window.
+    /// Records a loss at this window.
     pub(super) fn lost(&mut self, window: f64) {
         // Fast convergence (section 4.7).
         self.before = if window < self.before { window * (1.0 + BETA) / 2.0 } else { window };
@@ -40,7 +40,7 @@ impl Cubic {
         self.epoch = None;
     }
 
-    /// The window after an ACK of `acked` segments in congestion avoidance.
+    /// Returns the window after an ACK of `acked` segments in congestion avoidance.
     pub(super) fn grown(
         &mut self,
         window: f64,
@@ -75,13 +75,13 @@ impl Cubic {
     }
 }
 
-/// The cube root, by operations that are exact on every platform.
+/// Returns the cube root, by operations that are exact on every platform.
 fn cube_root(of: f64) -> f64 {
     if of <= 0.0 {
         return 0.0;
     }
-    // Newton's method from above: a third less each step at first, then twice
-    // as many right digits. 64 steps do for anything below 10¹⁰.
+    // Newton's method from above: each step first takes away a third, then doubles the correct
+    // digits. 64 steps suffice for anything below 10¹⁰.
     let mut root = of.max(1.0);
     for _ in 0..64 {
         root = (2.0 * root + of / (root * root)) / 3.0;

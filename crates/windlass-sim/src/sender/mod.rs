@@ -1,7 +1,7 @@
 //! A TCP sender, and the program on top of it.
 //!
-//! A [`Sender`] connects, sends what its program writes, and closes. It keeps
-//! the truth about what held it back: see [`Truth`].
+//! A [`Sender`] connects, sends the data of its program, and closes. It records the truth about the
+//! causes that held it back: see [`Truth`].
 
 mod congestion;
 mod cubic;
@@ -15,12 +15,13 @@ mod transfer;
 mod truth;
 
 pub use settings::{
-    Announced, Congestion, Leave, Method, Probe, Segmenting, SenderSettings, Writes,
+    AnnouncedSize, Congestion, LeavePolicy, Method, PartialSegmentPolicy, Probe, SenderSettings,
+    WritePattern,
 };
 pub use supply::{SupplyStep, steps};
-use transfer::{Outgoing, Transfer};
+use transfer::{OutgoingSegment, Transfer};
 use truth::Ledger;
-pub use truth::{HeldBy, Truth};
+pub use truth::{HoldCause, Truth};
 use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::{Flags, Options};
 
@@ -28,33 +29,33 @@ use crate::numbering::{Numbering, START};
 use crate::random::Random;
 use crate::segment::{DEFAULT_MSS, MAX_SHIFT, Payload, Segment, timestamp_clock};
 
-/// How long a sender waits for its peer's FIN after its own: longer than the 90
-/// s for which CUPS waits for a printer's back-channel.
+/// Time that a sender waits for its peer's FIN after its own. It is longer than the 90 s that CUPS
+/// waits for a printer's back-channel.
 const FIN_WAIT: Span = Span::from_millis(120_000);
 
-/// How a transfer ended.
+/// End of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All data was acknowledged, and the connection closed.
     Finished,
     /// The peer reset the connection.
     Reset,
-    /// Nothing came back for too long.
+    /// The peer did not answer for too long.
     GaveUp,
 }
 
-/// What a sender has done so far.
+/// Counters of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounters {
-    /// Segments that went out.
+    /// Segments sent.
     pub segments_out: u64,
-    /// Segments that came in.
+    /// Segments received.
     pub segments_in: u64,
-    /// Segments that went out again.
+    /// Segments retransmitted.
     pub retransmissions: u64,
-    /// Times that the retransmission timer ran out.
+    /// Expirations of the retransmission timer.
     pub timeouts: u64,
-    /// Times that duplicate ACKs began a recovery.
+    /// Recoveries that duplicate ACKs began.
     pub fast_retransmits: u64,
     /// Probes of a closed window.
     pub probes: u64,
@@ -64,13 +65,13 @@ pub struct SenderCounters {
 /// closes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SenderState {
-    /// The SYN leaves at its time; then its answer is awaited.
+    /// The SYN leaves at its time; then the sender waits for the answer.
     SynSent,
     /// Open, until the program's FIN is acknowledged.
     Open,
-    /// The FIN is acknowledged; the peer's is awaited, but not for ever.
+    /// The FIN is acknowledged; the sender waits for the peer's FIN until a deadline.
     FinWait2 { until: Timestamp },
-    /// Both have closed, or one has given up.
+    /// Both ends have closed, or one has given up.
     Over { at: Timestamp, ending: Ending },
 }
 
@@ -83,17 +84,17 @@ pub struct Sender {
     state: SenderState,
     transfer: Transfer,
     numbering: Numbering,
-    /// What is known of the peer's side; nothing before its SYN.
+    /// The peer's side of the connection; `None` before its SYN.
     peer: Option<Peer>,
-    /// Whether the peer is owed an ACK.
+    /// True if the sender owes the peer an ACK.
     owes_ack: bool,
-    /// Whether that is the last one of the handshake, which hosts send by itself
-    /// before the program can write.
+    /// True if this ACK is the last one of the handshake, which hosts send by itself before the
+    /// program can write.
     greets: bool,
-    /// Nothing leaves before this time: the host's own speed.
+    /// Time before which nothing leaves: the host's own speed.
     ready: Timestamp,
     ledger: Ledger,
-    /// When the last of the data was acknowledged, and the last answer had come.
+    /// Time at which the last of the data was acknowledged and the last answer had arrived.
     delivered: Option<Timestamp>,
     counters: SenderCounters,
 }
@@ -113,7 +114,7 @@ struct Peer {
 }
 
 impl Sender {
-    /// A sender that will connect from port `source` to port `destination`.
+    /// Returns a sender that will connect from port `source` to port `destination`.
     pub fn new(settings: SenderSettings, source: u16, destination: u16, seed: u64) -> Self {
         let numbering = Numbering::new(Random::new(seed, 0).bits());
         Self {
@@ -187,7 +188,7 @@ impl Sender {
         let start = peer.numbering.position(segment.sequence, peer.next);
         if segment.flags.has(Flags::RST) {
             if start == peer.next {
-                // A reset after the last byte is how some devices say goodbye.
+                // Some devices end a connection by a reset after the last byte.
                 let ending =
                     if self.transfer.is_acknowledged() { Ending::Finished } else { Ending::Reset };
                 self.end(now, ending);
@@ -195,7 +196,7 @@ impl Sender {
             return;
         }
         if segment.flags.has(Flags::SYN) {
-            // Its handshake's last ACK was lost.
+            // The last ACK of the handshake was lost.
             self.owes_ack = true;
             return;
         }
@@ -243,37 +244,38 @@ impl Sender {
             if self.state == SenderState::Open {
                 self.state = SenderState::FinWait2 { until: now + FIN_WAIT };
             }
-            if self.settings.leave == Leave::Gone {
-                // The answer to this very segment is a reset already.
+            if self.settings.leave == LeavePolicy::Gone {
+                // The answer to this segment is a reset already.
                 self.end(now, Ending::Finished);
                 self.after_the_end(segment);
             } else if closed {
                 self.end(now, Ending::Finished);
             }
         } else if closed && !self.transfer.has_fin() {
-            // The peer closed before the program was done, as an LPR server does
-            // that refuses.
+            // The peer closed before the program was done, as an LPR server does after a refusal.
             self.transfer.supply.cut_off();
         }
     }
 
-    /// The connection is gone: a FIN that comes again is acknowledged again, or
-    /// all is answered by a reset.
+    /// Answers a segment after the end of the connection: a repeated FIN by an ACK, or everything
+    /// by a reset.
     fn after_the_end(&mut self, segment: &Segment) {
         match self.settings.leave {
-            Leave::Gone => self.transfer.reset = segment.refused(),
-            Leave::Wait => self.owes_ack |= segment.length() > 0 && !segment.flags.has(Flags::RST),
+            LeavePolicy::Gone => self.transfer.reset = segment.refused(),
+            LeavePolicy::Wait => {
+                self.owes_ack |= segment.length() > 0 && !segment.flags.has(Flags::RST);
+            }
         }
     }
 
     fn end(&mut self, now: Timestamp, ending: Ending) {
         self.state = SenderState::Over { at: now, ending };
         self.transfer.stop();
-        self.ledger.turn(now, HeldBy::Closing);
+        self.ledger.turn(now, HoldCause::Closing);
         self.ledger.progress(now);
     }
 
-    /// The next segment that leaves by `now`.
+    /// Returns the next segment that leaves by `now`.
     pub fn poll(&mut self, now: Timestamp) -> Option<Segment> {
         self.transfer.write(now, &self.settings);
         if self.transfer.timer().is_some_and(|timer| timer <= now) {
@@ -317,9 +319,9 @@ impl Sender {
             return due.then(|| self.syn(now));
         };
         if let Some(outgoing) = self.next_outgoing(now).filter(|_| !self.greets) {
-            let Outgoing { from, to, fin, .. } = outgoing;
+            let OutgoingSegment { from, to, fin, .. } = outgoing;
             self.transfer.sent(now, outgoing, &mut self.counters);
-            // A probe of the window is no progress: a timer will not claim it.
+            // A window probe counts as progress here: no timeout will claim the time before it.
             self.ledger.progress(now);
             let payload = self.transfer.supply.payload(from, to);
             let mut flags = Flags::ACK;
@@ -340,7 +342,7 @@ impl Sender {
         None
     }
 
-    fn next_outgoing(&self, now: Timestamp) -> Option<Outgoing> {
+    fn next_outgoing(&self, now: Timestamp) -> Option<OutgoingSegment> {
         match self.state {
             SenderState::Open | SenderState::FinWait2 { .. } => {
                 self.transfer.next_outgoing(now, &self.settings)
@@ -389,8 +391,8 @@ impl Sender {
         }
     }
 
-    /// When to poll next; a time that has passed means at once, `None` means
-    /// after the next segment only.
+    /// Returns the time of the next poll. A time in the past means at once; `None` means only after
+    /// the next segment.
     pub fn next_time(&self) -> Option<Timestamp> {
         let leaves = self.transfer.reset.is_some()
             || self.owes_ack
@@ -413,13 +415,13 @@ impl Sender {
         }
     }
 
-    /// Notes what holds the sender from now on.
+    /// Records the cause that holds the sender from now on.
     fn turn(&mut self, now: Timestamp) {
         let held = match self.state {
-            SenderState::SynSent => HeldBy::Opening,
-            SenderState::FinWait2 { .. } | SenderState::Over { .. } => HeldBy::Closing,
+            SenderState::SynSent => HoldCause::Opening,
+            SenderState::FinWait2 { .. } | SenderState::Over { .. } => HoldCause::Closing,
             SenderState::Open if self.next_outgoing(now).is_some() => {
-                self.transfer.repairing().unwrap_or(HeldBy::Sending)
+                self.transfer.repairing().unwrap_or(HoldCause::Sending)
             }
             SenderState::Open => self.transfer.held(&self.settings),
         };
@@ -428,7 +430,7 @@ impl Sender {
         }
     }
 
-    /// What held the sender back until `now`.
+    /// Returns the truth about the causes that held the sender back until `now`.
     pub fn truth(&self, now: Timestamp) -> Truth {
         let end = match self.state {
             SenderState::Over { at, .. } => at.min(now),
@@ -437,7 +439,7 @@ impl Sender {
         self.ledger.truth(end)
     }
 
-    /// Whether the transfer is over, and when and how it ended.
+    /// Returns the time and the kind of the transfer's end; `None` before it.
     pub const fn ending(&self) -> Option<(Timestamp, Ending)> {
         match self.state {
             SenderState::Over { at, ending } => Some((at, ending)),
@@ -445,28 +447,28 @@ impl Sender {
         }
     }
 
-    /// When the last of the data was acknowledged, and the last answer had come:
-    /// the job is done then, however long the connection takes to close.
+    /// Returns the time at which the last of the data was acknowledged and the last answer had
+    /// arrived. The job is done then, however long the connection takes to close.
     pub const fn delivered(&self) -> Option<Timestamp> {
         self.delivered
     }
 
-    /// Whether the transfer is over.
+    /// Returns whether the transfer is over.
     pub const fn is_over(&self) -> bool {
         matches!(self.state, SenderState::Over { .. })
     }
 
-    /// The bytes of the stream that are acknowledged, LPR's own included.
+    /// Returns the bytes of the stream that are acknowledged, LPR's own included.
     pub fn acknowledged(&self) -> Bytes {
         self.transfer.delivered()
     }
 
-    /// What the sender has done so far.
+    /// Returns the sender's counters.
     pub const fn counters(&self) -> &SenderCounters {
         &self.counters
     }
 
-    /// What the sender is set to.
+    /// Returns the sender's settings.
     pub const fn settings(&self) -> &SenderSettings {
         &self.settings
     }

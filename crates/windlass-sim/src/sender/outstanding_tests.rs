@@ -7,8 +7,8 @@ const MSS: u64 = 1_000;
 const LATER: Timestamp = Timestamp::from_nanos(1 << 60);
 
 /// Ten segments of 1,000 bytes, sent a microsecond apart.
-fn ten() -> Outstanding {
-    let mut outstanding = Outstanding::default();
+fn ten() -> Scoreboard {
+    let mut outstanding = Scoreboard::default();
     for n in 0..10 {
         outstanding.push(n * MSS, (n + 1) * MSS, at(n));
     }
@@ -23,13 +23,13 @@ fn at(micros: u64) -> Timestamp {
 fn an_ack_takes_what_it_covers_and_tells_a_round_trip() {
     let mut outstanding = ten();
     let done = outstanding.acknowledge(2_500, LATER);
-    assert_eq!(done, Acknowledged { bytes: 2_500, sent: Some(at(1)) });
+    assert_eq!(done, AckedData { bytes: 2_500, sent: Some(at(1)) });
     assert_eq!(outstanding.flight(), 7_500);
     outstanding.lose_first();
     assert_eq!(outstanding.next_lost(), Some((2_500, 3_000)));
     outstanding.send_again(2_500, 3_000, at(50));
     let done = outstanding.acknowledge(4_000, LATER);
-    assert_eq!(done, Acknowledged { bytes: 1_500, sent: None }, "Karn");
+    assert_eq!(done, AckedData { bytes: 1_500, sent: None }, "Karn");
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn blocks_that_cannot_be_are_ignored() {
     assert!(!outstanding.sack(0, 2_000, LATER));
     assert!(!outstanding.sack(9_000, 11_000, LATER));
     assert!(!outstanding.sack(6_000, 5_000, LATER));
-    assert!(!Outstanding::default().sack(0, 1, LATER));
+    assert!(!Scoreboard::default().sack(0, 1, LATER));
 }
 
 #[test]

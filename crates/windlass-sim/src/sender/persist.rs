@@ -1,24 +1,23 @@
-//! Probes of a window that has no room (RFC 9293 section 3.8.6.1).
+//! Probes of a closed window (RFC 9293 section 3.8.6.1).
 
 use windlass_base::{Span, Timestamp};
 
 use super::timeout::doubled;
 
-/// The persist timer. It runs while data waits, none is under way, and the
-/// window has no room for it.
+/// The persist timer. It runs while data waits, none is under way, and the window is closed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Persist {
-    /// Nothing waits for the window.
+pub(super) enum PersistTimer {
+    /// No data waits for the window.
     #[default]
     Off,
-    /// The next probe leaves when the timer runs out.
+    /// The next probe leaves when the timer expires.
     Armed { timer: Timestamp, probes: u32, unanswered: u32 },
     /// A probe is to leave.
     Due { probes: u32, unanswered: u32 },
 }
 
-impl Persist {
-    /// Arms the timer, unless it runs.
+impl PersistTimer {
+    /// Arms the timer unless it runs already.
     pub(super) fn arm(&mut self, now: Timestamp, timeout: Span) {
         if *self == Self::Off {
             *self = Self::Armed { timer: now + timeout, probes: 0, unanswered: 0 };
@@ -36,15 +35,15 @@ impl Persist {
         matches!(self, Self::Due { .. })
     }
 
-    /// The timer ran out.
+    /// Records that the timer expired.
     pub(super) fn run_out(&mut self) {
         if let Self::Armed { probes, unanswered, .. } = *self {
             *self = Self::Due { probes, unanswered };
         }
     }
 
-    /// A probe leaves; the next waits twice as long, from this one's leaving, as
-    /// in the PPSX1's trace.
+    /// Records that a probe leaves. The next one waits twice as long from this departure, as in the
+    /// PPSX1's trace.
     pub(super) fn sent(&mut self, now: Timestamp, timeout: Span) {
         if let Self::Due { probes, unanswered } = *self {
             let probes = probes + 1;
@@ -53,14 +52,14 @@ impl Persist {
         }
     }
 
-    /// An ACK came that left the window as it was.
+    /// Records an ACK that left the window as it was.
     pub(super) fn answered(&mut self) {
         if let Self::Armed { unanswered, .. } | Self::Due { unanswered, .. } = self {
             *unanswered = 0;
         }
     }
 
-    /// Probes since the last answer.
+    /// Returns the number of probes since the last answer.
     pub(super) const fn unanswered(&self) -> u32 {
         match self {
             Self::Off => 0,

@@ -1,21 +1,21 @@
-//! How the flight shrinks during a recovery: proportional rate reduction
-//! (RFC 6937), so that a recovery does not begin with a pause or a burst.
+//! Proportional rate reduction (RFC 6937): the flight shrinks during a recovery without a pause or
+//! a burst.
 
-/// The reduction of one recovery. All are bytes.
+/// The reduction of one recovery, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reduction {
     /// The flight when the recovery began (`RecoverFS`).
     flight: u64,
-    /// Delivered since (`prr_delivered`).
+    /// Bytes delivered since (`prr_delivered`).
     delivered: u64,
-    /// Sent since (`prr_out`).
+    /// Bytes sent since (`prr_out`).
     out: u64,
-    /// What may be under way now.
+    /// Bytes that may be under way now.
     pub(super) window: u64,
 }
 
 impl Reduction {
-    /// A recovery begins, with so much in flight and so much of it under way.
+    /// Begins a recovery with `flight` bytes in flight, `pipe` of them under way.
     pub(super) const fn new(flight: u64, pipe: u64) -> Self {
         Self { flight, delivered: 0, out: 0, window: pipe }
     }
@@ -24,8 +24,7 @@ impl Reduction {
         self.out += bytes;
     }
 
-    /// An ACK told of `bytes` delivered; `threshold` is what the flight shrinks
-    /// to.
+    /// Records that an ACK reported `bytes` as delivered. The flight shrinks to `threshold`.
     pub(super) fn delivered(&mut self, bytes: u64, pipe: u64, threshold: u64, mss: u64) {
         self.delivered += bytes;
         let allowed = if pipe > threshold {
@@ -33,7 +32,7 @@ impl Reduction {
             let due = share.div_ceil(u128::from(self.flight.max(1)));
             u64::try_from(due).unwrap_or(u64::MAX).saturating_sub(self.out)
         } else {
-            // The slow start bound: as fast as it grows, and no faster.
+            // The slow-start bound: the flight grows as in slow start, and no faster.
             let limit = self.delivered.saturating_sub(self.out).max(bytes) + mss;
             (threshold - pipe).min(limit)
         };
@@ -47,7 +46,7 @@ mod tests {
 
     #[test]
     fn the_flight_shrinks_in_proportion() {
-        // 20 segments in flight, to shrink to 10: one leaves for two that arrive.
+        // 20 segments are in flight and shrink to 10: one leaves for every two that arrive.
         let mut reduction = Reduction::new(20, 17);
         let mut pipe = 17;
         let mut sent = 0;

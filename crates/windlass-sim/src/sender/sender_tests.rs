@@ -62,9 +62,9 @@ fn a_host_takes_its_time_to_respond_and_between_segments() {
          0.120020 < P. 3001:4001 ack 1 win 8000",
     );
     let truth = slow.truth(Timestamp::from_nanos(120_020_000));
-    assert_eq!(truth.span(HeldBy::ReceiveWindow), Span::from_micros(113_433));
-    assert_eq!(truth.span(HeldBy::Sending), Span::from_micros(47));
-    assert_eq!(truth.span(HeldBy::Opening), Span::from_micros(6_540));
+    assert_eq!(truth.span(HoldCause::ReceiveWindow), Span::from_micros(113_433));
+    assert_eq!(truth.span(HoldCause::Sending), Span::from_micros(47));
+    assert_eq!(truth.span(HoldCause::Opening), Span::from_micros(6_540));
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn a_closed_window_is_probed_after_0_2_then_0_4_then_0_8_seconds() {
          2.033604 < P. 1025:2049 ack 1 win 8000",
     );
     let truth = linux.truth(Timestamp::from_nanos(2_033_604_000));
-    assert_eq!(truth.most(), Some(HeldBy::ZeroWindow));
-    assert!(truth.share(HeldBy::ZeroWindow) > 0.99);
+    assert_eq!(truth.most(), Some(HoldCause::ZeroWindow));
+    assert!(truth.share(HoldCause::ZeroWindow) > 0.99);
     assert_eq!(linux.counters().probes, 3);
 }
 
@@ -125,7 +125,8 @@ fn what_the_window_leaves_waits_for_a_segments_room_or_the_override_timer() {
          0.200200 > . 1 ack 2301 win 1000
          0.200200 < P. 2301:3301 ack 1 win 8000",
     );
-    let what_fits = SenderSettings { segmenting: Segmenting::WhatFits, nagle: false, ..PLAIN };
+    let what_fits =
+        SenderSettings { segmenting: PartialSegmentPolicy::WhatFits, nagle: false, ..PLAIN };
     play(
         &mut sender(what_fits),
         "0.000000 < S 0 win 8000 mss 1000
@@ -151,12 +152,12 @@ fn a_send_buffer_of_2048_sends_1460_and_588_and_waits() {
          0.500020 < P. 3509:4097 ack 1 win 2048",
     );
     let truth = bsd.truth(Timestamp::from_nanos(500_020_000));
-    assert_eq!(truth.span(HeldBy::SendBuffer), Span::from_millis(500));
+    assert_eq!(truth.span(HoldCause::SendBuffer), Span::from_millis(500));
 }
 
 #[test]
 fn nagle_holds_a_small_segment_while_another_is_under_way() {
-    let writes = Writes::Paced {
+    let writes = WritePattern::Paced {
         first: Bytes::new(256),
         piece: Bytes::new(300),
         every: Span::from_millis(50),
@@ -173,8 +174,8 @@ fn nagle_holds_a_small_segment_while_another_is_under_way() {
          0.080000 < P. 257:557 ack 1 win 8000",
     );
     let truth = held.truth(Timestamp::from_nanos(80_000_000));
-    assert_eq!(truth.span(HeldBy::Nagle), Span::from_micros(29_980));
-    assert_eq!(truth.span(HeldBy::Application), Span::from_micros(50_000));
+    assert_eq!(truth.span(HoldCause::Nagle), Span::from_micros(29_980));
+    assert_eq!(truth.span(HoldCause::Application), Span::from_micros(50_000));
     play(
         &mut sender(SenderSettings { nagle: false, ..settings }),
         "0.000000 < S 0 win 8000 mss 1000
@@ -225,8 +226,8 @@ fn the_retransmission_timer_doubles_and_starts_over_from_one_segment() {
     );
     assert_eq!(lonely.counters().timeouts, 3);
     let truth = lonely.truth(Timestamp::from_nanos(1_403_000_000));
-    assert_eq!(truth.most(), Some(HeldBy::Timeout));
-    assert!(truth.share(HeldBy::Timeout) > 0.99);
+    assert_eq!(truth.most(), Some(HoldCause::Timeout));
+    assert!(truth.share(HoldCause::Timeout) > 0.99);
 }
 
 #[test]
@@ -295,7 +296,7 @@ fn newreno_repairs_one_loss_a_round_trip() {
     );
     assert_eq!((newreno.counters().fast_retransmits, newreno.counters().retransmissions), (1, 2));
     let truth = newreno.truth(Timestamp::from_nanos(4_000_000));
-    assert_eq!(truth.span(HeldBy::FastRecovery), Span::from_micros(1_980));
+    assert_eq!(truth.span(HoldCause::FastRecovery), Span::from_micros(1_980));
 }
 
 #[test]
@@ -372,7 +373,7 @@ fn a_window_update_is_no_duplicate_ack() {
 
 #[test]
 fn a_pause_longer_than_the_timeout_starts_over_with_the_first_window() {
-    let writes = Writes::Bursts { bytes: Bytes::new(4_000), pause: Span::from_millis(2_000) };
+    let writes = WritePattern::Bursts { bytes: Bytes::new(4_000), pause: Span::from_millis(2_000) };
     let settings = SenderSettings {
         writes,
         initial_window: Bytes::new(2_000),
@@ -408,7 +409,7 @@ fn a_pause_longer_than_the_timeout_starts_over_with_the_first_window() {
 #[test]
 fn the_program_that_has_gone_answers_with_resets() {
     // The end of the H-PS1U's trace.
-    let gone = SenderSettings { bytes: Bytes::new(61), leave: Leave::Gone, ..PLAIN };
+    let gone = SenderSettings { bytes: Bytes::new(61), leave: LeavePolicy::Gone, ..PLAIN };
     play(
         &mut sender(gone),
         "0.000000 < S 0 win 8000 mss 1000
@@ -436,7 +437,7 @@ fn a_reset_ends_it() {
 
 #[test]
 fn an_lpr_job_is_the_conversation_of_the_h_ps1us_trace() {
-    let method = Method::Lpr { data_first: true, announced: Announced::Exactly };
+    let method = Method::Lpr { data_first: true, announced: AnnouncedSize::Exactly };
     let settings = SenderSettings {
         method,
         think: Span::from_micros(173),
@@ -473,12 +474,12 @@ fn an_lpr_job_is_the_conversation_of_the_h_ps1us_trace() {
     );
     assert_eq!(job.delivered().unwrap().as_nanos(), 137_000_000);
     let truth = job.truth(Timestamp::from_nanos(137_000_000));
-    assert_eq!(truth.most(), Some(HeldBy::Application));
+    assert_eq!(truth.most(), Some(HoldCause::Application));
 }
 
 #[test]
 fn a_server_that_refuses_ends_the_job() {
-    let method = Method::Lpr { data_first: true, announced: Announced::Exactly };
+    let method = Method::Lpr { data_first: true, announced: AnnouncedSize::Exactly };
     play(
         &mut sender(SenderSettings { method, ..PLAIN }),
         r#"0.000000 < S 0 win 8000 mss 1000

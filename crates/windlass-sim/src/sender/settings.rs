@@ -1,13 +1,13 @@
-//! How a sender behaves: its TCP, and the program on top.
+//! Settings of a sender: its TCP, and the program on top.
 
 use serde::Deserialize;
 use windlass_base::{Bytes, Span, Timestamp};
 
-/// How the congestion window moves.
+/// Congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
-    /// There is none, as before 1988.
+    /// No congestion control, as before 1988.
     None,
     /// Reno (RFC 5681) with NewReno's recovery (RFC 6582).
     Reno,
@@ -15,17 +15,17 @@ pub enum Congestion {
     Cubic,
 }
 
-/// When a segment that is not full may leave.
+/// Rule for sending a segment that is not full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Segmenting {
-    /// By the sender's rules against silly windows (RFC 9293 section
-    /// 3.8.6.2.1): full, or the last of the data, or half of the largest window.
+pub enum PartialSegmentPolicy {
+    /// The sender's rules against silly windows (RFC 9293 section 3.8.6.2.1): a full segment, the
+    /// last of the data, or half of the largest window.
     Careful,
-    /// Whatever the window has room for, as 4.2BSD did.
+    /// As much as the window takes, as in 4.2BSD.
     WhatFits,
 }
 
-/// What a sender sends into a closed window.
+/// Probe that a sender sends into a closed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
     /// No data, with the sequence number SND.UNA − 1, as Linux does.
@@ -34,28 +34,28 @@ pub enum Probe {
     OneByte,
 }
 
-/// When the program writes.
+/// Pattern of the program's writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writes {
-    /// All at once, as far as the send buffer takes it.
+pub enum WritePattern {
+    /// Everything at once, as far as the send buffer takes it.
     Bulk,
-    /// In pieces: so much time after a piece was taken, the next.
+    /// In pieces: each one a fixed time after the piece before was taken.
     Paced {
         /// The first piece.
         first: Bytes,
         /// Each further piece.
         piece: Bytes,
-        /// The time between them.
+        /// The time between two pieces.
         every: Span,
     },
-    /// In bursts, with a pause after each one was taken.
+    /// In bursts, with a pause after each burst was taken.
     Bursts {
         /// The burst.
         bytes: Bytes,
         /// The pause.
         pause: Span,
     },
-    /// A request, then nothing until its answer has come.
+    /// A request at a time: the next one after its answer.
     Requests {
         /// The request.
         bytes: Bytes,
@@ -66,114 +66,111 @@ pub enum Writes {
 
 /// The length that an LPR client announces for its data file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Announced {
-    /// Its size.
+pub enum AnnouncedSize {
+    /// The size of the file.
     Exactly,
     /// 0: the file lasts to the end of the connection.
     ToTheEnd,
 }
 
-/// How the data is wrapped.
+/// Protocol around the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Not at all: port 9100.
+    /// No protocol: a raw connection to port 9100.
     Raw,
-    /// A printer job by LPR (RFC 1179). Each answer is waited for.
+    /// A printer job by LPR (RFC 1179). The sender waits for each answer.
     Lpr {
-        /// Whether the data file goes before the control file, as `lpdcat` has
-        /// it. A file [`Announced::ToTheEnd`] is last in any case.
+        /// True if the data file goes before the control file, as with `lpdcat`. A file
+        /// [`AnnouncedSize::ToTheEnd`] is last in any case.
         data_first: bool,
-        /// What is announced.
-        announced: Announced,
+        /// The announced length.
+        announced: AnnouncedSize,
     },
 }
 
-/// What a sender does once its FIN is acknowledged.
+/// Behavior of a sender once its FIN is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Leave {
-    /// It waits for the peer's FIN.
+pub enum LeavePolicy {
+    /// Waits for the peer's FIN.
     Wait,
-    /// It has gone: what still comes is answered by a reset, as in the last
-    /// lines of the H-PS1U's trace.
+    /// Leaves at once: further segments are answered by a reset, as in the last lines of the
+    /// H-PS1U's trace.
     Gone,
 }
 
 /// A sender's settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SenderSettings {
-    /// When it connects.
+    /// Time at which the sender connects.
     pub start: Timestamp,
-    /// The data that the program has to send.
+    /// The data that the program sends.
     pub bytes: Bytes,
-    /// How the data is wrapped.
+    /// Protocol around the data.
     pub method: Method,
-    /// When the program writes.
-    pub writes: Writes,
-    /// The time that the program takes to go on after an answer, and to begin.
+    /// Pattern of the program's writes.
+    pub writes: WritePattern,
+    /// Time that the program needs to begin, and to continue after an answer.
     pub think: Span,
-    /// What it does once its FIN is acknowledged.
-    pub leave: Leave,
-    /// The MSS that it announces, and the most that it sends in a segment.
+    /// Behavior once the sender's FIN is acknowledged.
+    pub leave: LeavePolicy,
+    /// The announced MSS, and the largest payload of a segment.
     pub mss: u16,
-    /// The most bytes that are written and not acknowledged; `None` for no
+    /// Size of the send buffer: the most bytes that are written and not acknowledged; `None` for no
     /// bound.
     pub send_buffer: Option<Bytes>,
-    /// The share of the send buffer that must be free before a program that found
-    /// it full is woken to write again; 0 for any room. Linux waits for a third
-    /// (`sk_stream_is_writeable`: as much free as half of what is taken).
+    /// Share of the send buffer that must be free before a blocked program is woken to write again;
+    /// 0 for any room. Linux waits for a third (`sk_stream_is_writeable`: free space of half of the
+    /// used space).
     pub wakes_at: f64,
-    /// The congestion window at first, in bytes (RFC 6928: ten segments).
+    /// Initial congestion window, in bytes (RFC 6928: ten segments).
     pub initial_window: Bytes,
-    /// How the congestion window moves.
+    /// Congestion control.
     pub congestion: Congestion,
-    /// Whether a pause longer than the RTO sets the congestion window back to
-    /// its first value (RFC 5681 section 4.1).
+    /// True if an idle time longer than the RTO resets the congestion window to its initial value
+    /// (RFC 5681 section 4.1).
     pub restarts_after_idle: bool,
-    /// Whether three duplicate ACKs bring a retransmission (RFC 5681 section
-    /// 3.2).
+    /// True if three duplicate ACKs cause a retransmission (RFC 5681 section 3.2).
     pub fast_retransmit: bool,
-    /// Nagle's algorithm (RFC 9293 section 3.7.4).
+    /// True for Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
-    /// When a segment that is not full may leave.
-    pub segmenting: Segmenting,
-    /// What it sends into a closed window.
+    /// Rule for sending a segment that is not full.
+    pub segmenting: PartialSegmentPolicy,
+    /// Probe of a closed window.
     pub probe: Probe,
-    /// Whether it announces SACK (RFC 2018), and recovers by it (RFC 6675).
+    /// True if the sender announces SACK (RFC 2018), and recovers by it (RFC 6675).
     pub sack: bool,
-    /// Whether it announces timestamps (RFC 7323).
+    /// True if the sender announces timestamps (RFC 7323).
     pub timestamps: bool,
-    /// The window scale that it announces (RFC 7323).
+    /// The announced window scale (RFC 7323).
     pub window_scale: Option<u8>,
-    /// The window that it offers for answers, in bytes.
+    /// Receive window for answers, in bytes.
     pub receive_window: u16,
-    /// The least retransmission timeout. Linux has 200 ms, RFC 6298 asks for
-    /// 1 s.
+    /// Shortest retransmission timeout. Linux has 200 ms, RFC 6298 asks for 1 s.
     pub least_timeout: Span,
-    /// The payload of a segment to which it goes down when its timer has run out three
-    /// times for the same data (RFC 4821 section 7.7; Linux's `tcp_mtu_probing`, which
-    /// begins with 1,024 bytes of packet). `None` for never.
+    /// Payload of a segment after three timeouts for the same data, to probe a smaller path MTU;
+    /// `None` for never. See RFC 4821 section 7.7, and Linux's `tcp_mtu_probing`, which begins with
+    /// packets of 1,024 bytes.
     pub size_probing: Option<u16>,
-    /// Times that it sends something again, or probes without an answer, before
-    /// it gives up (Linux's `tcp_retries2`).
+    /// Retransmissions of the same data, or probes without an answer, before the sender gives up
+    /// (Linux's `tcp_retries2`).
     pub retries: u32,
-    /// The time from what arrives to what it makes leave. The documents show 12
-    /// to 19 µs.
+    /// Time from an arrival to the departure that it causes. The documents show 12 to 19 µs.
     pub response: Span,
-    /// The time between segments that leave together: 5 to 8 µs there.
+    /// Time between segments that leave together. The documents show 5 to 8 µs.
     pub gap: Span,
 }
 
 impl SenderSettings {
-    /// Linux today, with `bytes` of bulk on a raw connection.
+    /// Returns the settings of today's Linux, with `bytes` of bulk data on a raw connection.
     pub const fn new(bytes: Bytes) -> Self {
         Self {
             start: Timestamp::ZERO,
             bytes,
             method: Method::Raw,
-            writes: Writes::Bulk,
+            writes: WritePattern::Bulk,
             think: Span::ZERO,
-            leave: Leave::Wait,
+            leave: LeavePolicy::Wait,
             mss: 1_460,
             send_buffer: None,
             wakes_at: 1.0 / 3.0,
@@ -182,7 +179,7 @@ impl SenderSettings {
             restarts_after_idle: true,
             fast_retransmit: true,
             nagle: true,
-            segmenting: Segmenting::Careful,
+            segmenting: PartialSegmentPolicy::Careful,
             probe: Probe::Empty,
             sack: true,
             timestamps: false,
@@ -196,8 +193,8 @@ impl SenderSettings {
         }
     }
 
-    /// The Linux 2.2 of the print-server document: two segments at first, no
-    /// scale, and the response times of its traces.
+    /// Returns the settings of Linux 2.2 in the print-server document: two segments at first, no
+    /// window scale, and the response times of its traces.
     pub const fn linux_2_2(bytes: Bytes) -> Self {
         Self {
             congestion: Congestion::Reno,
@@ -210,8 +207,8 @@ impl SenderSettings {
         }
     }
 
-    /// The 4.2BSD of the IMAGEN document: a send buffer of 2,048 bytes, no
-    /// congestion control, no Nagle, and what fits is sent.
+    /// Returns the settings of 4.2BSD in the IMAGEN document: a send buffer of 2,048 bytes, no
+    /// congestion control, no Nagle, and segments of any size that fits.
     pub const fn bsd_4_2(bytes: Bytes) -> Self {
         Self {
             congestion: Congestion::None,
@@ -219,7 +216,7 @@ impl SenderSettings {
             wakes_at: 0.0,
             fast_retransmit: false,
             nagle: false,
-            segmenting: Segmenting::WhatFits,
+            segmenting: PartialSegmentPolicy::WhatFits,
             probe: Probe::OneByte,
             sack: false,
             window_scale: None,

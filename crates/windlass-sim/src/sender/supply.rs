@@ -1,70 +1,70 @@
-//! The program on top of the sender: what it writes, and when.
+//! The program on top of the sender: the data that it writes, and when.
 //!
-//! The stream that it writes is mostly zeros. LPR's command lines and control
-//! file have bytes, of which the ones that are not acknowledged are kept.
+//! The stream is mostly zeros. LPR's command lines and control file have bytes, which are kept
+//! until they are acknowledged.
 
 use std::collections::VecDeque;
 
 use windlass_base::{Span, Timestamp};
 
-use super::settings::{Announced, Method, SenderSettings, Writes};
+use super::settings::{AnnouncedSize, Method, SenderSettings, WritePattern};
 use crate::segment::Payload;
 
-/// What the program does, one thing after the other.
+/// One step of the program.
 #[derive(Clone, Debug)]
 pub enum SupplyStep {
     /// Writes these bytes at once.
     Line(Payload),
-    /// Writes so many bytes of data as [`Writes`] has it.
+    /// Writes this number of bytes in the pattern that [`WritePattern`] sets.
     Data(u64),
-    /// Waits for so many bytes of answer, then thinks.
+    /// Waits for this number of bytes of answer, then thinks.
     Answer(u64),
 }
 
-/// What holds the program.
+/// State of the program: its reason to write nothing, if it has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
-    /// Nothing: it writes as much as the buffer takes.
+enum ProgramState {
+    /// The program writes as much as the buffer takes.
     Nothing,
-    /// Time: a pause, or thinking.
+    /// A pause, or the time to think, until this moment.
     Time(Timestamp),
-    /// An answer, of which so many bytes have not come.
+    /// An answer, of which this number of bytes is missing.
     Answer(u64),
-    /// It has done everything.
+    /// The program has done everything.
     Done,
 }
 
-/// The program.
+/// The program on top of the sender.
 #[derive(Clone, Debug)]
 pub(super) struct Supply {
     steps: VecDeque<SupplyStep>,
-    writes: Writes,
+    writes: WritePattern,
     think: Span,
-    holds: Holds,
-    /// What is left of the piece of data that it is writing.
+    holds: ProgramState,
+    /// Bytes left of the piece of data that the program is writing.
     piece: u64,
-    /// Whether that piece has its whole length.
+    /// True if this piece has its full length.
     whole: bool,
-    /// Whether the first piece was written.
+    /// True once the first piece was written.
     begun: bool,
-    /// Whether no more answers will come.
+    /// True once no more answers will come.
     cut_off: bool,
-    /// Bytes of answer that came before they were waited for.
+    /// Bytes of answer that arrived before the program waited for them.
     early: u64,
-    /// How far the stream is written.
+    /// Position after the last byte that was written.
     pub(super) written: u64,
-    /// Parts of the stream that are not zeros, by where they begin.
+    /// Parts of the stream that are not zeros, by their first position.
     lines: VecDeque<(u64, Payload)>,
 }
 
 impl Supply {
-    /// A program whose stream begins at `position`.
+    /// Returns a program whose stream begins at `position`.
     pub(super) fn new(settings: &SenderSettings, position: u64) -> Self {
         Self {
             steps: steps(settings),
             writes: settings.writes,
             think: settings.think,
-            holds: Holds::Nothing,
+            holds: ProgramState::Nothing,
             piece: 0,
             whole: true,
             begun: false,
@@ -75,54 +75,57 @@ impl Supply {
         }
     }
 
-    /// The connection is open: the program begins.
+    /// Starts the program: the connection is open.
     pub(super) fn begin(&mut self, now: Timestamp) {
-        self.holds = Holds::Time(now + self.think);
+        self.holds = ProgramState::Time(now + self.think);
     }
 
-    /// Whether everything is written, and every answer came.
+    /// Returns whether everything is written and every answer has arrived.
     pub(super) fn is_done(&self) -> bool {
-        self.holds == Holds::Done
+        self.holds == ProgramState::Done
     }
 
-    /// Whether the program would write if there were room.
+    /// Returns whether the program would write if the buffer had room.
     pub(super) fn wants_room(&self) -> bool {
-        self.holds == Holds::Nothing
+        self.holds == ProgramState::Nothing
     }
 
-    /// When the program goes on by itself.
+    /// Returns the time at which the program continues by itself.
     pub(super) const fn next_time(&self) -> Option<Timestamp> {
         match self.holds {
-            Holds::Time(time) => Some(time),
+            ProgramState::Time(time) => Some(time),
             _ => None,
         }
     }
 
-    /// So many bytes of answer arrived.
+    /// Records that `bytes` bytes of answer arrived.
     pub(super) fn answered(&mut self, bytes: u64, now: Timestamp) {
         self.early += bytes;
-        if let Holds::Answer(wanted) = self.holds
+        if let ProgramState::Answer(wanted) = self.holds
             && self.early >= wanted
         {
             self.early -= wanted;
             // After the last answer there is nothing to think about.
-            self.holds =
-                if self.steps.is_empty() { Holds::Done } else { Holds::Time(now + self.think) };
+            self.holds = if self.steps.is_empty() {
+                ProgramState::Done
+            } else {
+                ProgramState::Time(now + self.think)
+            };
         } else if self.cut_off {
             self.cut_off();
         }
     }
 
-    /// No more answers will come: a program that waits for one gives up.
+    /// Records that no more answers will come: a program that waits for one gives up.
     pub(super) fn cut_off(&mut self) {
         self.cut_off = true;
-        if let Holds::Answer(_) = self.holds {
+        if let ProgramState::Answer(_) = self.holds {
             self.steps.clear();
-            self.holds = Holds::Done;
+            self.holds = ProgramState::Done;
         }
     }
 
-    /// Everything before `position` is acknowledged: its bytes may go.
+    /// Records that everything before `position` is acknowledged: its bytes are dropped.
     pub(super) fn acknowledged(&mut self, position: u64) {
         while let Some((start, line)) = self.lines.front()
             && start + u64::from(line.len()) <= position
@@ -131,13 +134,13 @@ impl Supply {
         }
     }
 
-    /// Writes what it can into a buffer with `room`.
+    /// Writes as much as it can into a buffer with `room`.
     pub(super) fn write(&mut self, now: Timestamp, mut room: u64) {
         loop {
             match self.holds {
-                Holds::Time(time) if time <= now => self.holds = Holds::Nothing,
-                Holds::Nothing => {}
-                Holds::Time(_) | Holds::Answer(_) | Holds::Done => return,
+                ProgramState::Time(time) if time <= now => self.holds = ProgramState::Nothing,
+                ProgramState::Nothing => {}
+                ProgramState::Time(_) | ProgramState::Answer(_) | ProgramState::Done => return,
             }
             match self.steps.front_mut() {
                 Some(SupplyStep::Data(0)) => drop(self.steps.pop_front()),
@@ -168,23 +171,24 @@ impl Supply {
                 Some(SupplyStep::Answer(bytes)) => {
                     let wanted = *bytes;
                     self.steps.pop_front();
-                    self.holds = Holds::Answer(wanted);
+                    self.holds = ProgramState::Answer(wanted);
                     self.answered(0, now);
                 }
-                _ => self.holds = Holds::Done,
+                _ => self.holds = ProgramState::Done,
             }
         }
     }
 
-    /// Writes data of which `left` bytes are left: how much, as the pattern has
-    /// it.
+    /// Writes data of which `left` bytes are left, and returns how many the pattern wrote.
     fn write_data(&mut self, now: Timestamp, left: u64, room: u64) -> u64 {
         if self.piece == 0 {
             self.piece = match self.writes {
-                Writes::Bulk => left,
-                Writes::Paced { first, .. } if !self.begun => first.get(),
-                Writes::Paced { piece, .. } => piece.get(),
-                Writes::Bursts { bytes, .. } | Writes::Requests { bytes, .. } => bytes.get(),
+                WritePattern::Bulk => left,
+                WritePattern::Paced { first, .. } if !self.begun => first.get(),
+                WritePattern::Paced { piece, .. } => piece.get(),
+                WritePattern::Bursts { bytes, .. } | WritePattern::Requests { bytes, .. } => {
+                    bytes.get()
+                }
             }
             .max(1);
             self.whole = self.piece <= left;
@@ -196,18 +200,20 @@ impl Supply {
         if self.piece == 0 {
             let last = taken >= left;
             self.holds = match self.writes {
-                Writes::Paced { every, .. } if !last => Holds::Time(now + every),
-                Writes::Bursts { pause, .. } if !last => Holds::Time(now + pause),
-                // Nobody answers a request that is cut short.
-                Writes::Requests { answer, .. } if self.whole => Holds::Answer(answer.get()),
-                _ => Holds::Nothing,
+                WritePattern::Paced { every, .. } if !last => ProgramState::Time(now + every),
+                WritePattern::Bursts { pause, .. } if !last => ProgramState::Time(now + pause),
+                // A request that is cut short gets no answer.
+                WritePattern::Requests { answer, .. } if self.whole => {
+                    ProgramState::Answer(answer.get())
+                }
+                _ => ProgramState::Nothing,
             };
             self.answered(0, now);
         }
         taken
     }
 
-    /// The part `from..to` of the stream.
+    /// Returns the part `from..to` of the stream.
     pub(super) fn payload(&self, from: u64, to: u64) -> Payload {
         let length = u32::try_from(to - from).unwrap_or(u32::MAX);
         let touches =
@@ -234,8 +240,8 @@ impl Supply {
     }
 }
 
-/// What the program does for its method. A program above another TCP that does
-/// the same writes the same stream.
+/// Returns the steps of the program for its method. A program above another TCP that follows the
+/// same steps writes the same stream.
 ///
 /// The lines have the lengths of the H-PS1U's trace: 5 bytes of command, 34 and
 /// 28 of subcommands with a file of 22,226,432 bytes, and a control file of 60.
@@ -254,14 +260,13 @@ pub fn steps(settings: &SenderSettings) -> VecDeque<SupplyStep> {
         SupplyStep::Answer(1),
     ];
     // A size of 0 lasts to the end, so an empty file cannot be announced.
-    let announced = if bytes == 0 { Announced::ToTheEnd } else { announced };
-    let size = if announced == Announced::Exactly { bytes } else { 0 };
+    let announced = if bytes == 0 { AnnouncedSize::ToTheEnd } else { announced };
+    let size = if announced == AnnouncedSize::Exactly { bytes } else { 0 };
     let name = line(&format!("\x03{size} dfA001linux.example.net\n"));
     let mut steps = VecDeque::from([line("\x02raw\n"), SupplyStep::Answer(1)]);
     match announced {
-        Announced::Exactly => {
-            // The zero that ends the file leaves with its last bytes, as in the
-            // trace.
+        AnnouncedSize::Exactly => {
+            // The zero that ends the file leaves with the file's last bytes, as in the trace.
             let data =
                 [name, SupplyStep::Answer(1), SupplyStep::Data(bytes + 1), SupplyStep::Answer(1)];
             if data_first {
@@ -270,7 +275,7 @@ pub fn steps(settings: &SenderSettings) -> VecDeque<SupplyStep> {
                 steps.extend(control.into_iter().chain(data));
             }
         }
-        Announced::ToTheEnd => {
+        AnnouncedSize::ToTheEnd => {
             steps.extend(control);
             steps.extend([name, SupplyStep::Answer(1), SupplyStep::Data(bytes)]);
         }

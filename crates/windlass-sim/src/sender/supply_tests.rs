@@ -6,13 +6,13 @@ fn at(millis: i64) -> Timestamp {
     Timestamp::ZERO + Span::from_millis(millis)
 }
 
-fn supply(bytes: u64, writes: Writes) -> Supply {
+fn supply(bytes: u64, writes: WritePattern) -> Supply {
     Supply::new(&SenderSettings { writes, ..SenderSettings::new(Bytes::new(bytes)) }, 0)
 }
 
 #[test]
 fn bulk_fills_the_room_there_is() {
-    let mut supply = supply(10_000, Writes::Bulk);
+    let mut supply = supply(10_000, WritePattern::Bulk);
     supply.write(at(0), 2_048);
     assert_eq!((supply.written, supply.wants_room(), supply.is_done()), (2_048, true, false));
     supply.write(at(0), 100_000);
@@ -22,7 +22,8 @@ fn bulk_fills_the_room_there_is() {
 #[test]
 fn paced_pieces_come_one_after_the_other() {
     let (first, piece) = (Bytes::new(256), Bytes::new(768));
-    let mut supply = supply(2_000, Writes::Paced { first, piece, every: Span::from_millis(10) });
+    let mut supply =
+        supply(2_000, WritePattern::Paced { first, piece, every: Span::from_millis(10) });
     let mut written = Vec::new();
     supply.write(at(0), 10_000);
     while let Some(time) = supply.next_time() {
@@ -35,8 +36,10 @@ fn paced_pieces_come_one_after_the_other() {
 
 #[test]
 fn a_piece_that_finds_no_room_is_written_when_there_is() {
-    let mut supply =
-        supply(3_000, Writes::Bursts { bytes: Bytes::new(1_500), pause: Span::from_millis(5) });
+    let mut supply = supply(
+        3_000,
+        WritePattern::Bursts { bytes: Bytes::new(1_500), pause: Span::from_millis(5) },
+    );
     supply.write(at(0), 1_000);
     assert_eq!((supply.written, supply.next_time()), (1_000, None));
     supply.write(at(2), 1_000);
@@ -46,7 +49,7 @@ fn a_piece_that_finds_no_room_is_written_when_there_is() {
 #[test]
 fn a_request_waits_for_its_answer() {
     let mut supply =
-        supply(200, Writes::Requests { bytes: Bytes::new(100), answer: Bytes::new(10) });
+        supply(200, WritePattern::Requests { bytes: Bytes::new(100), answer: Bytes::new(10) });
     supply.write(at(0), 10_000);
     assert_eq!(supply.written, 100);
     supply.answered(9, at(1));
@@ -62,7 +65,7 @@ fn a_request_waits_for_its_answer() {
 
 #[test]
 fn an_lpr_job_has_the_lengths_of_the_h_ps1us_trace() {
-    let method = Method::Lpr { data_first: true, announced: Announced::Exactly };
+    let method = Method::Lpr { data_first: true, announced: AnnouncedSize::Exactly };
     let settings = SenderSettings { method, ..SenderSettings::new(Bytes::new(22_226_432)) };
     let mut supply = Supply::new(&settings, 0);
     let mut lengths = Vec::new();

@@ -17,7 +17,7 @@ const MAX_DOUBLINGS: u32 = 16;
 pub(super) struct Timeout {
     /// SRTT and RTTVAR, once there is a measurement.
     smoothed: Option<(Span, Span)>,
-    /// The least round trip that was measured.
+    /// Shortest round trip that was measured.
     shortest: Span,
     least: Span,
     doublings: u32,
@@ -28,7 +28,7 @@ impl Timeout {
         Self { smoothed: None, shortest: Span::MAX, least, doublings: 0 }
     }
 
-    /// A round trip was measured, on a segment that was sent once (Karn).
+    /// Records a round-trip time, measured on a segment that was sent once (Karn).
     pub(super) fn measured(&mut self, rtt: Span) {
         self.shortest = self.shortest.min(rtt);
         self.smoothed = Some(match self.smoothed {
@@ -43,40 +43,39 @@ impl Timeout {
         self.doublings = 0;
     }
 
-    /// The handshake is done, whether or not it could be measured: what was
-    /// backed off for the SYN is over.
+    /// Ends the back-off of the SYN: the handshake is done, even if it gave no measurement.
     pub(super) const fn opened(&mut self) {
         self.doublings = 0;
     }
 
-    /// The timer ran out (section 5.5).
+    /// Doubles the timeout after the timer expired (section 5.5).
     pub(super) fn back_off(&mut self) {
         self.doublings = (self.doublings + 1).min(MAX_DOUBLINGS);
     }
 
-    /// The smoothed round trip.
+    /// Returns the smoothed round trip.
     pub(super) fn round_trip(&self) -> Option<Span> {
         self.smoothed.map(|(smoothed, _)| smoothed)
     }
 
-    /// The least round trip that was measured; none yet is no time.
+    /// Returns the shortest round trip that was measured; zero before the first measurement.
     pub(super) fn shortest(&self) -> Span {
         if self.shortest == Span::MAX { Span::ZERO } else { self.shortest }
     }
 
-    /// The timeout without its back-off, which persist probes begin with.
+    /// Returns the timeout without its back-off. Persist probes begin with it.
     pub(super) fn base(&self) -> Span {
         let timeout = self.smoothed.map_or(FIRST, |(smoothed, variation)| smoothed + variation * 4);
         timeout.max(self.least).min(LONGEST)
     }
 
-    /// The timeout, doubled for each time that it ran out.
+    /// Returns the timeout, doubled for each time that the timer expired.
     pub(super) fn current(&self) -> Span {
         doubled(self.base(), self.doublings)
     }
 }
 
-/// `span` doubled so many times, up to the longest timeout.
+/// Returns `span` doubled `times` times, up to the longest timeout.
 pub(super) fn doubled(span: Span, times: u32) -> Span {
     (span * (1 << times.min(MAX_DOUBLINGS))).min(LONGEST)
 }

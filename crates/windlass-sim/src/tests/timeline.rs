@@ -7,8 +7,8 @@
 //! 0.006616 > . 1 ack 1 win 32120
 //! ```
 //!
-//! `>` goes to the machine under test, `<` comes from it. What a machine sends is
-//! compared as text: [`line`] says how lines are written.
+//! `>` goes to the machine under test, `<` comes from it. The segments of the machine are compared
+//! as text: [`line`] tells the format.
 
 #[path = "../../../windlass-wire/tests/support/timeline.rs"]
 mod line;

@@ -1,7 +1,7 @@
-//! What administrators ask for, what jobs ask for in vain, and names that lie.
+//! Requests of administrators, unsupported job attributes, and deceptive names.
 
 use super::*;
-use crate::table::Changed;
+use crate::table::ChangeKind;
 
 const NEW: &str = "ipp://localhost:631/printers/new";
 const POOL: &str = "ipp://localhost:631/classes/pool";
@@ -115,18 +115,18 @@ fn settings_may_allow_what_runs_here() {
         let answer = fixture.answer(&of_printer(add, NEW, vec![one("device-uri", uri(device))]));
         assert_eq!(Status(answer.code).is_successful(), is_allowed, "{}", said(&answer));
     }
-    // What a printer has it may keep: other things of it can be changed.
+    // A printer keeps the device that it has: its other attributes can be changed.
     let info = vec![one("printer-info", text("a line\nand a forged one"))];
     let b = "ipp://localhost:631/printers/b%20%C3%BC";
     let answer = fixture.answer(&of_printer(Operation::CUPS_ADD_MODIFY_PRINTER, b, info));
-    // Its name has a space, which none may have that is new.
+    // Its name has a space, which new names must not have.
     assert_eq!(answer.code, Status::NOT_POSSIBLE.0);
     let info = vec![one("printer-info", text("a line\nand a forged one"))];
     fixture.answer(&of_printer(Operation::CUPS_ADD_MODIFY_PRINTER, A, info));
     assert_eq!(fixture.table.printers()[0].settings.info, "a lineand a forged one");
     let told = vec![PrinterSettings::new("a", Device::Drop)];
     let changes = fixture.table.reload(told, fixture.now);
-    assert_eq!(changes.last().unwrap().what, Changed::Removed(0));
+    assert_eq!(changes.last().unwrap().what, ChangeKind::Removed(0));
 }
 
 #[test]
@@ -190,11 +190,11 @@ fn what_is_told_of_a_device_is_what_it_says() {
     assert_eq!(of("printer-type"), "printer-type = #131100");
     assert_eq!(of("urf-supported"), "urf-supported = \"V1.5\", \"SRGB24\", \"DM3\"");
     assert_eq!(of("media-supported"), "media-supported = \"iso_a4_210x297mm\"");
-    // A job is held against the same.
+    // A job is checked against the same attributes.
     let sides = vec![one("sides", key("two-sided-long-edge"))];
     let request = fixture.request(Operation::VALIDATE_JOB, A, Vec::new(), sides);
     assert!(said(&fixture.answer(&request)).contains("sides"));
-    // Settings count more.
+    // Settings take precedence.
     let mut told = fixture.table.printers()[0].settings.clone();
     told.colour = Some(false);
     fixture.table.set_printer(told.clone(), fixture.now).unwrap();
@@ -205,7 +205,7 @@ fn what_is_told_of_a_device_is_what_it_says() {
     };
     assert_eq!(of("color-supported"), "color-supported = false");
     assert!(of("urf-supported").contains("W8") && !of("urf-supported").contains("SRGB"));
-    // What another device said is forgotten, and what comes of it late as well.
+    // A report of the previous device is forgotten, and a late one is ignored.
     told.device = "ipp://192.0.2.9/ipp/print".parse().unwrap();
     fixture.table.set_printer(told, fixture.now).unwrap();
     fixture.table.learned(0, 0, learned);
@@ -225,7 +225,7 @@ fn a_name_is_one_line() {
     let job = fixture.table.job(1).unwrap();
     assert_eq!(&*job.ticket.name, "report  [2Ja-9  root  1  Mon ");
     assert_eq!(job.documents[0].name, job.ticket.name);
-    // What a device or an administrator says goes out as one line, too.
+    // Text from a device or an administrator becomes one line, too.
     fixture.requester = ADMIN.clone();
     let why = vec![one("printer-state-message", text("no\npaper"))];
     fixture.ask(Operation::PAUSE_PRINTER, A, why);
@@ -243,8 +243,8 @@ fn the_number_0_is_the_users_current_job() {
     };
     assert_eq!(cancel(&mut fixture), "client-error-not-possible: \"ann\" has no job on a");
     let ids: Vec<JobId> = (0..3).map(|_| fixture.print(A)).collect();
-    assert!(matches!(fixture.table.next(0, fixture.now), Next::Job(_)));
-    // That which prints, and then the oldest.
+    assert!(matches!(fixture.table.next(0, fixture.now), NextStep::Job(_)));
+    // First the job that prints, then the oldest one.
     assert_eq!(cancel(&mut fixture), "successful-ok");
     fixture.table.finished(0, Outcome::Interrupted, fixture.now);
     assert_eq!(fixture.phase(ids[0]), "canceled 50");

@@ -1,22 +1,22 @@
-//! What a job asks for and its printer does not do (RFC 8011, sections 4.1.7 and 4.2.1.1).
+//! Job attributes that a printer does not support (RFC 8011, sections 4.1.7 and 4.2.1.1).
 
-use windlass_wire::ipp::server::{Reply, Wanted};
+use windlass_wire::ipp::server::{Reply, RequestedAttributes};
 use windlass_wire::ipp::{
     Attribute, Group, GroupTag, Message, Operation, OutOfBand, Status, Value, Version,
 };
 
 use super::{Context, printer};
-use crate::job::Stored;
+use crate::job::StoredDocument;
 use crate::printer::Printer;
 use crate::table::JobTable;
 
-/// What is looked at by itself, or is never more than a name.
+/// Attributes that are checked elsewhere, or that any printer supports.
 const OWN: [&str; 5] =
     ["copies", "job-hold-until", "job-name", "multiple-document-handling", "page-ranges"];
 
-/// The attributes of a job that its printer does not do: whole where it does not know them
-/// at all, with the values that it does not do otherwise.
-pub(super) fn unsupported<'a, D: Stored>(
+/// Returns the job attributes that the printer does not support. Unknown attributes are marked as
+/// unsupported; of the others, only the unsupported values are returned.
+pub(super) fn unsupported<'a, D: StoredDocument>(
     asked: impl Iterator<Item = &'a Attribute> + Clone,
     of: &Printer,
     table: &JobTable<D>,
@@ -26,18 +26,18 @@ pub(super) fn unsupported<'a, D: Stored>(
     if asked.clone().next().is_none() {
         return Vec::new();
     }
-    // What it does is what it says that it does.
+    // The printer supports what its own attributes say.
     let names: Vec<String> = asked.clone().map(|one| format!("{}-supported", one.name)).collect();
     let mut question = Message::request(Version(2, 0), Operation::GET_PRINTER_ATTRIBUTES, 1);
     question.want(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let wanted = Wanted::of(&question, &[]);
+    let wanted = RequestedAttributes::of(&question, &[]);
     let said = printer::attributes(of, table, &wanted, context);
     asked
         .filter_map(|one| missing(one, said.attribute(&format!("{}-supported", one.name))))
         .collect()
 }
 
-/// What of an attribute is not done.
+/// Returns the unsupported part of an attribute.
 fn missing(asked: &Attribute, supported: Option<&Attribute>) -> Option<Attribute> {
     let Some(supported) = supported else {
         return Some(Attribute::new(&asked.name, Value::OutOfBand(OutOfBand::Unsupported)));
@@ -47,7 +47,7 @@ fn missing(asked: &Attribute, supported: Option<&Attribute>) -> Option<Attribute
     (!values.is_empty()).then(|| Attribute { name: asked.name.clone(), values })
 }
 
-/// Returns an attribute with the values of it that the printer does; nothing where it does none.
+/// Returns an attribute with its supported values; `None` if there are none.
 pub(super) fn supported_part(asked: &Attribute, ignored: &[Attribute]) -> Option<Attribute> {
     let Some(ignored) = ignored.iter().find(|one| one.name == asked.name) else {
         return Some(asked.clone());
@@ -61,15 +61,15 @@ pub(super) fn supported_part(asked: &Attribute, ignored: &[Attribute]) -> Option
     (!values.is_empty()).then(|| Attribute { name: asked.name.clone(), values })
 }
 
-/// Whether a value is among those that are done.
+/// Returns whether a value is supported.
 fn has(supported: &[Value], value: &Value) -> bool {
     supported.iter().any(|one| match (one, value) {
         (Value::Range(from, to), Value::Integer(number)) => (from..=to).contains(&number),
         (Value::Range(from, to), Value::Range(first, last)) => from <= first && last <= to,
-        // A limit: priorities go from 1 to it (RFC 8011, section 5.2.1).
+        // A maximum: priorities go from 1 to it (RFC 8011, section 5.2.1).
         (Value::Integer(most @ 100), Value::Integer(number)) => (1..=*most).contains(number),
         (Value::Boolean(yes), Value::Range(..) | Value::Collection(_)) => *yes,
-        // The names of what a collection may have, where there are such.
+        // The supported members of a collection, by name.
         (_, Value::Collection(members)) if one.text().is_some() => members.iter().all(|member| {
             supported.iter().any(|one| one.text().as_deref() == Some(member.name.as_str()))
         }),
@@ -81,8 +81,8 @@ fn has(supported: &[Value], value: &Value) -> bool {
     })
 }
 
-/// Whether a job is to be refused where not all of it is done, or one of these attributes
-/// is not (PWG 5100.7, section 6.8.2).
+/// Returns whether a job must be refused because of these attributes: it requires full support, or
+/// one of them is mandatory (PWG 5100.7, section 6.8.2).
 pub(super) fn is_strict(request: &Message, unsupported: &[Attribute]) -> bool {
     let mandatory = request.asked("job-mandatory-attributes");
     let mut names = mandatory.iter().flat_map(|one| &one.values).filter_map(Value::text);
@@ -91,7 +91,7 @@ pub(super) fn is_strict(request: &Message, unsupported: &[Attribute]) -> bool {
             || names.any(|name| unsupported.iter().any(|one| one.name == *name)))
 }
 
-/// That it is done, but for some attributes.
+/// Builds a successful answer, which lists the ignored attributes.
 pub(super) fn done(reply: Reply, ignored: &[Attribute], groups: Vec<Group>) -> Message {
     if ignored.is_empty() {
         return reply.ok(groups);

@@ -3,44 +3,47 @@
 use std::time::Duration;
 
 use windlass_wire::escape;
-use windlass_wire::ipp::server::{Part, Picked, Wanted, name, number, text, uri, when};
+use windlass_wire::ipp::server::{
+    AttributeCategory, FilteredGroup, RequestedAttributes, name, number, text, uri, when,
+};
 use windlass_wire::ipp::{Group, GroupTag, OutOfBand, Value};
 use windlass_wire::pages::Pages;
 
 use super::Context;
 use super::date::date;
 use crate::attempt::Attempt;
-use crate::job::{Filed, Job, Phase};
+use crate::job::{FiledDocument, Job, Phase};
 use crate::message::job_message;
 use crate::printer::Printer;
 use crate::template::template;
 
-/// What there is to say of a job whose printer is gone.
-const LOST: &str = "its printer is removed: move it, cancel it, or add the printer again";
+/// Message of a job whose printer is removed.
+const LOST: &str = "its printer was removed: move or cancel the job, or add the printer again";
 
-/// The URI of a job.
+/// Returns the URI of a job.
 pub(super) fn job_uri(id: u32, context: &Context<'_>) -> String {
     format!("{}://{}/jobs/{id}", context.scheme(), context.authority)
 }
 
-/// The URI of a printer.
+/// Returns the URI of a printer.
 pub(super) fn printer_uri(printer: &Printer, context: &Context<'_>) -> String {
     let path = if printer.is_class() { "classes" } else { "printers" };
     let name = escape::segment(&printer.settings.name);
     format!("{}://{}/{path}/{name}", context.scheme(), context.authority)
 }
 
-/// What is known of a job, as far as it is asked for.
+/// Returns the requested attributes of a job.
 pub(super) fn attributes<D>(
     job: &Job<D>,
     (printer, device): (&Printer, &Printer),
-    wanted: &Wanted,
+    wanted: &RequestedAttributes,
     context: &Context<'_>,
 ) -> Group {
-    let mut picked = Picked::new(GroupTag::JOB, wanted);
+    let mut picked = FilteredGroup::new(GroupTag::JOB, wanted);
     let (ticket, name_of_printer) = (&job.ticket, &printer.settings.name);
     let is_lost = printer.is_removed && !job.is_over();
-    let mut put = |name: &str, value: &dyn Fn() -> Value| picked.put(Part::Job, name, value);
+    let mut put =
+        |name: &str, value: &dyn Fn() -> Value| picked.put(AttributeCategory::Job, name, value);
     put("job-id", &|| Value::Integer(number(u64::from(job.id))));
     put("job-uri", &|| uri(&job_uri(job.id, context)));
     put("job-printer-uri", &|| uri(&printer_uri(printer, context)));
@@ -59,7 +62,7 @@ pub(super) fn attributes<D>(
     let message = job_message(job, device, context.now);
     let message = if is_lost { LOST } else { &*message };
     put("job-state-message", &|| text(message));
-    // CUPS's clients show this one.
+    // CUPS's clients show this attribute.
     put("job-printer-state-message", &|| text(message));
     if let Some(stall) = device.stall().filter(|_| device.current == Some(job.id)) {
         put("windlass-stall-time", &|| millis(stall.since.until(context.now)));
@@ -75,11 +78,11 @@ pub(super) fn attributes<D>(
     put("job-k-octets", &|| Value::Integer(number(job.size.div_ceil(1_024))));
     put("job-k-octets-processed", &|| {
         let done = matches!(job.phase, Phase::Over { how: crate::job::Ending::Completed, .. });
-        // Each copy is a pass over the data, which counts (RFC 8011, section 5.3.18.1).
+        // Each copy is a pass over the data and counts (RFC 8011, section 5.3.18.1).
         Value::Integer(if done { number(job.bytes_to_print().div_ceil(1_024)) } else { 0 })
     });
     put("number-of-documents", &|| Value::Integer(i32::from(job.count)));
-    // What is not looked into is not known (RFC 8011, section 5.3.17).
+    // Documents that were not scanned have an unknown number of pages (RFC 8011, section 5.3.17).
     let unknown = || Value::OutOfBand(OutOfBand::NoValue);
     let pages = job.pages.and_then(Pages::known);
     put("job-impressions", &|| pages.map_or_else(unknown, |pages| Value::Integer(number(pages))));
@@ -102,7 +105,8 @@ pub(super) fn attributes<D>(
     if let Some(attempt) = &job.last_attempt {
         last_attempt(&mut put, job.attempts, attempt);
     }
-    let mut put = |name: &str, value: Value| picked.put(Part::Template, name, || value);
+    let mut put =
+        |name: &str, value: Value| picked.put(AttributeCategory::Template, name, || value);
     let hold = ticket.hold.as_ref().map_or("no-hold", |hold| &*hold.word);
     put("job-priority", Value::Integer(i32::from(ticket.priority)));
     if ticket.copies > 1 {
@@ -112,23 +116,22 @@ pub(super) fn attributes<D>(
     put("job-sheets", Value::keyword("none"));
     if wanted.has_templates() {
         for attribute in template(&ticket.template) {
-            picked.whole(Part::Template, attribute);
+            picked.whole(AttributeCategory::Template, attribute);
         }
     }
     let documents = job.documents.first();
-    picked.put(Part::Job, "document-name-supplied", || {
-        name(documents.map_or("", |Filed { name, .. }| name))
+    picked.put(AttributeCategory::Job, "document-name-supplied", || {
+        name(documents.map_or("", |FiledDocument { name, .. }| name))
     });
     picked.finish()
 }
 
-/// A time in milliseconds.
+/// Encodes a time in milliseconds.
 pub(super) fn millis(time: Duration) -> Value {
     Value::Integer(i32::try_from(time.as_millis()).unwrap_or(i32::MAX))
 }
 
-/// Where the time of the last attempt went: attributes of this server's own, times in
-/// milliseconds.
+/// Adds the timing of the last attempt: this server's own attributes, with times in milliseconds.
 fn last_attempt(put: &mut dyn FnMut(&str, &dyn Fn() -> Value), attempts: u32, attempt: &Attempt) {
     put("windlass-attempts", &|| Value::Integer(number(u64::from(attempts))));
     put("windlass-attempt-time", &|| millis(attempt.took));
@@ -154,7 +157,7 @@ fn media(format: &str) -> Value {
     Value::chars(windlass_wire::ipp::CharKind::MediaType, format)
 }
 
-/// A UUID for a name (RFC 9562, version 8): the same each time.
+/// Returns a UUID for a name (RFC 9562, version 8): the same name gives the same UUID.
 pub(super) fn uuid(of: &str) -> String {
     // FNV-1a, from two starts.
     let hash = |start: u64| {

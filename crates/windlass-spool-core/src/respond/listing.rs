@@ -1,37 +1,37 @@
-//! Lists of jobs, in pages: a list of all jobs of a large spool takes long, and
-//! printers and other clients go on meanwhile.
+//! Lists of jobs in pages. A list of all jobs of a large spool takes long, and must not delay
+//! printers and other clients.
 
-use windlass_wire::ipp::server::Wanted;
+use windlass_wire::ipp::server::RequestedAttributes;
 use windlass_wire::ipp::{Group, Message};
 
 use super::{Context, job};
-use crate::job::{Job, JobId, Stored};
+use crate::job::{Job, JobId, StoredDocument};
 use crate::table::JobTable;
 
-/// How many jobs are looked at for a page. With all their attributes that takes
-/// some milliseconds, and some 2 MB.
+/// Number of jobs examined for a page. With all attributes that takes some milliseconds, and some 2
+/// MB.
 const PAGE: usize = 1_000;
 
-/// A list of jobs that is to be given.
+/// List of jobs that is being sent.
 #[derive(Debug)]
 pub struct Listing {
-    /// What its answer begins with.
+    /// Start of the answer, before the jobs.
     pub head: Message,
-    /// The jobs, as they were when it was asked for.
+    /// Jobs at the time of the request.
     pub(super) ids: std::vec::IntoIter<JobId>,
     pub(super) place: Option<usize>,
-    /// The set that is asked for.
+    /// Requested set of jobs: the value of `which-jobs`.
     pub(super) which: String,
-    /// Whose jobs.
+    /// User whose jobs are listed; `None` for all users.
     pub(super) user: Option<String>,
-    /// The most that are to be given still.
+    /// Maximum number of further jobs.
     pub(super) left: usize,
-    pub(super) wanted: Wanted,
+    pub(super) wanted: RequestedAttributes,
 }
 
 impl Listing {
-    /// The next jobs, each as it is now; none where there are no more.
-    pub fn page<D: Stored>(
+    /// Returns the next jobs in their current state; `None` at the end.
+    pub fn page<D: StoredDocument>(
         &mut self,
         table: &JobTable<D>,
         context: &Context<'_>,

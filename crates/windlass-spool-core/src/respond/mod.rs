@@ -1,7 +1,7 @@
-//! What the spool answers to requests of IPP (RFC 8011).
+//! Answers of the spool to IPP requests (RFC 8011).
 //!
-//! A request and the job table in, an answer out: no clock, no network. Where a
-//! document follows the request, the answer waits for it ([`RequestStep::Receive`]).
+//! A request and the job table go in, an answer comes out: no clock, no network. If a document
+//! follows the request, the answer waits for it ([`RequestStep::Receive`]).
 
 mod administer;
 mod date;
@@ -13,10 +13,10 @@ mod operations;
 mod printer;
 mod target;
 
-use windlass_wire::ipp::server::{No, Reply};
+use windlass_wire::ipp::server::{IppRefusal, Reply};
 use windlass_wire::ipp::{Attribute, Compression, Message, Status};
 
-use super::job::{JobId, Stored, Ticket};
+use super::job::{JobId, StoredDocument, Ticket};
 use super::moment::Moment;
 use super::requester::Requester;
 use super::table::{ByteAllowance, JobTable, Refusal};
@@ -26,108 +26,110 @@ pub use administer::raw_ports;
 pub use listing::Listing;
 pub use printer::{ICON_SIZES, LEARNED, printer_uuid, urf};
 
-/// Who asks, where and when.
+/// Context of a request: who sent it, where and when.
 #[derive(Clone, Debug)]
 pub struct Context<'a> {
-    /// What the client calls this server: a host and a port.
+    /// Host and port that the client uses for this server.
     pub authority: &'a str,
-    /// The path of the request.
+    /// Path of the request.
     pub path: &'a str,
-    /// Who asks, and what he may.
+    /// Requester and its rights.
     pub requester: &'a Requester,
-    /// Whether it asks by TLS.
+    /// True if the request came over TLS.
     pub is_encrypted: bool,
-    /// The time.
+    /// Current time.
     pub now: Moment,
-    /// The longest document that is taken.
+    /// Maximum length of a document in bytes.
     pub max_document: Option<u64>,
 }
 
 impl Context<'_> {
-    /// The scheme of the URIs of printers and jobs, as the client reaches them.
+    /// Returns the scheme of printer and job URIs for this client.
     pub(super) const fn scheme(&self) -> &'static str {
         if self.is_encrypted { "ipps" } else { "ipp" }
     }
 
-    /// The same of pages.
+    /// Returns the scheme of page URIs for this client.
     pub(super) const fn page_scheme(&self) -> &'static str {
         if self.is_encrypted { "https" } else { "http" }
     }
 }
 
-/// What becomes of a request.
+/// Next step of a request.
 #[derive(Debug)]
 pub enum RequestStep {
-    /// It is answered.
+    /// The answer is complete.
     Answer(Message),
-    /// The same, and there is a job whose documents are to come.
+    /// The answer is complete, and its new job waits for documents.
     Created {
-        /// The answer.
+        /// Answer to the request.
         answer: Message,
-        /// The job.
+        /// Number of the job.
         id: JobId,
     },
-    /// Its document comes now.
-    Receive(Receive),
-    /// It is answered with a list of jobs.
+    /// The document of the request comes now.
+    Receive(ExpectedDocument),
+    /// The answer is a list of jobs.
     List(Box<Listing>),
 }
 
 impl RequestStep {
-    /// Takes back what could not be kept: nobody is told of it.
-    pub fn undo<D: Stored>(self, table: &mut JobTable<D>) {
+    /// Undoes a step that could not be made durable. No client is told of its job.
+    pub fn undo<D: StoredDocument>(self, table: &mut JobTable<D>) {
         match self {
             Self::Created { id, .. } => table.lost(id),
-            Self::Receive(Receive { goal: Goal::New { place, .. }, .. }) => table.give_up(place),
+            Self::Receive(ExpectedDocument { goal: Goal::New { place, .. }, .. }) => {
+                table.give_up(place);
+            }
             Self::Receive(_) | Self::Answer(_) | Self::List(_) => {}
         }
     }
 }
 
-/// A document that is to come.
+/// Document that follows a request.
 #[derive(Debug)]
-pub struct Receive {
-    /// What it is for.
+pub struct ExpectedDocument {
+    /// Job that the document is for.
     pub goal: Goal,
-    /// What it is called.
+    /// Name of the document.
     pub name: Box<str>,
-    /// How it is compressed.
+    /// Compression of the document.
     pub compression: Compression,
-    /// The bytes that it may have, unpacked, by the quotas of its user.
+    /// Number of uncompressed bytes that the user's quotas allow.
     pub allowance: ByteAllowance,
     reply: Reply,
-    /// What the job asks for and does not get.
+    /// Requested attributes that the printer does not support.
     ignored: Vec<Attribute>,
 }
 
-/// What a document is for.
+/// Job that a document is for.
 #[derive(Debug)]
 pub enum Goal {
-    /// A new job. It was admitted.
+    /// A new job, which was admitted.
     New {
-        /// The printer.
+        /// Index of the printer.
         place: usize,
-        /// What the client said.
+        /// Attributes that the client gave.
         ticket: Ticket,
     },
-    /// A job that waits for it.
+    /// A job that waits for the document.
     More {
-        /// The job.
+        /// Number of the job.
         id: JobId,
-        /// Whether it is the last.
+        /// True for the last document.
         is_last: bool,
     },
 }
 
-impl From<Refusal> for No {
+impl From<Refusal> for IppRefusal {
     fn from(refusal: Refusal) -> Self {
         Self::new(refusal.status(), refusal.to_string())
     }
 }
 
-impl Receive {
-    /// The answer when the job is filed, or why it is not.
-    pub fn answer<D: Stored>(
+impl ExpectedDocument {
+    /// Returns the answer for a filed job, or for a refused one.
+    pub fn answer<D: StoredDocument>(
         &self,
         done: Result<JobId, Refusal>,
         table: &JobTable<D>,
@@ -142,25 +144,25 @@ impl Receive {
         }
     }
 
-    /// The answer where the document is not as its request says.
+    /// Returns the answer for a document that cannot be decompressed.
     pub fn garbled(&self, why: &str) -> Message {
         self.reply.answer(Status::COMPRESSION_ERROR, Some(why))
     }
 }
 
-/// What becomes of a request.
-pub fn respond<D: Stored>(
+/// Executes a request as far as possible without its document.
+pub fn respond<D: StoredDocument>(
     request: &Message,
     table: &mut JobTable<D>,
     context: &Context<'_>,
 ) -> RequestStep {
     let reply = Reply::to(request);
-    let fits = request.fits().map_err(No::from);
-    fits.and_then(|()| operations::Asked { request, reply, table, context }.done())
+    let fits = request.fits().map_err(IppRefusal::from);
+    fits.and_then(|()| operations::RequestHandler { request, reply, table, context }.done())
         .unwrap_or_else(|no| RequestStep::Answer(reply.refused(no)))
 }
 
-/// The answer to a request that nothing was done about.
+/// Returns the answer to a request that was refused before anything was done.
 pub fn refused(request: &Message, refusal: Refusal) -> Message {
     Reply::to(request).refused(refusal)
 }

@@ -1,53 +1,53 @@
-//! The operations, one by one.
+//! IPP operations.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use windlass_wire::ipp::server::{No, Reply, Wanted, cut, number, text, uri};
+use windlass_wire::ipp::server::{IppRefusal, Reply, RequestedAttributes, cut, number, text, uri};
 use windlass_wire::ipp::{
     Attribute, Compression, Group, GroupTag, JobState, Message, Operation, Status, Value,
 };
 use windlass_wire::media_type::essence;
 
-use super::{Context, Goal, Listing, Receive, RequestStep, fidelity, job, media, printer};
+use super::{Context, ExpectedDocument, Goal, Listing, RequestStep, fidelity, job, media, printer};
 use crate::formats::{OCTETS, has, is_every_page};
 use crate::hold::{HOLD_WORDS, HoldUntil};
-use crate::job::{Job, JobId, Stored, Ticket, USUAL_PRIORITY};
+use crate::job::{Job, JobId, StoredDocument, Ticket, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
 use crate::requester::{ANONYMOUS, Peer, Requester, Right, Rights};
 use crate::table::{JobTable, Refusal};
 use crate::template::{packed, template};
 
-/// The attribute that counts jobs whose printers are removed: said of all printers, with the
-/// operation's attributes.
+/// Attribute with the number of jobs whose printers are removed. It is among the operation
+/// attributes of an answer about all printers.
 const JOBS_OF_REMOVED: &str = "windlass-jobs-of-removed-printers";
 
-/// The longest attributes of a template that a job keeps.
+/// Maximum length of the template attributes that a job keeps.
 const MAX_TEMPLATE: usize = 16 << 10;
 
-/// What a new job is to be.
+/// Parameters of a new job.
 struct NewJob {
     place: usize,
     ticket: Ticket,
     compression: Compression,
-    /// What it asks for and does not get.
+    /// Requested attributes that the printer does not support.
     ignored: Vec<Attribute>,
 }
 
-type Done = Result<RequestStep, No>;
+type HandlerResult = Result<RequestStep, IppRefusal>;
 
-/// A request, and what it is answered from.
-pub(super) struct Asked<'a, D> {
+/// Handler of one request.
+pub(super) struct RequestHandler<'a, D> {
     pub(super) request: &'a Message,
     pub(super) reply: Reply,
     pub(super) table: &'a mut JobTable<D>,
     pub(super) context: &'a Context<'a>,
 }
 
-impl<D: Stored> Asked<'_, D> {
-    /// Does what is asked for.
-    pub(super) fn done(mut self) -> Done {
+impl<D: StoredDocument> RequestHandler<'_, D> {
+    /// Executes the operation.
+    pub(super) fn done(mut self) -> HandlerResult {
         let now = self.context.now;
         let operation = Operation(self.request.code);
         self.may(operation)?;
@@ -109,8 +109,10 @@ impl<D: Stored> Asked<'_, D> {
                 if !self.context.requester.rights.has(Right::See) && !self.is_own(known) {
                     return Err(self.not_yours(id));
                 }
-                let (printers, wanted) =
-                    (self.table.printers_of(known), Wanted::of(self.request, &["all"]));
+                let (printers, wanted) = (
+                    self.table.printers_of(known),
+                    RequestedAttributes::of(self.request, &["all"]),
+                );
                 return self.told([job::attributes(known, printers, &wanted, self.context)]);
             }
             Operation::GET_JOBS => return self.get_jobs(),
@@ -149,19 +151,19 @@ impl<D: Stored> Asked<'_, D> {
             Operation::CUPS_MOVE_JOB => self.move_jobs()?,
             _ => {
                 let why = format!("{operation} is not supported here");
-                return Err(No::new(Status::OPERATION_NOT_SUPPORTED, why));
+                return Err(IppRefusal::new(Status::OPERATION_NOT_SUPPORTED, why));
             }
         }
         self.told([])
     }
 
-    /// An answer with groups of attributes.
-    fn told(&self, groups: impl IntoIterator<Item = Group>) -> Done {
+    /// Returns a successful answer with these groups of attributes.
+    fn told(&self, groups: impl IntoIterator<Item = Group>) -> HandlerResult {
         Ok(RequestStep::Answer(self.reply.ok(groups)))
     }
 
-    /// What a new job is to be: where, and what the client said of it.
-    fn new_job(&self) -> Result<NewJob, No> {
+    /// Reads the parameters of a new job from the request.
+    fn new_job(&self) -> Result<NewJob, IppRefusal> {
         let place = self.one_place()?;
         let format = self.check_format(place)?;
         let compression = self.request.compression()?;
@@ -183,18 +185,18 @@ impl<D: Stored> Asked<'_, D> {
         let find = |name: &str| templates.clone().find(|attribute| attribute.name == name);
         let priority = find("job-priority").and_then(|one| one.values.first()?.number());
         let priority = priority.and_then(|one| u8::try_from(one).ok()).unwrap_or(USUAL_PRIORITY);
-        // Some clients say it of the operation, as CUPS's own tests do.
+        // Some clients put it among the operation attributes, as CUPS's own tests do.
         let hold = find("job-hold-until").or_else(|| self.request.asked("job-hold-until"));
         let hold = hold.map(|said| self.held(said)).transpose()?;
         let copies = find("copies").map_or(Ok(1), |one| {
             a_number_of_copies(one).ok_or_else(|| {
-                let why = format!("copies are a number from 1 to {MAX_COPIES}");
-                No::of(Status::NOT_SUPPORTED, why, Some(one))
+                let why = format!("copies must be a number from 1 to {MAX_COPIES}");
+                IppRefusal::of(Status::NOT_SUPPORTED, why, Some(one))
             })
         })?;
         let handling =
             find("multiple-document-handling").and_then(|one| one.values.first()?.text());
-        // In one document all follow each other as well.
+        // With a single document, all documents follow each other as well.
         let is_collated = handling.is_some_and(|word| {
             matches!(
                 &*word,
@@ -204,29 +206,32 @@ impl<D: Stored> Asked<'_, D> {
             )
         });
         if let Some(ranges) = find("page-ranges").filter(|ranges| !are_ranges(ranges)) {
-            let why = "pages are picked as 2-4: from a page that is 1 or more to one behind it";
-            return Err(No::of(Status::NOT_SUPPORTED, why, Some(ranges)));
+            let why = "page-ranges must be ranges such as 2-4, from page 1 on";
+            return Err(IppRefusal::of(Status::NOT_SUPPORTED, why, Some(ranges)));
         }
         if let Some(ranges) = find("page-ranges").filter(|ranges| !is_every_page(ranges))
             && !self.table.printers()[place].settings.device.takes_attributes()
         {
-            let why = "pages cannot be picked here: the data goes to the device as it came; pick \
-                       them where it is made";
-            return Err(No::of(Status::NOT_SUPPORTED, why, Some(ranges)));
+            let why = "page-ranges is not supported: the device gets the data unchanged; select \
+                       pages in the application";
+            return Err(IppRefusal::of(Status::NOT_SUPPORTED, why, Some(ranges)));
         }
         let printer = &self.table.printers()[place];
         let ignored = fidelity::unsupported(templates.clone(), printer, self.table, self.context);
         if fidelity::is_strict(self.request, &ignored) {
             let names: Vec<&str> = ignored.iter().map(|one| one.name.as_str()).collect();
-            let why =
-                format!("the printer does not do all that is asked for: {}", names.join(", "));
+            let why = format!("the printer does not support: {}", names.join(", "));
             let group = Group { tag: GroupTag::UNSUPPORTED, attributes: ignored };
-            return Err(No { unsupported: Some(group), ..No::new(Status::NOT_SUPPORTED, why) });
+            return Err(IppRefusal {
+                unsupported: Some(group),
+                ..IppRefusal::new(Status::NOT_SUPPORTED, why)
+            });
         }
-        // What is kept for itself is not kept twice.
+        // Attributes with fields of their own are not stored twice.
         let own = ["job-priority", "job-hold-until", "job-name", "copies"];
         let kept = templates.clone().filter(|one| !own.contains(&one.name.as_str()));
-        // A device that said what it does gets nothing else: some refuse the job for it.
+        // A device that reports its capabilities gets only supported attributes: some refuse the
+        // job otherwise.
         let kept: Vec<Attribute> = match printer.learned.is_empty() {
             true => kept.cloned().collect(),
             false => kept.filter_map(|one| fidelity::supported_part(one, &ignored)).collect(),
@@ -234,10 +239,10 @@ impl<D: Stored> Asked<'_, D> {
         let template = packed(kept);
         let template = template.filter(|octets| octets.len() <= MAX_TEMPLATE).ok_or_else(|| {
             let why = format!("the job's attributes have more than {MAX_TEMPLATE} bytes");
-            No::new(Status::ENTITY_TOO_LARGE, why)
+            IppRefusal::new(Status::ENTITY_TOO_LARGE, why)
         })?;
         let user = self.user();
-        // It is rounded up (RFC 8011, section 5.3.17.1).
+        // The value is rounded up (RFC 8011, section 5.3.17.1).
         let least = octets.map_or(0, |kilo| kilo.saturating_sub(1).saturating_mul(1_024));
         self.table.may_print(place, &user, least, self.context.now)?;
         let ticket = Ticket {
@@ -254,7 +259,7 @@ impl<D: Stored> Asked<'_, D> {
         Ok(NewJob { place, ticket, compression, ignored })
     }
 
-    /// What the request says of a job.
+    /// Returns the job attributes of the request.
     fn job_attributes(&self) -> impl Iterator<Item = &Attribute> + Clone {
         let groups = self.request.groups.iter().filter(|group| group.tag == GroupTag::JOB);
         groups.flat_map(|group| &group.attributes)
@@ -264,22 +269,26 @@ impl<D: Stored> Asked<'_, D> {
         self.request.said_name("document-name").map_or_else(|| ticket.name.clone(), Into::into)
     }
 
-    /// The media type of the request, where its printer takes that.
-    fn check_format(&self, place: usize) -> Result<String, No> {
+    /// Returns the media type of the request, if the printer accepts it.
+    fn check_format(&self, place: usize) -> Result<String, IppRefusal> {
         let Some(format) = self.request.said("document-format") else {
             return Ok(OCTETS.to_owned());
         };
         let printer = &self.table.printers()[place];
-        // Any member of a class may have to print it.
+        // Any member of the class may get the job.
         if has(&self.table.formats(printer), essence(&format)) {
             return Ok(cut(&format, 255).to_owned());
         }
-        let why = format!("documents of {format:?} are not taken");
-        Err(No::of(Status::FORMAT_NOT_SUPPORTED, why, self.request.asked("document-format")))
+        let why = format!("documents of {format:?} are not accepted");
+        Err(IppRefusal::of(
+            Status::FORMAT_NOT_SUPPORTED,
+            why,
+            self.request.asked("document-format"),
+        ))
     }
 
-    /// Returns an operator's message about a printer that is stopped or closed: by the RFC's word
-    /// for it (RFC 3998, section 5.1), or by that of CUPS's cupsdisable and cupsreject.
+    /// Returns an operator's message about a printer that is stopped or rejects jobs. The RFC has
+    /// one attribute for it (RFC 3998, section 5.1); CUPS's cupsdisable and cupsreject use another.
     fn message_of_operator(&self) -> Option<String> {
         ["printer-message-from-operator", "printer-state-message"]
             .iter()
@@ -288,29 +297,29 @@ impl<D: Stored> Asked<'_, D> {
             .map(std::borrow::Cow::into_owned)
     }
 
-    /// Until when the operation is to hold a job; nothing where it does not say.
-    fn hold_until(&self) -> Result<Option<HoldUntil>, No> {
+    /// Returns until when the operation holds a job; `None` if it does not say.
+    fn hold_until(&self) -> Result<Option<HoldUntil>, IppRefusal> {
         self.request.asked("job-hold-until").map(|said| self.held(said)).transpose()
     }
 
-    /// What an attribute says of holding a job. A word that is not understood is refused,
-    /// whatever the request says of fidelity: nobody would know when the job goes.
-    fn held(&self, said: &Attribute) -> Result<HoldUntil, No> {
+    /// Reads an attribute that holds a job. An unknown word is refused whatever the request says of
+    /// fidelity: nobody would know when the job prints.
+    fn held(&self, said: &Attribute) -> Result<HoldUntil, IppRefusal> {
         let word = said.values.first().and_then(Value::text).unwrap_or_default();
         HoldUntil::new(&word, self.context.now, self.table.zone()).ok_or_else(|| {
             let words = HOLD_WORDS.join(", ");
-            let why = format!("{word:?} is no time to hold a job until: {words} and HH:MM are");
-            No::of(Status::NOT_SUPPORTED, why, Some(said))
+            let why = format!("{word:?} is not a value of job-hold-until: use {words} or HH:MM");
+            IppRefusal::of(Status::NOT_SUPPORTED, why, Some(said))
         })
     }
 
-    /// The user whom the request counts for.
+    /// Returns the user whom the request counts for.
     fn user(&self) -> String {
         self.context.requester.name(self.request.said_name("requesting-user-name"))
     }
 
-    /// Whether who asks may ask for an operation at all.
-    fn may(&self, operation: Operation) -> Result<(), No> {
+    /// Checks that the requester may use an operation at all.
+    fn may(&self, operation: Operation) -> Result<(), IppRefusal> {
         let Requester { peer, rights, .. } = &self.context.requester;
         let right = if printer::OPERATIONS.contains(&(operation, true)) {
             Right::Administer
@@ -327,7 +336,7 @@ impl<D: Stored> Asked<'_, D> {
                 | Operation::RELEASE_JOB
                 | Operation::RESTART_JOB
                 | Operation::SET_JOB_ATTRIBUTES => Right::Own,
-                // Whoever has any right may look at printers, and at his own jobs.
+                // A requester with any right may see printers, and their own jobs.
                 _ if *rights != Rights::NONE => return Ok(()),
                 _ => Right::See,
             }
@@ -339,67 +348,68 @@ impl<D: Stored> Asked<'_, D> {
                 Ok(())
             };
         }
-        // The port of a connection tells nobody anything.
+        // The port of a connection is of no use to anybody.
         let who = match peer {
             Peer::Network(_) => peer.host(),
             Peer::Local { .. } => peer.to_string(),
         };
         let why = match right {
             Right::Administer => {
-                format!("{operation} is for those who may administer, {who} may not")
+                format!("{operation} needs the right to administer, which {who} does not have")
             }
-            right => format!("{operation} is not for {who}, who may not {right} here"),
+            right => format!("{who} may not {right} here, so {operation} is refused"),
         };
         Err(self.refused(Status::FORBIDDEN, why))
     }
 
-    /// Refuses to print a job again that its user may not print anew.
-    fn within_its_quota(&self) -> Result<(), No> {
+    /// Refuses to reprint a job beyond its user's quota.
+    fn within_its_quota(&self) -> Result<(), IppRefusal> {
         let job = self.own_job(Right::Own)?;
         let job = self.table.job(job).ok_or(Refusal::NoJob(job))?;
         let (place, user) = (job.printer, &job.ticket.user);
         Ok(self.table.may_print(place, user, job.size, self.context.now)?)
     }
 
-    /// Refuses a request in another's name to who may not act for others.
-    fn is_himself(&self) -> Result<(), No> {
+    /// Refuses a request in another user's name, unless the requester may act for others.
+    fn is_himself(&self) -> Result<(), IppRefusal> {
         let said = self.request.said_name("requesting-user-name");
         match self.context.requester.acts_for_another(said.as_deref()) {
             Some(user) => {
                 let other = said.unwrap_or_default();
                 let why = format!(
-                    "{user} may not act for {other:?}: only those who administer act for others"
+                    "{user} may not act for {other:?}: only administrators may act for others"
                 );
-                Err(No::new(Status::NOT_AUTHORIZED, why))
+                Err(IppRefusal::new(Status::NOT_AUTHORIZED, why))
             }
             None => Ok(()),
         }
     }
 
-    /// A no to who might be let when it is known who that is, or a no for good.
-    fn refused(&self, status: Status, why: String) -> No {
+    /// Returns a refusal: a request to authenticate if that could help, otherwise this status.
+    fn refused(&self, status: Status, why: String) -> IppRefusal {
         let requester = self.context.requester;
         let is_known = requester.user.is_some() || !requester.can_log_in;
-        No::new(if is_known { status } else { Status::NOT_AUTHENTICATED }, why)
+        IppRefusal::new(if is_known { status } else { Status::NOT_AUTHENTICATED }, why)
     }
 
-    fn not_yours(&self, id: JobId) -> No {
+    fn not_yours(&self, id: JobId) -> IppRefusal {
         let refusal = Refusal::NotYours(id);
         self.refused(refusal.status(), refusal.to_string())
     }
 
-    /// Whether a job is that of who asks. Of somebody of whom no name counts no job is.
+    /// Returns whether a job is the requester's own. A requester without a name that counts owns no
+    /// job.
     fn is_own(&self, job: &Job<D>) -> bool {
         self.context.requester.is_somebody() && *job.ticket.user == *self.user()
     }
 
-    /// A job that who asks may do something with: his own, or any where he
-    /// administers.
-    fn own_job(&self, right: Right) -> Result<JobId, No> {
+    /// Returns the job of the request, if the requester may act on it: their own job, or any job
+    /// for an administrator.
+    fn own_job(&self, right: Right) -> Result<JobId, IppRefusal> {
         let id = self.job()?;
         let job = self.table.job(id).ok_or(Refusal::NoJob(id))?;
         let rights = self.context.requester.rights;
-        // A document of nobody may go to a job of nobody, which waits for one.
+        // An anonymous document may go to an anonymous job that waits for one.
         let is_own = self.is_own(job)
             || (right == Right::Print
                 && *job.ticket.user == *ANONYMOUS
@@ -410,9 +420,8 @@ impl<D: Stored> Asked<'_, D> {
         Err(self.not_yours(id))
     }
 
-    /// The job that is to be canceled. The number 0 is for the user's current one: so CUPS's
-    /// `lprm` asks for it.
-    fn job_to_cancel(&self) -> Result<JobId, No> {
+    /// Returns the job to cancel. The number 0 means the user's current job: CUPS's `lprm` uses it.
+    fn job_to_cancel(&self) -> Result<JobId, IppRefusal> {
         let number = self.request.number(GroupTag::OPERATION, "job-id");
         if self.request.said("job-uri").is_some() || number != Some(0) {
             return self.own_job(Right::Own);
@@ -420,16 +429,16 @@ impl<D: Stored> Asked<'_, D> {
         let place = self.one_place()?;
         let user = self.user();
         let requester = self.context.requester;
-        // Of somebody of whom no name counts no job is.
+        // A requester without a name that counts owns no job.
         let named = requester.is_somebody().then_some(user.as_str());
         let found = self.table.current_of(place, named, requester.rights.administer);
         found.ok_or_else(|| {
             let name = &self.table.printers()[place].settings.name;
-            No::new(Status::NOT_POSSIBLE, format!("{user:?} has no job on {name}"))
+            IppRefusal::new(Status::NOT_POSSIBLE, format!("{user:?} has no job on {name}"))
         })
     }
 
-    fn send_document(self) -> Done {
+    fn send_document(self) -> HandlerResult {
         let id = self.own_job(Right::Print)?;
         let is_last = self.request.is_last_document()?;
         let place = self.table.expects(id)?.printer;
@@ -438,21 +447,21 @@ impl<D: Stored> Asked<'_, D> {
         let job = self.table.expects(id)?;
         let name = self.document_name(&job.ticket);
         if self.request.asked("document-format").is_some() {
-            // Drivers say it here, and not when they open the job.
+            // Drivers give the format here, and not when they open the job.
             self.table.typed(id, &format);
         }
         self.receive(Goal::More { id, is_last }, name, compression, Vec::new())
     }
 
-    fn set_job(&mut self) -> Result<(), No> {
+    fn set_job(&mut self) -> Result<(), IppRefusal> {
         let id = self.own_job(Right::Own)?;
         let settable = ["job-priority", "job-hold-until"];
         let other = self.job_attributes().find(|one| !settable.contains(&one.name.as_str()));
         if let Some(other) = other {
             let why = format!("{} of a job cannot be changed", other.name);
-            return Err(No::of(Status::NOT_SETTABLE, why, Some(other)));
+            return Err(IppRefusal::of(Status::NOT_SETTABLE, why, Some(other)));
         }
-        // All or none (RFC 3380, section 4.2): what may be refused is looked at first.
+        // All or none (RFC 3380, section 4.2): everything that may be refused is checked first.
         let (mut hold, mut priority) = (None, None);
         for attribute in self.job_attributes() {
             let is_known = if attribute.name == "job-priority" {
@@ -464,12 +473,12 @@ impl<D: Stored> Asked<'_, D> {
                 true
             };
             if !is_known {
-                let why = format!("{} of a job is not that", attribute.name);
-                return Err(No::of(Status::NOT_SUPPORTED, why, Some(attribute)));
+                let why = format!("{} of a job cannot have this value", attribute.name);
+                return Err(IppRefusal::of(Status::NOT_SUPPORTED, why, Some(attribute)));
             }
         }
         if let Some(priority) = priority {
-            // It is refused where holding and releasing are, too.
+            // This is refused in the same phases as holding and releasing.
             self.table.prefer(id, priority)?;
         }
         match hold {
@@ -484,7 +493,7 @@ impl<D: Stored> Asked<'_, D> {
         place.map_or(0..self.table.printers().len(), |place| place..place + 1)
     }
 
-    /// Cancels what is not over of some printers, of everybody or of a user.
+    /// Cancels the unfinished jobs of some printers, of everybody or of one user.
     fn cancel_all(&mut self, places: Range<usize>, user: Option<&str>) {
         for place in places {
             let is_theirs = |job: &&Job<D>| user.is_none_or(|user| *job.ticket.user == *user);
@@ -494,18 +503,18 @@ impl<D: Stored> Asked<'_, D> {
         }
     }
 
-    /// Cancels jobs of which each was found a moment ago, and was not over.
+    /// Cancels jobs that were unfinished a moment ago.
     fn cancel_each(&mut self, ids: &[JobId]) {
         for id in ids {
             let _ = self.table.cancel(*id, self.context.now);
         }
     }
 
-    /// Cancels the jobs that are named, or all, of everybody or of a user.
-    fn cancel_jobs(&mut self, user: Option<&str>) -> Result<(), No> {
+    /// Cancels the named jobs, or all, of everybody or of one user.
+    fn cancel_jobs(&mut self, user: Option<&str>) -> Result<(), IppRefusal> {
         let place = self.place()?;
         if user.is_some() && !self.context.requester.is_somebody() {
-            let why = "it is not known whose jobs these are".to_owned();
+            let why = "the owner of these jobs is unknown".to_owned();
             return Err(self.refused(Status::NOT_AUTHORIZED, why));
         }
         let Some(named) = self.request.asked("job-ids") else {
@@ -522,7 +531,7 @@ impl<D: Stored> Asked<'_, D> {
                 return Err(Refusal::NotYours(id).into());
             }
             if job.is_over() {
-                return Err(Refusal::impossible(job, "it is over").into());
+                return Err(Refusal::impossible(job, "it is already finished").into());
             }
             ids.push(id);
         }
@@ -530,15 +539,19 @@ impl<D: Stored> Asked<'_, D> {
         Ok(())
     }
 
-    fn get_jobs(self) -> Done {
+    fn get_jobs(self) -> HandlerResult {
         let place = self.place()?;
         let which = self.request.said("which-jobs");
         let which = which.as_deref().unwrap_or("not-completed");
         if !printer::WHICH.contains(&which) {
-            let why = format!("which-jobs {which:?} is not known");
-            return Err(No::of(Status::NOT_SUPPORTED, why, self.request.asked("which-jobs")));
+            let why = format!("which-jobs {which:?} is not supported");
+            return Err(IppRefusal::of(
+                Status::NOT_SUPPORTED,
+                why,
+                self.request.asked("which-jobs"),
+            ));
         }
-        // A list is told page by page, however long it is.
+        // The list is sent page by page, however long it is.
         let limit = self.limit().filter(|limit| *limit > 0).unwrap_or(usize::MAX);
         let first = self.request.number(GroupTag::OPERATION, "first-job-id");
         let first = first.and_then(|first| JobId::try_from(first).ok()).unwrap_or(0);
@@ -547,7 +560,7 @@ impl<D: Stored> Asked<'_, D> {
             let ids = named.values.iter().filter_map(Value::number);
             ids.filter_map(|id| JobId::try_from(id).ok()).collect()
         } else if which == "completed" {
-            // The latest first (RFC 8011, section 4.2.6.2).
+            // Latest first (RFC 8011, section 4.2.6.2).
             self.table.over(place, first).map(|job| job.id).collect()
         } else if let ("not-completed", Some(place)) = (which, place) {
             self.table.printers()[place].live.range(first..).copied().collect()
@@ -555,21 +568,21 @@ impl<D: Stored> Asked<'_, D> {
             self.table.known(place, first).map(|job| job.id).collect()
         };
         let which = if named.is_some() { "all" } else { which }.to_owned();
-        // Who may not see the jobs of others is told of his own.
+        // A requester who may not see the jobs of others gets their own.
         let is_of_one = self.request.only_of();
         let requester = self.context.requester;
         let sees_all = requester.rights.has(Right::See);
         let user = match is_of_one {
-            // Who sees all jobs may ask for those of another (`lpstat -u`).
+            // A requester who sees all jobs may ask for those of another user (`lpstat -u`).
             Some(named) if sees_all && requester.user.is_some() => Some(named),
             Some(_) => Some(self.user()),
             None => (!sees_all).then(|| self.user()),
         };
         if user.is_some() && !requester.is_somebody() {
-            let why = "nobody's jobs can be listed: it is not known who asks".to_owned();
+            let why = "a list of own jobs needs a known user".to_owned();
             return Err(self.refused(Status::NOT_AUTHORIZED, why));
         }
-        let wanted = Wanted::of(self.request, &["job-id", "job-uri"]);
+        let wanted = RequestedAttributes::of(self.request, &["job-id", "job-uri"]);
         Ok(RequestStep::List(Box::new(Listing {
             head: self.reply.ok([]),
             ids: ids.into_iter(),
@@ -581,19 +594,19 @@ impl<D: Stored> Asked<'_, D> {
         })))
     }
 
-    /// The most that is to be listed.
+    /// Returns the requested maximum number of entries.
     fn limit(&self) -> Option<usize> {
         usize::try_from(self.request.number(GroupTag::OPERATION, "limit")?).ok()
     }
 
-    /// Printers and classes, or classes alone; none at all is an answer, too.
-    fn get_printers(&self, are_classes: bool) -> Done {
+    /// Lists printers and classes, or classes alone. An empty list is a valid answer.
+    fn get_printers(&self, are_classes: bool) -> HandlerResult {
         let first = self.request.said("first-printer-name");
         let is_before =
             |one: &&Printer| first.as_ref().is_some_and(|name| one.settings.name != **name);
         let limit = self.limit().unwrap_or(usize::MAX);
         let listed = self.table.listed().filter(|one| one.is_class() || !are_classes);
-        let wanted = Wanted::of(self.request, &["all"]);
+        let wanted = RequestedAttributes::of(self.request, &["all"]);
         let of = |one| printer::attributes(one, self.table, &wanted, self.context);
         let mut answer = self.reply.ok(listed.skip_while(is_before).take(limit).map(of));
         let removed = self.table.printers().iter().filter(|one| one.is_removed);
@@ -604,21 +617,21 @@ impl<D: Stored> Asked<'_, D> {
         Ok(RequestStep::Answer(answer))
     }
 
-    /// What is asked for of some printers.
-    fn attributes<'t>(&'t self, printers: impl IntoIterator<Item = &'t Printer>) -> Done {
-        let wanted = Wanted::of(self.request, &["all"]);
+    /// Returns an answer with the requested attributes of some printers.
+    fn attributes<'t>(&'t self, printers: impl IntoIterator<Item = &'t Printer>) -> HandlerResult {
+        let wanted = RequestedAttributes::of(self.request, &["all"]);
         let of = |one| printer::attributes(one, self.table, &wanted, self.context);
         self.told(printers.into_iter().map(of))
     }
 
-    /// Waits for the document that follows.
+    /// Returns the step that waits for the document of the request.
     fn receive(
         self,
         goal: Goal,
         name: Box<str>,
         compression: Compression,
         ignored: Vec<Attribute>,
-    ) -> Done {
+    ) -> HandlerResult {
         let of = match &goal {
             Goal::New { place, ticket } => Some((*place, &ticket.user)),
             Goal::More { id, .. } => self.table.job(*id).map(|job| (job.printer, &job.ticket.user)),
@@ -627,12 +640,19 @@ impl<D: Stored> Asked<'_, D> {
             of.map(|(place, user)| self.table.byte_allowance(place, user, self.context.now));
         let allowance = allowance.unwrap_or_default();
         let reply = self.reply;
-        Ok(RequestStep::Receive(Receive { goal, name, compression, allowance, reply, ignored }))
+        Ok(RequestStep::Receive(ExpectedDocument {
+            goal,
+            name,
+            compression,
+            allowance,
+            reply,
+            ignored,
+        }))
     }
 }
 
-/// What an answer says of a new job (RFC 8011, section 4.2.1.2).
-pub(super) fn job_created<D: Stored>(
+/// Returns the attributes of a new job in an answer (RFC 8011, section 4.2.1.2).
+pub(super) fn job_created<D: StoredDocument>(
     table: &JobTable<D>,
     id: JobId,
     context: &Context<'_>,
@@ -640,7 +660,7 @@ pub(super) fn job_created<D: Stored>(
     let group = Group::new(GroupTag::JOB)
         .with("job-uri", uri(&job::job_uri(id, context)))
         .with("job-id", Value::Integer(number(u64::from(id))));
-    // It may be done and forgotten by now.
+    // The job may be finished and forgotten by now.
     let (state, reason, why) =
         table.job(id).map_or((JobState::Completed, "job-completed-successfully", None), |job| {
             (job.state(), job.reason(), job.failure.as_deref())
@@ -651,13 +671,13 @@ pub(super) fn job_created<D: Stored>(
         .with("job-state-reasons", Value::keyword(reason))
 }
 
-/// How many copies an attribute asks for (RFC 8011, section 5.2.5).
+/// Reads a number of copies (RFC 8011, section 5.2.5).
 fn a_number_of_copies(attribute: &Attribute) -> Option<u16> {
     let number = attribute.values.first().and_then(Value::number)?;
     u16::try_from(number).ok().filter(|number| (1..=MAX_COPIES).contains(number))
 }
 
-/// Returns whether these are ranges of pages (RFC 8011, section 5.2.7).
+/// Returns whether an attribute has valid ranges of pages (RFC 8011, section 5.2.7).
 fn are_ranges(ranges: &Attribute) -> bool {
     ranges.values.iter().all(|value| match value {
         Value::Range(from, to) => *from >= 1 && from <= to,
@@ -665,7 +685,7 @@ fn are_ranges(ranges: &Attribute) -> bool {
     })
 }
 
-/// A priority as it may be (RFC 8011, section 5.2.1).
+/// Checks a priority (RFC 8011, section 5.2.1).
 fn a_priority(number: i32) -> Option<u8> {
     u8::try_from(number).ok().filter(|priority| (1..=100).contains(priority))
 }

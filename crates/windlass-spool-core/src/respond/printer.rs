@@ -1,10 +1,11 @@
-//! The attributes of printers (RFC 8011, section 5.4; PWG 5100.12, 5100.13,
-//! 5100.14 and CUPS's own).
+//! Attributes of printers (RFC 8011, section 5.4; PWG 5100.12, 5100.13, 5100.14 and CUPS's own).
 //!
-//! All goes on to the device as it came, so a printer here promises what any
-//! device may have: the sizes and the qualities that drivers offer.
+//! Documents go on to the device unchanged, so a printer here offers what any device may have: the
+//! sizes and qualities that drivers offer.
 
-use windlass_wire::ipp::server::{Part, Picked, Wanted, cut, name, number, text, uri, words};
+use windlass_wire::ipp::server::{
+    AttributeCategory, FilteredGroup, RequestedAttributes, cut, name, number, text, uri, words,
+};
 use windlass_wire::ipp::{Attribute, CharKind, Group, GroupTag, Operation, OutOfBand, Value};
 
 use super::Context;
@@ -12,14 +13,14 @@ use super::date::date;
 use super::job::{millis, printer_uri, uuid};
 use crate::formats::{Conversions, OCTETS, SUPPORTED};
 use crate::hold::HOLD_WORDS;
-use crate::job::{Stored, USUAL_PRIORITY};
+use crate::job::{StoredDocument, USUAL_PRIORITY};
 use crate::passes::MAX_COPIES;
 use crate::printer::Printer;
 use crate::quota::Quota;
 use crate::table::JobTable;
 use crate::users::Users;
 
-/// The sets of jobs that can be asked for.
+/// Sets of jobs that a client can request.
 pub(super) const WHICH: [&str; 10] = [
     "completed",
     "not-completed",
@@ -33,8 +34,7 @@ pub(super) const WHICH: [&str; 10] = [
     "fetchable",
 ];
 
-/// The operations that are answered, and whether nobody but who administers may ask
-/// for them.
+/// Supported operations, and whether they are reserved to administrators.
 pub(super) const OPERATIONS: [(Operation, bool); 32] = [
     (Operation::PRINT_JOB, false),
     (Operation::VALIDATE_JOB, false),
@@ -84,7 +84,7 @@ const SIZES: [(&str, i32, i32); 10] = [
     ("na_number-10_4.125x9.5in", 10_477, 24_130),
 ];
 
-/// What printers say of URF.
+/// Returns the value of `urf-supported`.
 pub fn urf(has_colour: bool, has_duplex: bool) -> Vec<&'static str> {
     let mut urf = vec!["V1.4", "W8", "RS300-600", "CP255"];
     urf.extend(has_colour.then_some("SRGB24"));
@@ -92,18 +92,17 @@ pub fn urf(has_colour: bool, has_duplex: bool) -> Vec<&'static str> {
     urf
 }
 
-/// The sizes of the icons that the server has at `/icon-SIZE.png`, in pixels (PWG 5100.13,
-/// section 6.5.18).
+/// Sizes of the icons at `/icon-SIZE.png` in pixels (PWG 5100.13, section 6.5.18).
 pub const ICON_SIZES: [u32; 3] = [48, 128, 512];
 
-/// A supply of which nothing is known (PWG 5100.13, section 6.5.22).
+/// Value of `printer-supply` for an unknown supply (PWG 5100.13, section 6.5.22).
 const SUPPLY: &str = "type=other;maxcapacity=-2;level=-2;class=other;unit=other;\
                       colorantname=unknown;";
 
-/// The margin that each has, in hundredths of a millimetre.
+/// Margin of each medium, in hundredths of a millimetre.
 const MARGIN: i32 = 423;
 
-/// What a job may ask for, beside what every job has.
+/// Job attributes that a client may request, besides those of every job.
 const TEMPLATE: [&str; 17] = [
     "copies",
     "finishings",
@@ -161,14 +160,14 @@ fn media_col((_, wide, high): &(&str, i32, i32)) -> Value {
     ])
 }
 
-/// What is known of a printer, as far as it is asked for.
-pub(super) fn attributes<D: Stored>(
+/// Returns the requested attributes of a printer.
+pub(super) fn attributes<D: StoredDocument>(
     printer: &Printer,
     table: &JobTable<D>,
-    wanted: &Wanted,
+    wanted: &RequestedAttributes,
     context: &Context<'_>,
 ) -> Group {
-    let mut picked = Picked::new(GroupTag::PRINTER, wanted);
+    let mut picked = FilteredGroup::new(GroupTag::PRINTER, wanted);
     state(printer, table, &mut picked, context);
     class(printer, table, &mut picked, context);
     description(printer, table, &mut picked, context);
@@ -187,7 +186,7 @@ pub(super) fn attributes<D: Stored>(
     group
 }
 
-/// Adds what filters of this host do to documents.
+/// Adds capabilities of this host's filters.
 fn by_filters(group: &mut Group, conversions: &Conversions) {
     for attribute in &mut group.attributes {
         match &*attribute.name {
@@ -203,8 +202,7 @@ fn by_filters(group: &mut Group, conversions: &Conversions) {
     }
 }
 
-/// What a printer's device says of itself that takes the place of what is said for want of
-/// better knowledge.
+/// Attributes that a device reports and that replace the spool's defaults.
 pub const LEARNED: [&str; 45] = [
     "color-supported",
     SUPPORTED,
@@ -253,7 +251,7 @@ pub const LEARNED: [&str; 45] = [
     "urf-supported",
 ];
 
-/// Those that say whether it prints in colour.
+/// Attributes that depend on colour.
 const OF_COLOUR: [&str; 5] = [
     "color-supported",
     "print-color-mode-default",
@@ -262,17 +260,17 @@ const OF_COLOUR: [&str; 5] = [
     "urf-supported",
 ];
 
-/// Those that say whether it prints on both sides.
+/// Attributes that depend on two-sided printing.
 const OF_SIDES: [&str; 3] = ["sides-default", "sides-supported", "urf-supported"];
 
-/// Puts what the device says in the place of what is said without it. Settings count more.
+/// Replaces default values by the device's report. Settings take precedence.
 fn learned(printer: &Printer, mut group: Group) -> Group {
     if printer.learned.is_empty() {
         return group;
     }
     let is_told = |name: &str| {
         let is_among = |names: &[&str]| names.contains(&name);
-        // Of formats there are more where filters make its own.
+        // With filters, there are more formats than the device's own.
         name == SUPPORTED
             || (printer.settings.colour.is_some() && is_among(&OF_COLOUR))
             || (printer.settings.duplex.is_some() && is_among(&OF_SIDES))
@@ -286,21 +284,21 @@ fn learned(printer: &Printer, mut group: Group) -> Group {
     group
 }
 
-/// What changes.
-fn state<D: Stored>(
+/// Adds attributes that change at run time.
+fn state<D: StoredDocument>(
     printer: &Printer,
     table: &JobTable<D>,
-    picked: &mut Picked<'_>,
+    picked: &mut FilteredGroup<'_>,
     context: &Context<'_>,
 ) {
-    let part = Part::Printer;
+    let part = AttributeCategory::Printer;
     let own = printer_uri(printer, context);
     picked.put(part, "printer-uri-supported", || uri(&own));
     let requester = context.requester;
     let proof = match (&requester.user, requester.rights.believed) {
         (None, true) => "requesting-user-name",
         _ if requester.can_log_in => "basic",
-        // Who is known otherwise, or nobody.
+        // Requesters with another authentication, or with none.
         _ => "none",
     };
     picked.put(part, "uri-authentication-supported", || word(proof));
@@ -339,8 +337,8 @@ fn state<D: Stored>(
     picked.put(part, "printer-current-time", || date(context.now));
 }
 
-/// What CUPS's clients know of its kind (cups.h, `cups_ptype_e`).
-fn kind<D: Stored>(printer: &Printer, table: &JobTable<D>) -> i32 {
+/// Returns the printer type flags for CUPS clients (cups.h, `cups_ptype_e`).
+fn kind<D: StoredDocument>(printer: &Printer, table: &JobTable<D>) -> i32 {
     const CLASS: i32 = 0x0001;
     const BLACK_AND_WHITE: i32 = 0x0004;
     const COLOUR: i32 = 0x0008;
@@ -362,17 +360,17 @@ fn kind<D: Stored>(printer: &Printer, table: &JobTable<D>) -> i32 {
     .sum()
 }
 
-/// What a class has.
-fn class<D: Stored>(
+/// Adds the attributes of a class.
+fn class<D: StoredDocument>(
     printer: &Printer,
     table: &JobTable<D>,
-    picked: &mut Picked<'_>,
+    picked: &mut FilteredGroup<'_>,
     context: &Context<'_>,
 ) {
     if !printer.is_class() || table.members(printer).next().is_none() {
         return;
     }
-    let part = Part::Printer;
+    let part = AttributeCategory::Printer;
     picked.all(part, "member-names", || {
         table.members(printer).map(|one| name(&one.settings.name)).collect()
     });
@@ -381,15 +379,15 @@ fn class<D: Stored>(
     });
 }
 
-/// What it is.
-fn description<D: Stored>(
+/// Adds attributes that describe the printer.
+fn description<D: StoredDocument>(
     printer: &Printer,
     table: &JobTable<D>,
-    picked: &mut Picked<'_>,
+    picked: &mut FilteredGroup<'_>,
     context: &Context<'_>,
 ) {
     let settings = &printer.settings;
-    let part = Part::Printer;
+    let part = AttributeCategory::Printer;
     let page = format!("{}://{}/", context.page_scheme(), context.authority);
     picked.put(part, "printer-info", || text(cut(&settings.info, 127)));
     picked.put(part, "printer-location", || text(cut(&settings.location, 127)));
@@ -420,7 +418,7 @@ fn description<D: Stored>(
         settings.patience.map_or(Value::OutOfBand(OutOfBand::NoValue), millis)
     });
     picked.put(part, "windlass-contact", || millis(settings.contact));
-    // The community is nobody's business.
+    // The SNMP community is not disclosed.
     picked.put(part, "windlass-status", || {
         let status = settings.status.as_ref();
         status.map_or(Value::OutOfBand(OutOfBand::NoValue), |status| word(status.kind()))
@@ -430,15 +428,15 @@ fn description<D: Stored>(
     picked.put(part, "printer-is-temporary", || Value::Boolean(false));
     picked.speech();
     picked.all(part, "ipp-versions-supported", || words(&["1.1", "2.0"]));
-    // A device that gets the data alone keeps to none of a job's attributes.
+    // A device that receives only data obeys none of a job's attributes.
     let claims = if settings.device.takes_attributes() { "ipp-everywhere" } else { "none" };
     picked.put(part, "ipp-features-supported", || word(claims));
     picked.all(part, "printer-icons", || {
         let icon = |size: &u32| uri(&format!("http://{}/icon-{size}.png", context.authority));
         ICON_SIZES.iter().map(icon).collect()
     });
-    // A level of -2 is one that is not known (RFC 3805, prtMarkerSuppliesLevel): what its
-    // device has, a spool does not know.
+    // A level of -2 means unknown (RFC 3805, prtMarkerSuppliesLevel): a spool does not know its
+    // device's supplies.
     picked.put(part, "printer-supply", || Value::Octets(SUPPLY.as_bytes().to_vec()));
     picked.put(part, "printer-supply-description", || text("not known to the spool"));
     picked.operations(&OPERATIONS.map(|(operation, _)| operation));
@@ -461,7 +459,7 @@ fn description<D: Stored>(
         Users::Only(names) => picked.all(part, "requesting-user-name-allowed", || named(names)),
         Users::Except(names) => picked.all(part, "requesting-user-name-denied", || named(names)),
     }
-    // CUPS's words for what each user may print; 0 is no limit.
+    // CUPS's attributes for quotas of each user; 0 means no limit.
     let of_all = |one: &&Quota| one.user.is_none() && one.is_of(&settings.name, "");
     let quota = table.quotas().iter().find(of_all);
     let limit = |of: &dyn Fn(&Quota) -> u64| Value::Integer(number(quota.map_or(0, of)));
@@ -497,9 +495,9 @@ fn description<D: Stored>(
     });
 }
 
-/// What jobs may ask for.
-fn template(printer: &Printer, picked: &mut Picked<'_>) {
-    let part = Part::Template;
+/// Adds attributes that jobs may request.
+fn template(printer: &Printer, picked: &mut FilteredGroup<'_>) {
+    let part = AttributeCategory::Template;
     let takes_attributes = printer.settings.device.takes_attributes();
     picked.put(part, "copies-default", || Value::Integer(1));
     picked.put(part, "copies-supported", || Value::Range(1, i32::from(MAX_COPIES)));
@@ -555,16 +553,18 @@ fn template(printer: &Printer, picked: &mut Picked<'_>) {
     });
 }
 
-/// The media that jobs may ask for.
-fn media(picked: &mut Picked<'_>) {
-    let part = Part::Template;
+/// Adds the media that jobs may request.
+fn media(picked: &mut FilteredGroup<'_>) {
+    let part = AttributeCategory::Template;
     let names = || SIZES.iter().map(|(name, ..)| word(name)).collect();
     picked.put(part, "media-default", || word(SIZES[0].0));
     picked.all(part, "media-supported", names);
     picked.all(part, "media-ready", names);
     picked.put(part, "media-col-default", || media_col(&SIZES[0]));
     picked.all(part, "media-col-ready", || SIZES.iter().map(media_col).collect());
-    picked.all(Part::Alone, "media-col-database", || SIZES.iter().map(media_col).collect());
+    picked.all(AttributeCategory::Alone, "media-col-database", || {
+        SIZES.iter().map(media_col).collect()
+    });
     picked.all(part, "media-col-supported", || {
         words(&[
             "media-bottom-margin",
@@ -586,8 +586,8 @@ fn media(picked: &mut Picked<'_>) {
     picked.put(part, "media-type-supported", || word("stationery"));
 }
 
-/// The UUID of a printer: the same whatever a client calls the server, and as long as the
-/// server and the printer have their names.
-pub fn printer_uuid<D: Stored>(table: &JobTable<D>, printer: &str) -> String {
+/// Returns the UUID of a printer. It depends on the names of the server and the printer alone, and
+/// not on the name that a client uses for the server.
+pub fn printer_uuid<D: StoredDocument>(table: &JobTable<D>, printer: &str) -> String {
     uuid(&format!("{}/printers/{printer}", table.identity()))
 }

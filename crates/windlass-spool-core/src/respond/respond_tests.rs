@@ -9,10 +9,10 @@ use windlass_wire::ipp::{
 
 use super::*;
 use crate::device::Device;
-use crate::job::Filed;
+use crate::job::FiledDocument;
 use crate::printer::PrinterSettings;
 use crate::requester::{Peer, Rights};
-use crate::table::{History, Next, Outcome, Rules};
+use crate::table::{History, NextStep, Outcome, Rules};
 
 #[path = "../../tests/support/at_once.rs"]
 mod at_once;
@@ -64,7 +64,7 @@ static ADMIN: Requester = Requester {
     can_log_in: false,
 };
 
-/// What a request of somebody without rights comes by.
+/// Returns the context of a requester who may not administer.
 fn context(now: Moment) -> Context<'static> {
     Context {
         authority: "h",
@@ -171,7 +171,7 @@ impl Fixture {
     }
 
     fn delivers(&mut self, place: usize) {
-        assert!(matches!(self.table.next(place, self.now), Next::Job(_)));
+        assert!(matches!(self.table.next(place, self.now), NextStep::Job(_)));
         self.table.finished(place, Outcome::Delivered, self.now);
     }
 }
@@ -490,7 +490,7 @@ fn printers_and_jobs_are_found_by_their_uris() {
     for uri in ["ipp://h/printers/", "ipp://h", "ipp://h/printers/a/b", "ipp://h/printers/%+5"] {
         assert!(found(uri).starts_with("client-error-not-found"), "{uri}: {}", found(uri));
     }
-    // What is no URI leaves the path of the request to say it: the server's own.
+    // A text that is no URI counts as the path of the request: the server's own.
     assert!(found("a").starts_with("client-error-not-found"));
     // The URIs that are given can be asked for.
     let printer = fixture.ask(Operation::CUPS_GET_PRINTERS, ALL, Vec::new()).groups.pop().unwrap();
@@ -560,7 +560,7 @@ fn a_long_list_comes_in_pages() {
     let mut pages = Vec::new();
     while let Some(page) = listing.page(&fixture.table, &context) {
         pages.push(page.len());
-        // What ends meanwhile is not among the rest.
+        // A job that ends in between is not in the rest of the list.
         let _ = fixture.table.cancel(1_500, fixture.now);
     }
     assert_eq!(pages, [1_000, 999, 500]);
@@ -591,7 +591,7 @@ fn canceling_several_jobs_is_all_or_none() {
     assert_eq!(said(&yes), "successful-ok");
     assert_eq!(states(&fixture), ["canceled", "canceled", "pending"]);
     let no = fixture.ask(Operation::CANCEL_JOBS, A, named(&[3, 1]));
-    assert_eq!(said(&no), "client-error-not-possible: job 1 is canceled: it is over");
+    assert_eq!(said(&no), "client-error-not-possible: job 1 is canceled: it is already finished");
     assert_eq!(states(&fixture), ["canceled", "canceled", "pending"]);
     // Without names: his own, and what a printer has is over when it gives it back.
     fixture.table.next(0, fixture.now);
@@ -647,9 +647,9 @@ fn copies_and_their_order_are_as_the_job_asks() {
     ] {
         assert_eq!(of(vec![one("copies", int(2)), handling(word)]), (2, is_collated), "{word}");
     }
-    // Who prints nothing leaves out what is not wanted.
+    // A device that discards its jobs accepts any page ranges.
     assert_eq!(of(vec![one("page-ranges", Value::Range(1, 3))]), (1, false));
-    // Where only the data goes on, clients may say that they want all.
+    // A device that gets only data accepts a range of all pages.
     let b = "ipp://h/printers/b%20ü";
     let own = vec![one("document-format", Value::chars(CharKind::MediaType, "application/pdf"))];
     let pages = vec![one("page-ranges", Value::Range(1, i32::MAX))];

@@ -1,5 +1,4 @@
-//! What is accounted for: jobs that are over wait until they are in the page log, and
-//! then count against quotas.
+//! Accounting: finished jobs wait until they are in the page log, and then count against quotas.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,28 +9,28 @@ use windlass_wire::pages::Pages;
 use super::change::{ACCOUNTS_KEY, USAGE_KEY};
 use super::{JobTable, Refusal};
 use crate::account::Account;
-use crate::job::{Job, JobId, Stored};
+use crate::job::{Job, JobId, StoredDocument};
 use crate::moment::Moment;
-use crate::quota::{Quota, Uncounted, Usage, Used, Whose, charged_sides, parts};
-use crate::written::Written;
+use crate::quota::{Quota, UncountedPolicy, Usage, UsageAmount, UsageOwner, charged_sides, parts};
+use crate::written::LogPosition;
 
-/// The most jobs that wait to be in the page log. More come where it cannot be written,
-/// and then no new ones are taken.
+/// Maximum number of jobs that wait for the page log. If the log cannot be written and this many
+/// wait, no new jobs are accepted.
 pub const MAX_UNLOGGED: usize = 100_000;
 
-/// The most users whose use is known.
+/// Maximum number of users whose usage is known.
 const MAX_USERS: usize = 100_000;
 
-/// The bytes that a document may have by the quotas of its user, as it comes: what is compressed
-/// counts as it is unpacked.
+/// Number of bytes that a user's quotas allow for a document, checked during reception. Compressed
+/// data counts with its uncompressed size.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ByteAllowance(Option<(u64, Box<str>)>);
 
 impl ByteAllowance {
-    /// Returns whether a document may have so many bytes.
+    /// Checks that a document may have this many bytes.
     ///
     /// # Errors
-    /// Where a quota is used up by them.
+    /// Returns an error if they exceed a quota.
     pub fn takes(&self, bytes: u64) -> Result<(), Refusal> {
         match &self.0 {
             Some((left, user)) if bytes > *left => Err(Refusal::OverQuota {
@@ -43,68 +42,68 @@ impl ByteAllowance {
     }
 }
 
-/// What is accounted for.
+/// State of the accounting.
 #[derive(Debug, Default)]
 pub(super) struct Accounts {
-    /// Whether there is a page log, or a quota.
+    /// True if there is a page log, or a quota.
     pub(super) is_on: bool,
-    /// The last ending of a job.
+    /// Sequence number of the last job ending.
     pub(super) last: u64,
-    /// The last one that is in all page logs.
+    /// Sequence number of the last ending that is in all page logs.
     pub(super) logged: u64,
-    /// How far these are.
-    pub(super) written: Vec<Written>,
-    /// Jobs that are over and whose account nobody has, in the order of their endings.
-    ended: VecDeque<Ended>,
-    /// Those whose account was given out and that are not logged, in the same order.
-    unlogged: VecDeque<Unlogged>,
+    /// Positions of the page logs.
+    pub(super) written: Vec<LogPosition>,
+    /// Finished jobs whose accounting record was not handed out yet, in the order of their endings.
+    ended: VecDeque<EndedJob>,
+    /// Jobs whose record was handed out and is not logged yet, in the same order.
+    unlogged: VecDeque<UnloggedJob>,
     quotas: Vec<Quota>,
-    usage: HashMap<Whose, (u32, Usage)>,
-    /// Whose use has which key of the journal.
-    users: Vec<Whose>,
+    usage: HashMap<UsageOwner, (u32, Usage)>,
+    /// Owner of each usage record, by its key in the journal.
+    users: Vec<UsageOwner>,
 }
 
-/// A job that is over.
+/// Finished job whose record was not handed out yet.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+struct EndedJob {
     ending: u64,
     id: JobId,
-    /// It is to be known no longer than it needs be.
+    /// True if the table keeps the job for the accounting alone.
     is_forgotten: bool,
 }
 
-/// What a job counts that is not in the page log yet.
+/// Usage of a job that is not in the page log yet.
 #[derive(Debug)]
-struct Unlogged {
+struct UnloggedJob {
     ending: u64,
     id: JobId,
     printer: usize,
     user: Arc<str>,
     ended: Moment,
-    used: Used,
-    /// The table has it no more. The journal has it until it is logged, so that a start
-    /// knows how it ended.
+    used: UsageAmount,
+    /// True if the table no longer has the job. The journal keeps it until it is logged, so that a
+    /// restart knows how it ended.
     is_forgotten: bool,
 }
 
 impl Accounts {
-    /// The next ending.
+    /// Records an ending and returns its sequence number; 0 without accounting.
     pub(super) fn ends(&mut self, id: JobId) -> u64 {
         if !self.is_on {
             return 0;
         }
         self.last += 1;
-        self.ended.push_back(Ended { ending: self.last, id, is_forgotten: false });
+        self.ended.push_back(EndedJob { ending: self.last, id, is_forgotten: false });
         self.last
     }
 
-    /// Whether the journal is to have a job until it is logged.
+    /// Returns whether the journal must keep a job until it is logged.
     pub(super) const fn needs<D>(&self, job: &Job<D>) -> bool {
         self.is_on && job.ending > self.logged
     }
 
-    /// One that the journal needs is to be known no longer than that; whether the table
-    /// needs it still.
+    /// Marks a job that the journal needs as forgotten afterwards. Returns whether the table still
+    /// needs the job.
     pub(super) fn forget_later<D>(&mut self, job: &Job<D>) -> bool {
         let at = self.ended.partition_point(|one| one.ending < job.ending);
         if let Some(one) = self.ended.get_mut(at).filter(|one| one.id == job.id) {
@@ -118,25 +117,26 @@ impl Accounts {
         false
     }
 
-    /// The record of a user's use.
-    pub(super) fn usage(&self, key: u32) -> Option<(&Whose, &Usage)> {
+    /// Returns the usage record of a key, and its owner.
+    pub(super) fn usage(&self, key: u32) -> Option<(&UsageOwner, &Usage)> {
         let whose = self.users.get(key.checked_sub(USAGE_KEY)? as usize)?;
         self.usage.get(whose).map(|(_, usage)| (whose, usage))
     }
 
-    /// Takes up what was kept of a user's use, and says which key it has now.
-    pub(super) fn take_up_usage(&mut self, whose: Whose, usage: Usage) -> Option<u32> {
+    /// Restores a user's usage, and returns its new key.
+    pub(super) fn take_up_usage(&mut self, whose: UsageOwner, usage: Usage) -> Option<u32> {
         self.entry(whose, |one| *one = usage)
     }
 
-    /// A job ended while no server was there: [`JobTable::take_up_endings`] says as which.
+    /// Records a job that ended between two runs of the server; [`JobTable::take_up_endings`]
+    /// assigns its sequence number.
     pub(super) fn ended_before(&mut self, id: JobId) {
         if self.is_on {
-            self.ended.push_back(Ended { ending: 0, id, is_forgotten: false });
+            self.ended.push_back(EndedJob { ending: 0, id, is_forgotten: false });
         }
     }
 
-    fn entry(&mut self, whose: Whose, change: impl FnOnce(&mut Usage)) -> Option<u32> {
+    fn entry(&mut self, whose: UsageOwner, change: impl FnOnce(&mut Usage)) -> Option<u32> {
         if let Some((key, usage)) = self.usage.get_mut(&whose) {
             change(usage);
             return Some(*key);
@@ -153,55 +153,55 @@ impl Accounts {
     }
 }
 
-impl<D: Stored> JobTable<D> {
-    /// Accounts for jobs from now on: each that is over is told by [`Self::next_account`], and
-    /// the journal has it until [`Self::logged`] says that it was written. To be said before
-    /// [`Self::restore`].
+impl<D: StoredDocument> JobTable<D> {
+    /// Turns accounting on: [`Self::next_account`] reports each finished job, and the journal keeps
+    /// the job until [`Self::logged`] confirms it. Call this before [`Self::restore`].
     pub fn account(&mut self, quotas: Vec<Quota>) {
         self.accounts.is_on = true;
         self.accounts.quotas = quotas;
     }
 
-    /// Other quotas from now on.
+    /// Replaces the quotas.
     pub fn set_quotas(&mut self, quotas: Vec<Quota>) {
         self.accounts.quotas = quotas;
     }
 
-    /// What users may print.
+    /// Returns the quotas.
     pub fn quotas(&self) -> &[Quota] {
         &self.accounts.quotas
     }
 
-    /// Whether a job is over of which [`Self::next_account`] may tell.
+    /// Returns whether [`Self::next_account`] may have a job to report.
     pub fn has_ended(&self) -> bool {
         !self.accounts.ended.is_empty()
     }
 
-    /// The account of the next job that is over, for the page log. Each is given once; a
-    /// start gives those again of which [`Self::logged`] was not told. To be asked where the
-    /// journal has all that changed: what no history keeps is gone from the table with it.
+    /// Returns the record of the next finished job, for the page log. Each record is returned once;
+    /// after a restart, those that [`Self::logged`] did not confirm are returned again. Call this
+    /// when the journal has all changes: a job that no history keeps leaves the table with this
+    /// call.
     pub fn next_account(&mut self) -> Option<Account> {
-        while let Some(Ended { id, is_forgotten, .. }) = self.accounts.ended.front().copied() {
+        while let Some(EndedJob { id, is_forgotten, .. }) = self.accounts.ended.front().copied() {
             if self.jobs.get(&id).is_some_and(|job| !job.is_durable) {
-                // It is, or is not, in a moment.
+                // That is decided in a moment.
                 return None;
             }
             self.accounts.ended.pop_front();
             let job =
                 if is_forgotten { self.jobs.remove(&id) } else { self.jobs.get(&id).cloned() };
-            // One that is gone was never said to be kept.
+            // A job that is gone was never promised to anybody.
             let Some(job) = job else { continue };
             let printer = job.printer;
             let Some(account) = Account::of(job, &self.printers[printer].settings.name) else {
                 continue;
             };
-            self.accounts.unlogged.push_back(Unlogged {
+            self.accounts.unlogged.push_back(UnloggedJob {
                 ending: account.ending,
                 id,
                 printer,
                 user: Arc::clone(&account.ticket.user),
                 ended: account.ended,
-                used: Used { pages: account.charged(), bytes: account.bytes, jobs: 1 },
+                used: UsageAmount { pages: account.charged(), bytes: account.bytes, jobs: 1 },
                 is_forgotten,
             });
             return Some(account);
@@ -209,14 +209,14 @@ impl<D: Stored> JobTable<D> {
         None
     }
 
-    /// How far the page logs were when the journal heard of it last.
-    pub fn written(&self) -> &[Written] {
+    /// Returns the positions of the page logs that the journal has.
+    pub fn written(&self) -> &[LogPosition] {
         &self.accounts.written
     }
 
-    /// How far the page logs are before anything is written to them. What the journal
-    /// knows of one already stays.
-    pub fn begins_logs(&mut self, mut written: Vec<Written>) {
+    /// Sets the positions of the page logs before anything is written. Positions that the journal
+    /// knows take precedence.
+    pub fn begins_logs(&mut self, mut written: Vec<LogPosition>) {
         for one in &mut written {
             let known = self.accounts.written.iter().find(|known| known.path == one.path);
             one.bytes = known.map_or(one.bytes, |known| known.bytes);
@@ -224,24 +224,25 @@ impl<D: Stored> JobTable<D> {
         self.logs_are(written);
     }
 
-    /// These page logs are other files from here on, which go so far now.
-    pub fn turns_logs(&mut self, others: Vec<Written>) {
+    /// Records page logs that were replaced by other files, with their positions.
+    pub fn turns_logs(&mut self, others: Vec<LogPosition>) {
         let mut written = self.accounts.written.clone();
         written.retain(|known| others.iter().all(|one| one.path != known.path));
         written.extend(others);
         self.logs_are(written);
     }
 
-    fn logs_are(&mut self, written: Vec<Written>) {
+    fn logs_are(&mut self, written: Vec<LogPosition>) {
         if self.accounts.written != written {
             self.accounts.written = written;
             self.orders.changes.push(ACCOUNTS_KEY);
         }
     }
 
-    /// All jobs up to this ending are in all page logs, which go so far now. They count
-    /// against quotas. Gives those that the journal needs no more, once it has that.
-    pub fn logged(&mut self, last: u64, written: Vec<Written>) -> Vec<JobId> {
+    /// Confirms that all page logs have the jobs up to this ending, and sets the logs' positions.
+    /// The jobs now count against quotas. Returns the jobs to remove from the journal, once it has
+    /// this change.
+    pub fn logged(&mut self, last: u64, written: Vec<LogPosition>) -> Vec<JobId> {
         let parts = parts(&self.accounts.quotas);
         let (mut counted, mut gone) = (Vec::new(), Vec::new());
         while self.accounts.unlogged.front().is_some_and(|one| one.ending <= last) {
@@ -253,7 +254,8 @@ impl<D: Stored> JobTable<D> {
         }
         counted.sort_unstable();
         counted.dedup();
-        // What is counted twice is told by its ending, and not what is not counted.
+        // The usage records come first. A job that is counted twice is detected by its ending; one
+        // that was never counted is not.
         self.orders.changes.append(&mut counted);
         self.accounts.logged = last;
         self.accounts.written = written;
@@ -261,8 +263,8 @@ impl<D: Stored> JobTable<D> {
         gone
     }
 
-    /// Counts a job against the quotas that it falls under: the keys of whose use changed.
-    fn count(&mut self, one: &Unlogged, parts: (Duration, Duration)) -> Vec<u32> {
+    /// Counts a job against its quotas. Returns the keys of the usage records that changed.
+    fn count(&mut self, one: &UnloggedJob, parts: (Duration, Duration)) -> Vec<u32> {
         let name = &self.printers[one.printer].settings.name;
         let is_limited = |on_one| {
             let mut quotas = self.accounts.quotas.iter();
@@ -270,17 +272,17 @@ impl<D: Stored> JobTable<D> {
         };
         let on_one = is_limited(true).then(|| Arc::from(name.as_str()));
         let on_all = is_limited(false).then(|| Arc::from(""));
-        let whose = |printer| Whose { printer, user: Arc::clone(&one.user) };
+        let whose = |printer| UsageOwner { printer, user: Arc::clone(&one.user) };
         let count = |usage: &mut Usage| usage.count((one.ending, one.ended), one.used, parts);
         let whose = on_one.into_iter().chain(on_all).map(whose);
         whose.filter_map(|whose| self.accounts.entry(whose, count)).collect()
     }
 
-    /// Checks that a user may print a job of so many bytes there now, of which none count yet.
+    /// Checks that a user may print a job with this many further bytes now.
     ///
     /// # Errors
-    /// Where the printer is not for that user, a quota is used up, or the page log cannot be
-    /// written.
+    /// Returns an error if the printer is not for that user, a quota is used up, or the page log
+    /// cannot be written.
     pub fn may_print(
         &self,
         place: usize,
@@ -288,7 +290,7 @@ impl<D: Stored> JobTable<D> {
         bytes: u64,
         now: Moment,
     ) -> Result<(), Refusal> {
-        // Any member of a class may have to print it.
+        // Any member of the class may get the job.
         let printer = &self.printers[place];
         let mut printers = std::iter::once(printer).chain(self.members(printer));
         if let Some(closed) = printers.find(|one| !one.settings.users.have(user)) {
@@ -308,7 +310,7 @@ impl<D: Stored> JobTable<D> {
         Ok(())
     }
 
-    /// Returns how many more bytes of documents a user may print there now.
+    /// Returns the bytes of documents that a user may still print now.
     pub fn byte_allowance(&self, place: usize, user: &str, now: Moment) -> ByteAllowance {
         let limits = self.quotas_of(place, user).filter_map(|quota| {
             let most = quota.bytes?;
@@ -317,16 +319,16 @@ impl<D: Stored> JobTable<D> {
         ByteAllowance(limits.min().map(|left| (left, user.into())))
     }
 
-    /// Returns why a job is not to be printed whose documents have these pages: they cannot be
-    /// counted, a quota limits them, and [`Uncounted::Refuse`] holds.
+    /// Returns the reason to refuse a job with these pages: they cannot be counted, a quota limits
+    /// pages, and the policy is [`UncountedPolicy::Refuse`].
     pub fn refuses_uncounted(&self, job: &Job<D>, pages: Pages) -> Option<String> {
         let Pages::Unknown(why) = pages else { return None };
         let mut quotas = self.quotas_of(job.printer, &job.ticket.user);
-        let is_refused =
-            self.rules.uncounted == Uncounted::Refuse && quotas.any(|one| one.pages.is_some());
+        let is_refused = self.rules.uncounted == UncountedPolicy::Refuse
+            && quotas.any(|one| one.pages.is_some());
         is_refused.then(|| {
             format!(
-                "its pages cannot be counted ({}), and {:?} has a limit of pages",
+                "its pages cannot be counted ({}), but {:?} has a page quota",
                 why.words(),
                 job.ticket.user
             )
@@ -338,17 +340,18 @@ impl<D: Stored> JobTable<D> {
         self.accounts.quotas.iter().filter(move |quota| quota.is_of(printer, user))
     }
 
-    /// Returns what a user has printed that counts against a quota, and what waits: up to where it
-    /// is too much.
-    fn used(&self, quota: &Quota, place: usize, user: &str, now: Moment) -> Used {
+    /// Returns a user's usage under a quota, waiting jobs included. The sum stops once the quota is
+    /// exceeded.
+    fn used(&self, quota: &Quota, place: usize, user: &str, now: Moment) -> UsageAmount {
         let accounts = &self.accounts;
-        let whose = Whose {
+        let whose = UsageOwner {
             printer: Arc::from(quota.printer.as_deref().unwrap_or_default()),
             user: Arc::from(user),
         };
         let usage = accounts.usage.get(&whose);
-        let mut used = usage.map_or(Used::default(), |(_, usage)| usage.within(quota.period, now));
-        // Those that wait for the page log, and those that wait to be printed.
+        let mut used =
+            usage.map_or(UsageAmount::default(), |(_, usage)| usage.within(quota.period, now));
+        // Jobs that wait for the page log, and jobs that wait to be printed.
         let places = if quota.printer.is_some() { Some(place) } else { None };
         let is_there = |printer| places.is_none_or(|place| place == printer);
         let unlogged = accounts.unlogged.iter().filter(|one| is_there(one.printer));
@@ -359,7 +362,7 @@ impl<D: Stored> JobTable<D> {
             let copies = u32::from(job.ticket.copies.max(1));
             let pages = job.pages.filter(|_| job.is_over());
             let pages = charged_sides(pages, job.size, copies);
-            used.add(Used { pages, bytes: job.size, jobs: 1 });
+            used.add(UsageAmount { pages, bytes: job.size, jobs: 1 });
             if quota.exceeded(&used, 0).is_some() {
                 break;
             }
@@ -367,18 +370,19 @@ impl<D: Stored> JobTable<D> {
         used
     }
 
-    /// Takes up endings that an earlier server did not log.
+    /// Restores endings that an earlier server did not log.
     pub(super) fn take_up_endings(&mut self) {
         let last = self.jobs.values().map(|job| job.ending).max().unwrap_or(0);
         self.accounts.last = last.max(self.accounts.logged);
-        for Ended { id, .. } in std::mem::take(&mut self.accounts.ended) {
+        for EndedJob { id, .. } in std::mem::take(&mut self.accounts.ended) {
             let ending = self.accounts.ends(id);
             if let Some(job) = self.jobs.get_mut(&id) {
                 job.ending = ending;
             }
         }
         let jobs = self.jobs.values().filter(|job| job.is_over() && self.accounts.needs(job));
-        let ended = jobs.map(|job| Ended { ending: job.ending, id: job.id, is_forgotten: false });
+        let ended =
+            jobs.map(|job| EndedJob { ending: job.ending, id: job.id, is_forgotten: false });
         let mut ended: Vec<_> = ended.collect();
         ended.sort_unstable_by_key(|one| one.ending);
         self.accounts.ended = ended.into();

@@ -1,64 +1,64 @@
-//! What is to be done about what happened, and what the journal is to have of it.
+//! Orders of the table, and the journal's records.
 
 use super::JobTable;
-use crate::job::{Job, Stored};
+use crate::job::{Job, StoredDocument};
 use crate::record::Record;
 
-/// The most bytes of a record. A store has room for as many.
+/// Maximum length of a record in bytes, which is the store's maximum.
 pub const MAX_RECORD: usize = 64 << 10;
 
-/// As many bytes as most records have: those that grow are copied.
+/// Initial buffer for a record in bytes. Longer records are copied as they grow.
 const USUAL_RECORD: usize = 512;
 
-/// The key of the record of numbers.
+/// Key of the record of job numbers.
 pub(super) const NUMBERS_KEY: u32 = 0;
 
-/// The first key of records of printers. Jobs have those below it: IPP's numbers
-/// end there.
+/// First key of printer records. Jobs have the keys below, which is the range of IPP's job numbers.
 pub(super) const PRINTER_KEY: u32 = 1 << 31;
 
-/// The first key of records of what users printed.
+/// First key of usage records.
 pub(super) const USAGE_KEY: u32 = 3 << 30;
 
-/// The key of the record of what is accounted for.
+/// Key of the record of accounts.
 pub(super) const ACCOUNTS_KEY: u32 = USAGE_KEY - 1;
-/// The key of the record of the printer of who names none.
+/// Key of the record of the default printer.
 pub(super) const DEFAULT_KEY: u32 = u32::MAX;
 
-/// What is to be done about what happened.
+/// Orders of the table to its server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
-    /// The keys of records that are to be logged as the table has them then, in order.
+    /// Keys of records to log in their current state, in order.
     pub changes: Vec<u32>,
-    /// Printers that may have something to do now.
+    /// Indexes of printers that may have something to do now.
     pub wake: Vec<usize>,
-    /// Printers whose job was canceled: their devices need not go on with it.
+    /// Indexes of printers whose job was canceled: their devices may stop.
     pub break_off: Vec<usize>,
-    /// Printers whose settings changed while their device has a job: the new patience counts.
+    /// Indexes of printers whose settings changed while their device has a job: the new timeouts
+    /// apply.
     pub told: Vec<usize>,
-    /// That a job waits for a moment that may be earlier than the one that
-    /// [`JobTable::overdue`] said.
+    /// True if a job waits for a time that may be earlier than the one that [`JobTable::overdue`]
+    /// returned.
     pub looks_again: bool,
 }
 
-/// What the journal is to have.
+/// Change of the journal.
 #[derive(Debug)]
 pub enum Entry<D> {
-    /// A record, and documents.
+    /// Stores a record and its documents.
     Put(u32, Vec<u8>, Vec<D>),
-    /// Nothing any more.
+    /// Removes a record.
     Remove(u32),
 }
 
-impl<D: Stored> JobTable<D> {
-    /// Whose a job is to be after a crash: where it goes, or the member of its class that is
-    /// about to end it.
+impl<D: StoredDocument> JobTable<D> {
+    /// Returns the index of the printer that has a job after a crash: its destination, or the class
+    /// member that is about to end it.
     pub(super) fn place_after_crash(&self, job: &Job<D>) -> usize {
         let ends_at = job.at.filter(|_| self.is_ending(job));
         job.moves_to.or(ends_at).unwrap_or(job.printer)
     }
 
-    /// What the journal is to have by a key. That of a job is its number.
+    /// Returns the journal entry of a key. The key of a job is its number.
     pub fn entry(&self, key: u32) -> Entry<D> {
         let place = key.checked_sub(PRINTER_KEY).map(|place| place as usize);
         let (record, documents) = if key == NUMBERS_KEY {
@@ -97,7 +97,7 @@ impl<D: Stored> JobTable<D> {
     }
 }
 
-/// The key of the record of a printer.
+/// Returns the key of a printer's record.
 pub(super) fn printer_key(place: usize) -> u32 {
     u32::try_from(place)
         .map_or(DEFAULT_KEY - 1, |place| PRINTER_KEY.saturating_add(place).min(DEFAULT_KEY - 1))

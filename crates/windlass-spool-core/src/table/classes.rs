@@ -1,12 +1,12 @@
-//! Classes of printers: a job of a class goes to the next of its members that is idle, in
-//! turn, as CUPS does it. What one does not take, another gets.
+//! Classes of printers: a job of a class goes to the next idle member in turn, as in CUPS. If one
+//! member fails, another gets the job.
 
 use super::JobTable;
-use crate::job::{JobId, Stored};
+use crate::job::{JobId, StoredDocument};
 use crate::printer::{Condition, Printer};
 
-impl<D: Stored> JobTable<D> {
-    /// Printers came, went or changed: finds who is a member of what.
+impl<D: StoredDocument> JobTable<D> {
+    /// Updates the links between classes and members after printers were added, removed or changed.
     pub(super) fn link(&mut self) {
         let places = 0..self.printers.len();
         let classes: Vec<(usize, Vec<usize>)> = places
@@ -25,7 +25,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// The places of the members of a class that there are.
+    /// Returns the indexes of a class's existing members.
     fn members_of(&self, class: &Printer) -> Vec<usize> {
         let names = class.settings.members.iter().flatten();
         let mut places = Vec::new();
@@ -37,13 +37,14 @@ impl<D: Stored> JobTable<D> {
         places
     }
 
-    /// The members of a class, in their order; of a printer none.
+    /// Returns the members of a class in order; none for a printer.
     pub fn members<'a>(&'a self, class: &'a Printer) -> impl Iterator<Item = &'a Printer> {
         let places = if class.is_class() { &class.linked[..] } else { &[] };
         places.iter().map(|place| &self.printers[*place])
     }
 
-    /// How a printer is. A class prints as long as one of its members does so for it.
+    /// Returns the state of a printer. A class is processing while one of its members prints for
+    /// it.
     pub fn condition(&self, printer: &Printer) -> Condition {
         let own = printer.state();
         let prints = |member: &Printer| {
@@ -53,8 +54,8 @@ impl<D: Stored> JobTable<D> {
         if self.members(printer).any(prints) { Condition::Processing } else { own }
     }
 
-    /// The most urgent job that a printer could have, and in whose queue it is: its own,
-    /// or that of a class.
+    /// Returns the most urgent job that a printer could get, and the index of its queue: the
+    /// printer's own, or a class's.
     pub(super) fn candidate(&self, place: usize) -> Option<(usize, JobId)> {
         let printer = &self.printers[place];
         if printer.is_class() {
@@ -70,13 +71,13 @@ impl<D: Stored> JobTable<D> {
         own.into_iter().chain(of_classes).min().map(|((_, id), from)| (from, id))
     }
 
-    /// Whether a printer has something to do, now or later.
+    /// Returns whether a printer has a job to print, now or later.
     pub fn has_work(&self, place: usize) -> bool {
         let printer = &self.printers[place];
         printer.stopped.is_none() && !printer.is_removed && self.candidate(place).is_some()
     }
 
-    /// Something may be done now that could not be before.
+    /// Wakes a printer, or all members of a class.
     pub(super) fn wake(&mut self, place: usize) {
         if self.printers[place].is_class() {
             self.orders.wake.extend_from_slice(&self.printers[place].linked);
@@ -85,8 +86,8 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// A job waits for a printer. Of a class the next idle member is told, or all where
-    /// none is: who is done looks for another job by itself.
+    /// Wakes a printer for a new job. For a class it wakes the next idle member, or all if none is
+    /// idle. A member that finishes a job looks for another by itself.
     pub(super) fn wake_one(&mut self, place: usize) {
         if !self.printers[place].is_class() {
             self.orders.wake.push(place);

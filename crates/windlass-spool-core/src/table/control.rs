@@ -1,4 +1,4 @@
-//! What users and who administers ask of jobs and printers.
+//! Operations of users and administrators on jobs and printers.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -9,22 +9,22 @@ use windlass_wire::ipp::server::cut;
 use super::change::printer_key;
 use super::{JobTable, MAX_WHY, Refusal, urgency};
 use crate::hold::Hold;
-use crate::job::{Ending, Job, JobId, Phase, Stored};
+use crate::job::{Ending, Job, JobId, Phase, StoredDocument};
 use crate::moment::Moment;
 
-impl<D: Stored> JobTable<D> {
-    /// Holds a job that waits, until it is released.
+impl<D: StoredDocument> JobTable<D> {
+    /// Holds a waiting job until somebody releases it.
     ///
     /// # Errors
-    /// Where it does not.
+    /// Returns an error if the job does not wait.
     pub fn hold(&mut self, id: JobId) -> Result<(), Refusal> {
         self.hold_until(id, Hold::indefinite())
     }
 
-    /// The same until some time.
+    /// Holds a waiting job until a time.
     ///
     /// # Errors
-    /// Where the job does not wait.
+    /// Returns an error if the job does not wait.
     pub fn hold_until(&mut self, id: JobId, hold: Hold) -> Result<(), Refusal> {
         let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
         match job.phase {
@@ -34,7 +34,7 @@ impl<D: Stored> JobTable<D> {
                 self.printers[job.printer].waiting.remove(&key);
             }
             Phase::Printing { .. } | Phase::Over { .. } => {
-                return Err(Refusal::impossible(job, "only a job that waits can be held"));
+                return Err(Refusal::impossible(job, "only a waiting job can be held"));
             }
         }
         let phase = if job.phase == Phase::Waiting { Phase::Held } else { job.phase };
@@ -46,17 +46,17 @@ impl<D: Stored> JobTable<D> {
         Ok(())
     }
 
-    /// Releases a job that is held.
+    /// Releases a held job.
     ///
     /// # Errors
-    /// Where it is over, or its printer has it.
+    /// Returns an error if the job is finished, or a printer has it.
     pub fn release(&mut self, id: JobId) -> Result<(), Refusal> {
         let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
         match job.phase {
             Phase::Open { .. } | Phase::Held => {}
             Phase::Waiting => return Ok(()),
             Phase::Printing { .. } | Phase::Over { .. } => {
-                return Err(Refusal::impossible(job, "only a job that is held can be released"));
+                return Err(Refusal::impossible(job, "only a held job can be released"));
             }
         }
         self.waits.leave(job);
@@ -72,16 +72,16 @@ impl<D: Stored> JobTable<D> {
         Ok(())
     }
 
-    /// Cancels a job. One that its printer has is over when that gives it back:
-    /// then this says so with `true`.
+    /// Cancels a job. Returns `true` if a printer has the job, which then ends when the printer
+    /// gives it back.
     ///
     /// # Errors
-    /// Where it is over, or is just about to be.
+    /// Returns an error if the job is finished or about to end.
     pub fn cancel(&mut self, id: JobId, now: Moment) -> Result<bool, Refusal> {
         self.is_not_ending(id)?;
         let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
         match &mut job.phase {
-            Phase::Over { .. } => Err(Refusal::impossible(job, "it is over")),
+            Phase::Over { .. } => Err(Refusal::impossible(job, "it is already finished")),
             Phase::Printing { is_canceled, .. } => {
                 *is_canceled = true;
                 self.orders.break_off.push(job.at.unwrap_or(job.printer));
@@ -95,17 +95,17 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Whether a job is there, and its device is not about to end it.
+    /// Returns a job, unless its device is about to end it.
     pub(super) fn is_not_ending(&self, id: JobId) -> Result<&Job<D>, Refusal> {
         let job = self.jobs.get(&id).ok_or(Refusal::NoJob(id))?;
         if self.is_ending(job) {
-            return Err(Refusal::impossible(job, "its device has all of it"));
+            return Err(Refusal::impossible(job, "the device has the whole job already"));
         }
         Ok(job)
     }
 
-    /// The job of a user that a printer has, or else the oldest of his that waits for it.
-    /// Who administers and has none himself means the one that prints.
+    /// Returns a user's current job on a printer: the one that prints, otherwise the user's oldest.
+    /// For an administrator without own jobs, it is the one that prints.
     pub fn current_of(&self, place: usize, user: Option<&str>, is_admin: bool) -> Option<JobId> {
         let is_theirs = |id: &JobId| {
             let job = self.jobs.get(id);
@@ -117,20 +117,20 @@ impl<D: Stored> JobTable<D> {
         own.or_else(|| current.filter(|_| is_admin))
     }
 
-    /// Prints a job again that is over.
+    /// Prints a finished job again.
     ///
     /// # Errors
-    /// Where it is not, or its documents are gone.
+    /// Returns an error if the job is not finished, or its documents are gone.
     pub fn restart(&mut self, id: JobId) -> Result<(), Refusal> {
         let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
         if !job.is_over() {
-            return Err(Refusal::impossible(job, "it is not over"));
+            return Err(Refusal::impossible(job, "it is not finished"));
         }
         if job.documents.is_empty() {
-            return Err(Refusal::impossible(job, "its documents are not kept"));
+            return Err(Refusal::impossible(job, "its documents were not kept"));
         }
         if !job.is_durable {
-            return Err(Refusal::impossible(job, "it is not kept yet"));
+            return Err(Refusal::impossible(job, "it is not stored yet"));
         }
         if self.accounts.needs(job) {
             return Err(Refusal::impossible(job, "its end is not in the page log yet"));
@@ -147,15 +147,14 @@ impl<D: Stored> JobTable<D> {
         printer.over.remove(&id);
         printer.live.insert(id);
         self.queue(id);
-        // It ends anew, and then counts among the latest.
+        // The job will end again, and then counts among the latest.
         self.over.retain(|one| *one != id);
         self.active += 1;
         self.orders.changes.push(id);
         Ok(())
     }
 
-    /// Says what the documents of an open job are, which is logged with the next of
-    /// them.
+    /// Sets the format of an open job, which is logged with its next document.
     pub fn typed(&mut self, id: JobId, format: &str) {
         let format = self.word(Arc::from(format));
         if let Some(job) = self.jobs.get_mut(&id).filter(|job| !job.is_over()) {
@@ -163,14 +162,14 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Gives a job another priority.
+    /// Sets the priority of a job.
     ///
     /// # Errors
-    /// Where its printer has it already, or it is over.
+    /// Returns an error if a printer has the job, or the job is finished.
     pub fn prefer(&mut self, id: JobId, priority: u8) -> Result<(), Refusal> {
         let job = self.jobs.get_mut(&id).ok_or(Refusal::NoJob(id))?;
         if matches!(job.phase, Phase::Printing { .. } | Phase::Over { .. }) {
-            return Err(Refusal::impossible(job, "its turn has come already"));
+            return Err(Refusal::impossible(job, "only a waiting job can change its priority"));
         }
         let waiting = &mut self.printers[job.printer].waiting;
         let was = waiting.remove(&urgency(job.ticket.priority, id));
@@ -182,7 +181,7 @@ impl<D: Stored> JobTable<D> {
         Ok(())
     }
 
-    /// Stops a printer: it ends the job that it has and takes no other up.
+    /// Stops a printer: it finishes its current job and takes no other.
     pub fn stop(&mut self, place: usize, why: &str, now: Moment) {
         let printer = &mut self.printers[place];
         if printer.stopped.is_none() {
@@ -192,7 +191,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Starts a printer. One whose device fails tries at once.
+    /// Starts a printer. If its device fails, the next attempt is immediate.
     pub fn start(&mut self, place: usize, now: Moment) {
         let printer = &mut self.printers[place];
         printer.trouble = None;
@@ -203,7 +202,7 @@ impl<D: Stored> JobTable<D> {
         self.wake(place);
     }
 
-    /// Whether a printer takes jobs.
+    /// Sets whether a printer accepts jobs.
     pub fn accept(&mut self, place: usize, is_accepting: bool, now: Moment) {
         let printer = &mut self.printers[place];
         if printer.is_accepting != is_accepting || printer.rejecting.is_some() {
@@ -214,14 +213,14 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Has a printer take no jobs, for a reason that it tells.
+    /// Makes a printer reject jobs, for a reason that it shows.
     pub fn reject(&mut self, place: usize, why: &str, now: Moment) {
         self.accept(place, false, now);
         self.printers[place].rejecting = Some(cut(why, MAX_WHY).to_owned());
         self.orders.changes.push(printer_key(place));
     }
 
-    /// Forgets all jobs of some printers that are over.
+    /// Forgets all finished jobs of some printers.
     pub fn purge(&mut self, places: Range<usize>) {
         let printers = &mut self.printers[places];
         let over = printers.iter_mut().flat_map(|one| std::mem::take(&mut one.over));

@@ -1,13 +1,13 @@
-//! How jobs end, and how long they are known then.
+//! Endings of jobs, and the history of finished jobs.
 
 use windlass_wire::ipp::server::cut;
 
 use super::{History, JobTable, MAX_WHY, urgency};
-use crate::job::{Ending, Job, JobId, Phase, Stored};
+use crate::job::{Ending, Job, JobId, Phase, StoredDocument};
 use crate::moment::Moment;
 
-impl<D: Stored> JobTable<D> {
-    /// A job ends.
+impl<D: StoredDocument> JobTable<D> {
+    /// Ends a job.
     pub(super) fn end(&mut self, id: JobId, how: Ending, why: Option<&str>, now: Moment) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let printer = &mut self.printers[job.printer];
@@ -29,7 +29,7 @@ impl<D: Stored> JobTable<D> {
         }
         if self.rules.history == History::Last(0) {
             if self.accounts.is_on {
-                // Until it is logged, a start is to know how it ended.
+                // Until the job is logged, a restart must know how it ended.
                 self.orders.changes.push(id);
             }
             self.forget(id);
@@ -41,14 +41,14 @@ impl<D: Stored> JobTable<D> {
         self.trim();
     }
 
-    /// Gives up a job of which it was found that its documents are not what came.
+    /// Aborts a job whose stored documents differ from those received.
     pub fn give_up_damaged(&mut self, id: JobId, why: &str, now: Moment) {
         if self.jobs.get(&id).is_some_and(|job| !job.is_over()) {
             self.end(id, Ending::Aborted, Some(cut(why, MAX_WHY)), now);
         }
     }
 
-    /// Forgets the oldest where there are more than are to be known.
+    /// Forgets the oldest finished jobs beyond the history.
     pub(super) fn trim(&mut self) {
         let History::Last(most) = self.rules.history else { return };
         while self.over.len() > most {
@@ -58,7 +58,7 @@ impl<D: Stored> JobTable<D> {
     }
 
     pub(super) fn forget(&mut self, id: JobId) {
-        // One that was restarted is not over.
+        // A restarted job is not finished.
         if !self.jobs.get(&id).is_some_and(Job::is_over) {
             return;
         }
@@ -75,19 +75,19 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Ends jobs whose documents did not come, releases those whose time has come, and
-    /// says when to look again.
+    /// Aborts jobs whose documents did not come in time, and releases those whose time has come.
+    /// Returns when to look again.
     pub fn overdue(&mut self, now: Moment) -> Option<Moment> {
         while let Some((since, id)) = self.waits.open.first().copied()
             && since.after(self.rules.open_for) <= now
         {
-            self.end(id, Ending::Aborted, Some("its documents did not come in time"), now);
+            self.end(id, Ending::Aborted, Some("its documents did not arrive in time"), now);
         }
         while let Some((until, id)) = self.waits.held.first().copied()
             && until <= now
         {
             if self.release(id).is_err() {
-                // One that is held can be released: nothing is to come back for ever.
+                // A held job can always be released; this avoids an endless loop.
                 self.waits.held.remove(&(until, id));
             }
         }

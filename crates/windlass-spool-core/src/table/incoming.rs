@@ -1,5 +1,4 @@
-//! Jobs on their way in: whether they may come, their documents, and until they are
-//! as safe as was promised.
+//! Incoming jobs: admission, documents, and durability.
 
 use std::time::Duration;
 
@@ -7,32 +6,32 @@ use super::change::{NUMBERS_KEY, PRINTER_KEY};
 use super::refusal::MAX_DOCUMENTS;
 use super::waits::Waits;
 use super::{JobTable, Refusal};
-use crate::job::{Ending, Filed, Job, JobId, Phase, Stored, Ticket};
+use crate::job::{Ending, FiledDocument, Job, JobId, Phase, StoredDocument, Ticket};
 use crate::moment::Moment;
 
-/// How many numbers of jobs are set aside at a time: so none is given twice,
-/// without a line in the journal for each.
+/// Number of job numbers that are reserved at a time. No number is used twice, without a journal
+/// record for each.
 const NUMBERS: JobId = 1_024;
 
-/// The most jobs at a time whose documents are to come: they take memory, and no
-/// space of the spool that would end.
+/// Maximum number of open jobs, which wait for documents. They take memory without filling the
+/// spool.
 pub const MAX_OPEN: usize = 10_000;
 
-/// The most of these of one user, and of one host: a print server speaks for many users. Others
-/// have room then, whoever opens jobs and brings nothing.
+/// Maximum number of open jobs of one user, and of one host: a print server speaks for many users.
+/// A client that opens jobs and sends nothing leaves room for others.
 pub(super) const MAX_OPEN_OF_USER: usize = 250;
 pub(super) const MAX_OPEN_OF_HOST: usize = MAX_OPEN / 4;
 
-/// The most bytes of the names of a job's documents. Those of further ones are not
-/// kept: the journal's record of a job has to have room for them.
+/// Maximum length of a job's document names in bytes. Further names are not stored: the journal's
+/// record of a job must have room for them.
 pub(super) const MAX_NAMES: usize = 16 << 10;
 
-impl<D: Stored> JobTable<D> {
-    /// Whether a job may come to a printer: it is counted as on its way in until
-    /// [`Self::file`], [`Self::open`], [`Self::give_up`] or [`Self::spare`].
+impl<D: StoredDocument> JobTable<D> {
+    /// Admits a job to a printer. It counts as incoming until [`Self::file`], [`Self::open`],
+    /// [`Self::give_up`] or [`Self::spare`].
     ///
     /// # Errors
-    /// Where the printer takes none, or there are too many.
+    /// Returns an error if the printer accepts no jobs, or there are too many.
     pub fn admit(&mut self, place: usize) -> Result<(), Refusal> {
         let admitted = self.try_admit(place);
         if admitted.is_err() {
@@ -41,10 +40,11 @@ impl<D: Stored> JobTable<D> {
         admitted
     }
 
-    /// The same for who can wait, and is not refused as long as it does.
+    /// Admits a job of a client that can wait: unlike [`Self::admit`], a failure does not count as
+    /// a refused job.
     ///
     /// # Errors
-    /// Where the printer takes none, or there are too many.
+    /// Returns an error if the printer accepts no jobs, or there are too many.
     pub fn try_admit(&mut self, place: usize) -> Result<(), Refusal> {
         let printer = &mut self.printers[place];
         if printer.is_removed {
@@ -68,10 +68,10 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// The same for a job whose documents are to come.
+    /// Admits an open job, whose documents are to come.
     ///
     /// # Errors
-    /// Where the printer takes none, or there are too many.
+    /// Returns an error if the printer accepts no jobs, or there are too many.
     pub fn admit_open(&mut self, place: usize, ticket: &Ticket) -> Result<(), Refusal> {
         let (of_user, of_host) = self.waits.open_of(&ticket.user, &ticket.host);
         let bounds = [
@@ -87,25 +87,24 @@ impl<D: Stored> JobTable<D> {
         self.admit(place)
     }
 
-    /// A job that was admitted does not come.
+    /// Withdraws an admitted job that does not come, and counts a refused job.
     pub fn give_up(&mut self, place: usize) {
         self.spare(place);
         self.printers[place].counts.refused += 1;
     }
 
-    /// The same where there was none to be refused.
+    /// Withdraws an admitted job without counting a refused job.
     pub fn spare(&mut self, place: usize) {
         self.printers[place].incoming -= 1;
         self.active -= 1;
     }
 
-    /// Files a job that was admitted, with its documents. It waits for
-    /// [`Self::made_durable`].
+    /// Files an admitted job with its documents. It waits for [`Self::made_durable`].
     pub fn file(
         &mut self,
         place: usize,
         ticket: Ticket,
-        documents: Vec<Filed<D>>,
+        documents: Vec<FiledDocument<D>>,
         now: Moment,
     ) -> JobId {
         let size = documents.iter().map(|filed| filed.document.size()).sum();
@@ -123,18 +122,18 @@ impl<D: Stored> JobTable<D> {
         id
     }
 
-    /// Files a job that was admitted, whose documents are to come.
+    /// Files an admitted job whose documents are to come.
     pub fn open(&mut self, place: usize, ticket: Ticket, now: Moment) -> JobId {
         let id = self.enter(place, ticket, Phase::Open { since: now }, now);
         if let Some(job) = self.jobs.get_mut(&id) {
-            // Nothing of it is to be made safe before its printer may have it.
+            // An open job needs no durability before a printer may get it.
             job.is_durable = true;
         }
         id
     }
 
-    /// A number that no job has. They end where those of printers begin: after the
-    /// last comes the first again, and then those of jobs that are long forgotten.
+    /// Returns an unused job number. The numbers end where printer keys begin: after the last comes
+    /// the first again, and by then the jobs of old are forgotten.
     fn number(&mut self) -> JobId {
         loop {
             if self.next >= PRINTER_KEY {
@@ -152,7 +151,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// No more jobs come: the numbers that were set aside are given by the next start.
+    /// Returns unused reserved numbers at shutdown, so that the next start uses them.
     pub fn give_numbers_back(&mut self) {
         if self.reserved > self.next {
             self.reserved = self.next;
@@ -197,14 +196,14 @@ impl<D: Stored> JobTable<D> {
         id
     }
 
-    /// It took so long until a job was as safe as was promised.
+    /// Records the time until a job was durable.
     pub fn acknowledged(&mut self, id: JobId, took: Duration) {
         if let Some(job) = self.jobs.get(&id) {
             self.printers[job.printer].latencies.acknowledgement.add(took);
         }
     }
 
-    /// A job is as safe as was promised: now its printer may have it.
+    /// Marks a job as durable: from now on its printer may get it.
     pub fn made_durable(&mut self, id: JobId) {
         if let Some(job) = self.jobs.get_mut(&id) {
             job.is_durable = true;
@@ -214,12 +213,12 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// A job could not be made safe: nobody was told of it.
+    /// Drops a job that could not be made durable: no client was told of it.
     pub fn lost(&mut self, id: JobId) {
-        // Who saw it in a list may have canceled it meanwhile.
+        // Somebody may have seen the job in a list and canceled it.
         let Some(job) = self.jobs.remove(&id) else { return };
         let printer = &mut self.printers[job.printer];
-        // It may have been moved here meanwhile, and was accepted elsewhere.
+        // The job may have been moved here, and counts as accepted elsewhere.
         printer.counts.accepted = printer.counts.accepted.saturating_sub(1);
         printer.counts.refused += 1;
         match job.phase {
@@ -236,10 +235,10 @@ impl<D: Stored> JobTable<D> {
         self.orders.changes.push(id);
     }
 
-    /// The document that an open job got last could not be made safe, or that it
-    /// has all: it waits for that again.
+    /// Withdraws the last document of an open job, or its end, that could not be made durable. The
+    /// job waits for it again.
     pub fn withdraw(&mut self, id: JobId, had_one: bool, now: Moment) {
-        // One that is over meanwhile stays so.
+        // A job that has ended since stays finished.
         let Some(job) = self.jobs.get_mut(&id).filter(|job| !job.is_over()) else { return };
         if let Some(filed) = had_one.then(|| job.documents.pop()).flatten() {
             job.size -= filed.document.size();
@@ -252,37 +251,37 @@ impl<D: Stored> JobTable<D> {
         self.orders.changes.push(id);
     }
 
-    /// The job whose document comes now.
+    /// Returns the job that a document is for.
     ///
     /// # Errors
-    /// Where it waits for none.
+    /// Returns an error if the job waits for no document.
     pub fn expects(&self, id: JobId) -> Result<&Job<D>, Refusal> {
         let job = self.jobs.get(&id).ok_or(Refusal::NoJob(id))?;
         match job.phase {
             Phase::Open { .. } if !job.is_durable => {
-                Err(Refusal::impossible(job, "its document before this one is not kept yet"))
+                Err(Refusal::impossible(job, "its previous document is not stored yet"))
             }
             Phase::Open { .. } if job.documents.len() >= MAX_DOCUMENTS => {
                 Err(Refusal::TooManyDocuments { id })
             }
             Phase::Open { .. } => Ok(job),
-            _ => Err(Refusal::impossible(job, "it takes no more documents")),
+            _ => Err(Refusal::impossible(job, "it accepts no more documents")),
         }
     }
 
-    /// A document of an open job has come, or its end without one.
+    /// Adds a document to an open job, or its end without a document.
     ///
     /// # Errors
-    /// Where the job is not open any more.
+    /// Returns an error if the job is no longer open.
     pub fn add(
         &mut self,
         id: JobId,
-        filed: Option<Filed<D>>,
+        filed: Option<FiledDocument<D>>,
         is_last: bool,
         now: Moment,
     ) -> Result<(), Refusal> {
         match self.expects(id) {
-            // Its end is taken nevertheless.
+            // The end of the job is accepted nevertheless.
             Err(Refusal::TooManyDocuments { .. }) if filed.is_none() => {}
             expected => drop(expected?),
         }
@@ -307,8 +306,8 @@ impl<D: Stored> JobTable<D> {
     }
 }
 
-/// Documents with as much of their names as is kept.
-fn named<D>(mut documents: Vec<Filed<D>>) -> Vec<Filed<D>> {
+/// Drops document names beyond the maximum.
+fn named<D>(mut documents: Vec<FiledDocument<D>>) -> Vec<FiledDocument<D>> {
     let mut left = MAX_NAMES;
     for filed in &mut documents {
         if filed.name.len() > left {
@@ -320,16 +319,16 @@ fn named<D>(mut documents: Vec<Filed<D>>) -> Vec<Filed<D>> {
 }
 
 impl<D> Job<D> {
-    /// Takes another phase, and its place among those that wait for a moment.
+    /// Changes the phase of the job, and its entry among the jobs that wait for a time.
     pub(super) fn turn(&mut self, phase: Phase, waits: &mut Waits) {
         waits.leave(self);
         self.phase = phase;
         waits.enter(self);
     }
 
-    /// Where it goes when all its documents are there.
+    /// Returns the phase of the job once all its documents are there.
     fn first_phase(&mut self, now: Moment) -> Phase {
-        // The time that it was to be held until may have passed meanwhile.
+        // The hold may have expired by now.
         self.ticket.hold.take_if(|hold| hold.is_over(now));
         if self.ticket.hold.is_some() { Phase::Held } else { Phase::Waiting }
     }

@@ -1,8 +1,8 @@
-//! Printers that come, change and go while the server runs.
+//! Printers that are added, changed and removed while the server runs.
 //!
-//! What a printer is to be is said by the settings (a file, the command line) and by
-//! changes at run time. The last word counts, wherever it was said: a change at run time
-//! holds until the settings say other things of that printer than they did then.
+//! The settings of a printer come from the settings file or the command line, and from changes at
+//! run time. The latest source counts: a change at run time holds until the file's entry for that
+//! printer changes.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,44 +13,43 @@ use windlass_wire::ipp::{Attribute, Operation, Value};
 
 use super::change::{DEFAULT_KEY, MAX_RECORD, printer_key};
 use super::{JobTable, MAX_WHY, Refusal};
-use crate::job::{Job, JobId, Phase, Stored};
+use crate::job::{Job, JobId, Phase, StoredDocument};
 use crate::moment::Moment;
 use crate::printer::{OPERATIONS_SUPPORTED, Printer, PrinterSettings, STOPPED};
 use crate::record::RunTime;
 
-/// The most bytes of what a printer is told to be at run time. The record has its state,
-/// too.
+/// Maximum length of a printer's settings in bytes. The record also has room for the printer's
+/// state.
 const MAX_SETTINGS: usize = MAX_RECORD / 2;
 
-/// What becomes of the jobs of a printer that is removed.
+/// Treatment of the jobs of a removed printer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// They are kept until there is a printer of that name again, or somebody moves or
-    /// cancels them.
+    /// The jobs are kept until a printer has that name again, or somebody moves or cancels them.
     Keep,
-    /// They are canceled.
+    /// The jobs are canceled.
     Cancel,
-    /// They go to the printer of this place.
+    /// The jobs move to the printer with this index.
     Move(usize),
 }
 
-/// What new settings changed.
+/// Change of a printer by new settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrinterChange {
-    /// The printer.
+    /// Name of the printer.
     pub name: String,
-    /// What became of it.
-    pub what: Changed,
+    /// Kind of change.
+    pub what: ChangeKind,
 }
 
-/// What became of a printer.
+/// Kind of change of a printer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Changed {
-    /// It is new.
+pub enum ChangeKind {
+    /// The printer was added.
     Added,
-    /// These of its settings are others.
+    /// These settings of the printer changed.
     Set(Vec<&'static str>),
-    /// It is gone; so many jobs of it are kept.
+    /// The printer was removed, and this many of its jobs are kept.
     Removed(usize),
 }
 
@@ -58,15 +57,15 @@ impl fmt::Display for PrinterChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.name;
         match &self.what {
-            Changed::Added => write!(f, "printer {name}: added"),
-            Changed::Set(what) => write!(f, "printer {name}: changed ({})", what.join(", ")),
-            Changed::Removed(0) => write!(f, "printer {name}: removed"),
-            Changed::Removed(jobs) => write!(f, "printer {name}: removed, {jobs} jobs kept"),
+            ChangeKind::Added => write!(f, "printer {name}: added"),
+            ChangeKind::Set(what) => write!(f, "printer {name}: changed ({})", what.join(", ")),
+            ChangeKind::Removed(0) => write!(f, "printer {name}: removed"),
+            ChangeKind::Removed(jobs) => write!(f, "printer {name}: removed, {jobs} jobs kept"),
         }
     }
 }
 
-/// A number that settings have in common with none but their like.
+/// Returns a hash of settings.
 pub(super) fn mark(settings: &PrinterSettings) -> u64 {
     // FNV-1a. Text and numbers in memory: the encoding cannot fail.
     let octets = postcard::to_allocvec(settings).unwrap_or_default();
@@ -75,17 +74,17 @@ pub(super) fn mark(settings: &PrinterSettings) -> u64 {
     })
 }
 
-impl<D: Stored> JobTable<D> {
-    /// The printers that there are: those of the settings in their order, then those that
-    /// were added at run time. [`Self::printers`] has those, too, that are removed.
+impl<D: StoredDocument> JobTable<D> {
+    /// Returns the existing printers: those of the settings in their order, then those added at run
+    /// time. [`Self::printers`] also returns removed ones.
     pub fn listed(&self) -> impl DoubleEndedIterator<Item = &Printer> {
         self.order.iter().map(|place| &self.printers[*place])
     }
 
-    /// The place of a printer, or of one that is removed and has jobs still.
+    /// Returns the index of a printer, or of a removed one that still has jobs.
     ///
     /// # Errors
-    /// Where there is neither.
+    /// Returns an error if there is neither.
     pub fn known_place(&self, name: &str) -> Result<usize, Refusal> {
         self.place(name).or_else(|refusal| {
             let has_jobs = |one: &Printer| !one.live.is_empty() || !one.over.is_empty();
@@ -98,7 +97,7 @@ impl<D: Stored> JobTable<D> {
         self.printers.iter().position(|one| one.is_removed && one.settings.name == name)
     }
 
-    /// The place of a printer that is to be there: its old one, where it was there before.
+    /// Adds a printer and returns its index: the old one, if the printer existed before.
     pub(super) fn enter_printer(&mut self, settings: PrinterSettings, now: Moment) -> usize {
         let name = settings.name.clone();
         let place = if let Some(place) = self.removed_place(&name) {
@@ -119,19 +118,19 @@ impl<D: Stored> JobTable<D> {
         place
     }
 
-    /// Takes new settings: printers come, change and go, and jobs stay. Says what is other
-    /// than before.
+    /// Applies new settings: printers are added, changed and removed, and jobs stay. Returns the
+    /// changes.
     pub fn reload(&mut self, printers: Vec<PrinterSettings>, now: Moment) -> Vec<PrinterChange> {
         let mut changes = Vec::new();
         let mut order = Vec::new();
-        // The places of which the settings say something.
+        // Indexes of printers that the settings name.
         let mut spoken = BTreeSet::new();
         for settings in printers {
             let said = Some(mark(&settings));
             let name = settings.name.clone();
             let known = self.place(&name).ok().or_else(|| self.removed_place(&name));
             let place = match known {
-                // The last word on it was said before, here or at run time.
+                // The latest change of this printer was made before, here or at run time.
                 Some(place) if self.printers[place].said == said => {
                     spoken.insert(place);
                     if !self.printers[place].is_removed {
@@ -143,12 +142,12 @@ impl<D: Stored> JobTable<D> {
                     let what = self.printers[place].settings.differences(&settings);
                     self.put_settings(place, settings, now);
                     if !what.is_empty() {
-                        changes.push(PrinterChange { name, what: Changed::Set(what) });
+                        changes.push(PrinterChange { name, what: ChangeKind::Set(what) });
                     }
                     place
                 }
                 _ => {
-                    changes.push(PrinterChange { name, what: Changed::Added });
+                    changes.push(PrinterChange { name, what: ChangeKind::Added });
                     self.enter_printer(settings, now)
                 }
             };
@@ -163,17 +162,17 @@ impl<D: Stored> JobTable<D> {
                 continue;
             }
             if self.printers[place].said.is_none() {
-                // It was added at run time.
+                // The printer was added at run time.
                 order.push(place);
                 continue;
             }
             let name = self.printers[place].settings.name.clone();
             let jobs = self.printers[place].live.len();
             self.take_away(place, now);
-            changes.push(PrinterChange { name, what: Changed::Removed(jobs) });
+            changes.push(PrinterChange { name, what: ChangeKind::Removed(jobs) });
         }
         for (place, printer) in self.printers.iter_mut().enumerate() {
-            // What was removed at run time is forgotten with its settings.
+            // A printer removed at run time is forgotten once the settings no longer name it.
             if !spoken.contains(&place) && printer.said.is_some() {
                 printer.said = None;
                 self.orders.changes.push(printer_key(place));
@@ -184,7 +183,7 @@ impl<D: Stored> JobTable<D> {
         changes
     }
 
-    /// Gives a printer that is there other settings.
+    /// Replaces the settings of an existing printer.
     fn put_settings(&mut self, place: usize, settings: PrinterSettings, now: Moment) {
         let printer = &mut self.printers[place];
         if printer.settings.is_stopped != settings.is_stopped {
@@ -193,17 +192,17 @@ impl<D: Stored> JobTable<D> {
         let is_elsewhere = printer.settings.device != settings.device;
         printer.set(settings, now);
         if printer.current.is_some() {
-            // The device that has the job may not be the printer's any more.
+            // The device that has the job may no longer be the printer's.
             let orders = &mut self.orders;
             if is_elsewhere { &mut orders.break_off } else { &mut orders.told }.push(place);
         }
         self.wake(place);
     }
 
-    /// Adds a printer at run time, or gives the one of that name other settings.
+    /// Adds a printer at run time, or replaces the settings of the existing one.
     ///
     /// # Errors
-    /// Where they are longer than is kept.
+    /// Returns an error if the settings are too long.
     pub fn set_printer(
         &mut self,
         settings: PrinterSettings,
@@ -211,7 +210,7 @@ impl<D: Stored> JobTable<D> {
     ) -> Result<usize, Refusal> {
         let size = postcard::to_allocvec(&settings).map_or(usize::MAX, |octets| octets.len());
         if size > MAX_SETTINGS {
-            let what = format!("they have {size} bytes, and {MAX_SETTINGS} are kept");
+            let what = format!("the settings have {size} bytes, the maximum is {MAX_SETTINGS}");
             return Err(Refusal::TooLong(what));
         }
         let place = if let Ok(place) = self.place(&settings.name) {
@@ -229,7 +228,7 @@ impl<D: Stored> JobTable<D> {
     /// Removes a printer at run time.
     ///
     /// # Errors
-    /// Where its jobs are to go to itself.
+    /// Returns an error if the jobs cannot move to the given printer.
     pub fn remove_printer(
         &mut self,
         place: usize,
@@ -268,8 +267,8 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// The device of a printer was asked what it can do. What it was asked before the
-    /// printer was given another is of no use.
+    /// Stores the capabilities that a device reported. A report from before the printer's settings
+    /// changed is ignored.
     pub fn learned(&mut self, place: usize, revision: u32, said: Vec<Attribute>) {
         let printer = &mut self.printers[place];
         if printer.revision == revision {
@@ -285,32 +284,33 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Makes a printer the one of who names none.
+    /// Makes a printer the default.
     pub fn set_default(&mut self, place: usize) {
         self.default = Some(self.printers[place].settings.name.clone());
         self.orders.changes.push(DEFAULT_KEY);
     }
 
-    /// Moves a job to another printer. One that its printer has goes when that gives it
+    /// Moves a job to another printer. A job that a printer has moves when the printer gives it
     /// back, unless it is delivered by then.
     ///
     /// # Errors
-    /// Where it is over or just about to be, or there already, or the other printer takes none.
+    /// Returns an error if the job is finished, about to end or already there, or the other printer
+    /// accepts none.
     pub fn move_job(&mut self, id: JobId, to: usize, now: Moment) -> Result<(), Refusal> {
         let job = self.leaves(id)?;
         let from = job.printer;
         if from == to && job.moves_to.is_none() {
-            return Err(Refusal::impossible(job, "it is there already"));
+            return Err(Refusal::impossible(job, "it is already on this printer"));
         }
         self.takes(to)?;
         self.relocate(id, to, now);
         Ok(())
     }
 
-    /// Moves all jobs of a printer that are not over.
+    /// Moves all unfinished jobs of a printer.
     ///
     /// # Errors
-    /// Where the other printer takes none, or is the same.
+    /// Returns an error if the other printer accepts no jobs, or is the same.
     pub fn move_all(&mut self, from: usize, to: usize, now: Moment) -> Result<(), Refusal> {
         if from == to {
             let name = self.printers[to].settings.name.clone();
@@ -326,11 +326,11 @@ impl<D: Stored> JobTable<D> {
         Ok(())
     }
 
-    /// Whether a job can go from where it is to another printer.
+    /// Returns a job if it can leave its printer.
     fn leaves(&self, id: JobId) -> Result<&Job<D>, Refusal> {
         let job = self.is_not_ending(id)?;
         if job.is_over() {
-            return Err(Refusal::impossible(job, "it is over, and goes nowhere any more"));
+            return Err(Refusal::impossible(job, "it is already finished"));
         }
         if job.is_canceled() {
             return Err(Refusal::impossible(job, "it is canceled"));
@@ -338,8 +338,8 @@ impl<D: Stored> JobTable<D> {
         Ok(job)
     }
 
-    /// Whether jobs may be moved to a printer. Who administers may have more there than
-    /// clients.
+    /// Checks that a printer accepts moved jobs. Unlike clients, an administrator may exceed the
+    /// maximum number of jobs.
     fn takes(&self, place: usize) -> Result<(), Refusal> {
         let printer = &self.printers[place];
         let name = || printer.settings.name.clone();
@@ -349,7 +349,7 @@ impl<D: Stored> JobTable<D> {
         if printer.is_accepting { Ok(()) } else { Err(Refusal::NotAccepting(name())) }
     }
 
-    /// Gives a job that is not over to another printer.
+    /// Moves an unfinished job, or marks it to move if a printer has it.
     fn relocate(&mut self, id: JobId, to: usize, now: Moment) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Phase::Printing { .. } = job.phase {
@@ -359,11 +359,11 @@ impl<D: Stored> JobTable<D> {
         } else {
             self.settle(id, to, now);
         }
-        // With its new printer's name: a start finds it there.
+        // The record has the new printer's name, so that a restart finds the job there.
         self.orders.changes.push(id);
     }
 
-    /// A job that no device has is another printer's now.
+    /// Moves a job that no device has.
     pub(super) fn settle(&mut self, id: JobId, to: usize, now: Moment) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let from = std::mem::replace(&mut job.printer, to);
@@ -381,8 +381,8 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// What the journal has of a printer's settings: none where they are those of the
-    /// settings.
+    /// Returns the change at run time that the journal stores; `None` if the printer is as the
+    /// settings say.
     pub(super) fn run_time(printer: &Printer) -> Option<RunTime<'_>> {
         match (printer.is_run_time, printer.is_removed) {
             (false, _) => None,
@@ -391,8 +391,8 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Takes up what an earlier server had of a printer; says so where that does not count
-    /// any more.
+    /// Restores a printer from the record of an earlier server. Returns whether the settings
+    /// overrule the record.
     pub(super) fn take_up_printer(
         &mut self,
         name: &str,
@@ -400,14 +400,14 @@ impl<D: Stored> JobTable<D> {
         said: Option<u64>,
         change: Option<RunTime<'_>>,
         now: Moment,
-    ) -> TakenUp {
+    ) -> RestoredPrinter {
         let mut is_overruled = false;
         let place = match (self.place(name).ok(), change) {
-            // One that is not in the settings any more says nothing.
-            (None, None | Some(RunTime::Removed)) => return TakenUp::Nothing,
+            // A printer that is no longer in the settings is ignored.
+            (None, None | Some(RunTime::Removed)) => return RestoredPrinter::Nothing,
             (None, Some(RunTime::Set(settings))) => {
                 if said.is_some() {
-                    return TakenUp::Overruled(None);
+                    return RestoredPrinter::Overruled(None);
                 }
                 let place = self.enter_printer(settings.into_owned(), now);
                 self.printers[place].is_run_time = true;
@@ -433,10 +433,14 @@ impl<D: Stored> JobTable<D> {
         printer.stopped = state.0.map(|why| cut(why, MAX_WHY).to_owned());
         printer.is_accepting = state.1;
         printer.rejecting = state.2.map(|why| cut(why, MAX_WHY).to_owned());
-        if is_overruled { TakenUp::Overruled(Some(place)) } else { TakenUp::At(place) }
+        if is_overruled {
+            RestoredPrinter::Overruled(Some(place))
+        } else {
+            RestoredPrinter::At(place)
+        }
     }
 
-    /// A place for the jobs of a printer that is not there any more.
+    /// Returns the index of a removed printer for jobs whose printer no longer exists.
     pub(super) fn place_of_lost(&mut self, name: &str, now: Moment) -> usize {
         self.removed_place(name).unwrap_or_else(|| {
             let mut printer = Printer::new(PrinterSettings::unknown(name), now);
@@ -447,12 +451,12 @@ impl<D: Stored> JobTable<D> {
     }
 }
 
-/// What became of a printer's record.
-pub(super) enum TakenUp {
-    /// It is of the printer of this place.
+/// Result of restoring a printer's record.
+pub(super) enum RestoredPrinter {
+    /// The record belongs to the printer with this index.
     At(usize),
-    /// There is no such printer.
+    /// No printer matches the record.
     Nothing,
-    /// The settings say other things now than when it was changed at run time.
+    /// The settings have changed since the change at run time, and overrule it.
     Overruled(Option<usize>),
 }

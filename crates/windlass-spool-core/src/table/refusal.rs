@@ -1,94 +1,94 @@
-//! Why the table does not do what is asked of it.
+//! Refusals of the job table.
 
 use windlass_wire::ipp::Status;
 
 use crate::job::{Job, JobId};
 
-/// The most documents of a job. The journal has each with its place and its name.
+/// Maximum number of documents of a job. The journal stores each with its location and its name.
 pub const MAX_DOCUMENTS: usize = 1_000;
 
-/// Why something is not done.
+/// Reason to refuse an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// There is no such printer.
+    /// The printer does not exist.
     #[error("there is no printer {0:?}")]
     NoPrinter(String),
-    /// A printer and itself.
-    #[error("the jobs of printer {0:?} are there already")]
+    /// The jobs of a printer cannot move to itself.
+    #[error("the jobs are already on printer {0:?}")]
     SamePrinter(String),
-    /// There is no such job.
+    /// The job does not exist.
     #[error("there is no job {0}")]
     NoJob(JobId),
-    /// The printer takes no jobs.
+    /// The printer accepts no jobs.
     #[error("printer {0:?} does not accept jobs")]
     NotAccepting(String),
-    /// There are too many.
-    #[error("too many jobs: {what} keeps {most} at a time")]
+    /// There are too many jobs.
+    #[error("too many jobs: the limit of {what} is {most}")]
     TooManyJobs {
-        /// Who has too many.
+        /// Printer or spool with too many jobs.
         what: String,
-        /// How many it keeps.
+        /// Maximum number of jobs.
         most: usize,
     },
-    /// There are too many that wait for their documents.
-    #[error("too many jobs wait for their documents: {whose} may have {most} at a time")]
+    /// Too many jobs wait for their documents.
+    #[error("too many jobs wait for their documents: the limit of {whose} is {most}")]
     TooManyOpen {
-        /// The user, host or spool that they are counted of.
+        /// User, host or spool with too many open jobs.
         whose: String,
-        /// The most that there may be.
+        /// Maximum number of open jobs.
         most: usize,
     },
-    /// The job is not where that can be done.
+    /// The job is in a phase that does not allow this operation.
     #[error("job {id} is {state}: {why}")]
     NotPossible {
-        /// Its number.
+        /// Number of the job.
         id: JobId,
-        /// Where it is.
+        /// State of the job.
         state: &'static str,
-        /// Why not.
+        /// Reason.
         why: &'static str,
     },
-    /// It belongs to another.
+    /// The job belongs to another user.
     #[error("job {0} belongs to another user")]
     NotYours(JobId),
-    /// It has as many documents as it may.
-    #[error("job {id} has {MAX_DOCUMENTS} documents, the most that a job may have")]
+    /// The job has the maximum number of documents.
+    #[error("job {id} already has {MAX_DOCUMENTS} documents, the maximum")]
     TooManyDocuments {
-        /// Its number.
+        /// Number of the job.
         id: JobId,
     },
-    /// What is known of the job, without its documents, is longer than is kept.
-    #[error("what describes the job is too long to be kept: {0}")]
+    /// The description of the job, without its documents, is too long to store.
+    #[error("the description is too long: {0}")]
     TooLong(String),
-    /// The document is longer than is taken.
-    #[error("the document is longer than {0} bytes, the most that is taken")]
+    /// The document is too long.
+    #[error("the document is longer than {0} bytes, the maximum")]
     TooLarge(u64),
     /// The user may not print there.
     #[error("{user:?} may not print on {printer:?}")]
     NotAUser {
-        /// Who.
+        /// Name of the user.
         user: String,
-        /// Where.
+        /// Name of the printer.
         printer: String,
     },
-    /// The user has printed as much as he may.
-    #[error("{user:?} has printed as much as he may: {what}")]
+    /// The user's quota is used up.
+    #[error("{user:?} has reached a quota: {what}")]
     OverQuota {
-        /// Who.
+        /// Name of the user.
         user: String,
-        /// What he has used, of how much.
+        /// Usage and limit.
         what: String,
     },
-    /// There is no room.
+    /// The spool is full.
     #[error("the spool is full: {0}")]
     Full(String),
-    /// The disk fails.
+    /// The disk has failed.
     #[error("the spool is broken: {0}")]
     Broken(String),
 }
 
 impl Refusal {
-    /// The status that IPP has for it (RFC 8011, appendix B).
+    /// Returns the IPP status (RFC 8011, appendix B).
     pub const fn status(&self) -> Status {
         match self {
             Self::NoPrinter(_) | Self::NoJob(_) => Status::NOT_FOUND,
@@ -99,18 +99,18 @@ impl Refusal {
             Self::TooManyDocuments { .. } => Status::TOO_MANY_DOCUMENTS,
             Self::TooLarge(_) | Self::TooLong(_) => Status::ENTITY_TOO_LARGE,
             Self::OverQuota { .. } => Status::ACCOUNT_LIMIT_REACHED,
-            // "A disk full condition" is named there (section B.1.5.6).
+            // The RFC names "a disk full condition" there (section B.1.5.6).
             Self::Full(_) => Status::TEMPORARY_ERROR,
             Self::Broken(_) => Status::INTERNAL_ERROR,
         }
     }
 
-    /// Whether it passes when jobs are printed: who can wait may come then.
+    /// Returns whether the refusal is temporary, and ends once jobs are printed.
     pub const fn passes(&self) -> bool {
         matches!(self, Self::Full(_) | Self::TooManyJobs { .. } | Self::TooManyOpen { .. })
     }
 
-    /// Of a job that is where that cannot be done.
+    /// Returns the refusal of an operation that the job's phase does not allow.
     pub(crate) const fn impossible<D>(job: &Job<D>, why: &'static str) -> Self {
         Self::NotPossible { id: job.id, state: job.state().id(), why }
     }

@@ -1,75 +1,81 @@
-//! How a job table is made of what the store kept.
+//! Restoring a job table from the records of the store.
 
 use super::change::{ACCOUNTS_KEY, DEFAULT_KEY, NUMBERS_KEY, PRINTER_KEY, USAGE_KEY, printer_key};
-use super::printers::TakenUp;
+use super::printers::RestoredPrinter;
 use super::{JobTable, urgency};
-use crate::job::{Ending, Filed, Job, Phase, Stored};
+use crate::job::{Ending, FiledDocument, Job, Phase, StoredDocument};
 use crate::moment::Moment;
 use crate::printer::OnPartial;
 use crate::record::Record;
 
-/// A record that an earlier server left.
+/// Record that an earlier server stored.
 #[derive(Debug)]
-pub struct Kept<D> {
-    /// Its number.
+pub struct StoredRecord<D> {
+    /// Key of the record.
     pub id: u32,
-    /// What was logged with it.
+    /// Content of the record.
     pub record: Vec<u8>,
-    /// Its documents.
+    /// Documents of the record.
     pub documents: Vec<D>,
 }
 
-/// What could not be taken up.
+/// Part of the store that could not be restored as it was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Orphan {
-    /// Jobs of a printer that is not there any more.
+    /// The printer of some jobs no longer exists.
     #[error(
-        "printer {name:?} is not there any more: {jobs} of its jobs are kept until there is one \
-         of that name, or they are moved or canceled"
+        "printer {name:?} no longer exists: {jobs} of its jobs are kept until they are moved or \
+         canceled, or a printer of that name is added"
     )]
     Printer {
-        /// The printer.
+        /// Name of the printer.
         name: String,
-        /// How many of its jobs are not over.
+        /// Number of its unfinished jobs.
         jobs: usize,
     },
-    /// A change at run time that counts no more.
+    /// The settings overrule a change at run time.
     #[error(
-        "printer {name:?} was changed at run time, and then in the settings: these count, and \
-         the change is dropped"
+        "printer {name:?} was changed at run time and later in the settings: the settings \
+         replace the change"
     )]
     Overruled {
-        /// The printer.
+        /// Name of the printer.
         name: String,
     },
-    /// A record that cannot be read.
-    #[error("the record {key} of the spool cannot be read, and is left alone: {why}")]
+    /// A record cannot be read.
+    #[error("record {key} of the spool cannot be read, and is left as it is: {why}")]
     Unreadable {
-        /// Its key.
+        /// Key of the record.
         key: u32,
-        /// Why.
+        /// Reason.
         why: String,
     },
 }
 
-/// Why a job is held whose document may hold anything.
+/// Failure reason of a held job whose documents may be damaged.
 const UNCERTAIN: &str =
-    "the machine ended before this job was on the disk: see to it, then release it";
+    "the machine stopped before this job was on the disk: check the job, then release it";
 
-/// Why a job is held or given up that a device had when the server ended.
+/// Failure reason of a job that a device had when the server ended.
 pub(super) const BEGUN: &str = "the server ended while the device took this job: the device may have printed \
                      any part of it";
 
-impl<D: Stored> JobTable<D> {
-    /// Takes up what was kept. Jobs that a printer had wait for it again. Where what
-    /// their documents hold is not certain, they are held: one may hold another's.
-    pub fn restore(&mut self, kept: Vec<Kept<D>>, is_certain: bool, now: Moment) -> Vec<Orphan> {
+impl<D: StoredDocument> JobTable<D> {
+    /// Restores the records of an earlier server. Jobs that a printer had wait for it again. If
+    /// their documents are not certain to be intact, the jobs are held: a document may contain
+    /// another job's data.
+    pub fn restore(
+        &mut self,
+        kept: Vec<StoredRecord<D>>,
+        is_certain: bool,
+        now: Moment,
+    ) -> Vec<Orphan> {
         let (mut orphans, mut over, mut moved) = (Vec::new(), Vec::new(), Vec::new());
         let mut highest = 0;
-        // Jobs go by the names of printers, so these are known first.
+        // Jobs refer to printers by name, so the printers come first.
         let (of_printers, kept): (Vec<_>, Vec<_>) =
             kept.into_iter().partition(|one| one.id >= PRINTER_KEY);
-        for Kept { id: key, record, documents } in of_printers.into_iter().chain(kept) {
+        for StoredRecord { id: key, record, documents } in of_printers.into_iter().chain(kept) {
             let unreadable = |why: &str| Some(Orphan::Unreadable { key, why: why.to_owned() });
             let orphan = match postcard::from_bytes::<Record<'_, Job<()>>>(&record) {
                 Ok(Record::Numbers(reserved)) if key == NUMBERS_KEY => {
@@ -97,16 +103,16 @@ impl<D: Stored> JobTable<D> {
                 {
                     let state = (stopped, is_accepting, rejecting);
                     match self.take_up_printer(name, state, said, change, now) {
-                        TakenUp::Nothing => None,
-                        TakenUp::At(place) => {
+                        RestoredPrinter::Nothing => None,
+                        RestoredPrinter::At(place) => {
                             if key != printer_key(place) {
-                                // Printers have other places in the settings now.
+                                // The index of the printer has changed.
                                 moved.push(key);
                                 self.orders.changes.push(printer_key(place));
                             }
                             None
                         }
-                        TakenUp::Overruled(place) => {
+                        RestoredPrinter::Overruled(place) => {
                             moved.push(key);
                             self.orders.changes.extend(place.map(printer_key));
                             orphans.push(Orphan::Overruled { name: name.to_owned() });
@@ -118,7 +124,7 @@ impl<D: Stored> JobTable<D> {
                     highest = highest.max(key);
                     match self.place(name) {
                         _ if documents.len() != job.documents.len() => {
-                            unreadable("it names other documents than it has")
+                            unreadable("its list of documents is inconsistent")
                         }
                         place => {
                             let place = place.unwrap_or_else(|_| self.place_of_lost(name, now));
@@ -128,7 +134,7 @@ impl<D: Stored> JobTable<D> {
                         }
                     }
                 }
-                Ok(_) => unreadable("it has the number of another kind"),
+                Ok(_) => unreadable("its number belongs to another kind of record"),
                 Err(error) => unreadable(&error.to_string()),
             };
             if let Some(orphan) = orphan {
@@ -141,11 +147,11 @@ impl<D: Stored> JobTable<D> {
             let name = printer.settings.name.clone();
             orphans.push(Orphan::Printer { name, jobs: printer.live.len() });
         }
-        // Where another printer stands now, its own record takes the place.
+        // If another printer has the index now, its own record replaces the old one.
         self.orders.changes.extend(moved);
         over.sort_unstable();
         self.over = over.into_iter().map(|(_, id)| id).collect();
-        // An orphan without a readable record has its number all the same.
+        // An orphan without a readable record keeps its number, too.
         let orphan = self.orphans.range(..PRINTER_KEY).next_back().copied().unwrap_or(0);
         self.next = highest.max(orphan) + 1;
         self.reserved = self.next;
@@ -154,7 +160,7 @@ impl<D: Stored> JobTable<D> {
         orphans
     }
 
-    /// Takes up a job, and says when it ended, where it has.
+    /// Restores a job, and returns when it ended, if it has.
     fn take_up(&mut self, mut job: Job<D>, is_certain: bool, now: Moment) -> Option<Moment> {
         let id = job.id;
         let mut is_changed = false;
@@ -164,7 +170,7 @@ impl<D: Stored> JobTable<D> {
                 self.accounts.ended_before(id);
                 Phase::Over { how: Ending::Canceled, at: since }
             }
-            // Its device may have any part of it.
+            // The device may have any part of the job.
             Phase::Printing { .. } if job.is_begun => {
                 is_changed = true;
                 job.is_begun = false;
@@ -182,9 +188,9 @@ impl<D: Stored> JobTable<D> {
                     }
                 }
             }
-            // Its device has nothing of it.
+            // The device has nothing of the job.
             Phase::Printing { .. } => Phase::Waiting,
-            // Its client has the whole time from now on.
+            // The client's timeout starts anew.
             Phase::Open { .. } => Phase::Open { since: now },
             phase => phase,
         };
@@ -193,7 +199,7 @@ impl<D: Stored> JobTable<D> {
             is_changed = true;
             job.documents = Vec::new();
         }
-        // One that is open is held when it has come.
+        // An open job is held once all its documents are there.
         let may_print = match job.phase {
             Phase::Waiting => true,
             Phase::Open { .. } => !job.documents.is_empty(),
@@ -225,7 +231,7 @@ impl<D: Stored> JobTable<D> {
 }
 
 impl Job<()> {
-    /// With what the journal has not.
+    /// Adds the fields that the journal does not store.
     fn with<D>(self, id: u32, printer: usize, documents: Vec<D>) -> Job<D> {
         let names = self.documents.into_iter().map(|filed| filed.name);
         let filed = documents.into_iter().zip(names);
@@ -236,7 +242,7 @@ impl Job<()> {
             phase: self.phase,
             created: self.created,
             began: self.began,
-            documents: filed.map(|(document, name)| Filed { document, name }).collect(),
+            documents: filed.map(|(document, name)| FiledDocument { document, name }).collect(),
             size: self.size,
             count: self.count,
             attempts: self.attempts,

@@ -1,37 +1,38 @@
-//! What the table keeps to.
+//! Rules of the job table.
 
 use std::time::Duration;
 
-use crate::quota::Uncounted;
+use crate::quota::UncountedPolicy;
 
-/// What is known of jobs that are over.
+/// History of finished jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum History {
-    /// All are known.
+    /// All jobs are kept.
     All,
-    /// So many are, the latest.
+    /// The latest jobs are kept, this many.
     Last(usize),
 }
 
-/// What the table keeps to.
+/// Rules of the job table.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// What is known of jobs that are over.
+    /// History of finished jobs.
     pub history: History,
-    /// Whether their documents are kept, so that they can be printed again.
+    /// True if documents of finished jobs are kept for reprinting.
     pub keeps_documents: bool,
-    /// The most jobs at a time that are not over.
+    /// Maximum number of unfinished jobs.
     pub max_jobs: Option<usize>,
-    /// How long a job waits for its next document.
+    /// Maximum time until the next document of an open job.
     pub open_for: Duration,
-    /// How often a job is tried before it is given up.
+    /// Maximum number of attempts before a job is given up.
     pub max_attempts: Option<u32>,
-    /// Whether printers may be given files of this host at run time.
+    /// True if a printer may be given a file of this host at run time.
     pub allows_files: bool,
-    /// Whether they may be given commands: who may do that runs what he likes here.
+    /// True if a printer may be given a command at run time: whoever may do that can run any
+    /// program here.
     pub allows_commands: bool,
-    /// The policy for pages that cannot be counted and that a quota limits.
-    pub uncounted: Uncounted,
+    /// Policy for pages that a quota limits and that cannot be counted.
+    pub uncounted: UncountedPolicy,
 }
 
 impl Default for Rules {
@@ -44,7 +45,7 @@ impl Default for Rules {
             max_attempts: None,
             allows_files: false,
             allows_commands: false,
-            uncounted: Uncounted::default(),
+            uncounted: UncountedPolicy::default(),
         }
     }
 }

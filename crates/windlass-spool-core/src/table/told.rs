@@ -1,4 +1,4 @@
-//! What a record of the journal says, for who reads it without a table.
+//! Summaries of journal records, for readers without a job table.
 
 use serde::Deserialize;
 use windlass_wire::ipp::JobState;
@@ -9,45 +9,45 @@ use crate::job::{Job, Phase};
 use crate::moment::Moment;
 use crate::record::Record;
 
-/// What a record is of.
+/// Summary of a journal record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// A job.
-    Job(ToldJob),
-    /// What else the journal has: numbers, or how a printer is.
+pub enum RecordSummary {
+    /// The record of a job.
+    Job(JobSummary),
+    /// Another record, such as job numbers or a printer's state.
     Other,
 }
 
-/// A job, as far as its record tells.
+/// Summary of a job's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldJob {
-    /// The name of its printer.
+pub struct JobSummary {
+    /// Name of the printer.
     pub printer: String,
-    /// What it is called.
+    /// Name of the job.
     pub name: String,
-    /// Whose it is.
+    /// Name of the user.
     pub user: String,
-    /// The host that it came from.
+    /// Host that sent the job.
     pub host: String,
-    /// When it came.
+    /// Time of arrival.
     pub created: Moment,
-    /// In what state it was.
+    /// State of the job.
     pub state: JobState,
-    /// Whether that is its last one.
+    /// True if the job is finished.
     pub is_over: bool,
-    /// Bytes of its documents, those that are not kept any more among them.
+    /// Size of all documents in bytes, kept or not.
     pub bytes: u64,
-    /// How many documents it keeps.
+    /// Number of documents that are kept.
     pub documents: usize,
 }
 
-/// Reads a record by its key.
+/// Reads the summary of a record.
 ///
 /// # Errors
-/// Where it cannot be read, with the reason.
-pub fn told(key: u32, record: &[u8]) -> Result<Told, String> {
+/// Returns the reason if the record cannot be read.
+pub fn told(key: u32, record: &[u8]) -> Result<RecordSummary, String> {
     match read(record)? {
-        Record::Job(printer, job) if is_job(key) => Ok(Told::Job(ToldJob {
+        Record::Job(printer, job) if is_job(key) => Ok(RecordSummary::Job(JobSummary {
             printer: printer.to_owned(),
             state: job.state(),
             is_over: job.is_over(),
@@ -58,22 +58,22 @@ pub fn told(key: u32, record: &[u8]) -> Result<Told, String> {
             bytes: job.size,
             documents: job.documents.len(),
         })),
-        Record::Job(..) => Err("it has the number of another kind".to_owned()),
+        Record::Job(..) => Err("its number belongs to another kind of record".to_owned()),
         Record::Numbers(_)
         | Record::Printer { .. }
         | Record::Default(_)
         | Record::Accounts(..)
-        | Record::Usage(..) => Ok(Told::Other),
+        | Record::Usage(..) => Ok(RecordSummary::Other),
     }
 }
 
-/// Whether a record's key is the number of a job.
+/// Returns whether a record's key is the number of a job.
 pub const fn is_job(key: u32) -> bool {
     key != NUMBERS_KEY && key < PRINTER_KEY
 }
 
-/// The record of a job that waits, with that job held, and why. Any other stays as it
-/// is.
+/// Returns the record of an unfinished job with that job held, and the reason. Any other record
+/// stays as it is.
 pub fn held_back(record: &[u8], why: &str) -> Vec<u8> {
     let held = match read(record) {
         Ok(Record::Job(printer, mut job)) if !job.is_over() => {
@@ -90,7 +90,7 @@ pub fn held_back(record: &[u8], why: &str) -> Vec<u8> {
 
 fn read(record: &[u8]) -> Result<Record<'_, Job<()>>, String> {
     let (read, rest) = take(record).map_err(|error| error.to_string())?;
-    if rest.is_empty() { Ok(read) } else { Err("it is longer than what it says".to_owned()) }
+    if rest.is_empty() { Ok(read) } else { Err("it has surplus bytes".to_owned()) }
 }
 
 fn take<'a, T: Deserialize<'a>>(record: &'a [u8]) -> postcard::Result<(T, &'a [u8])> {
@@ -98,7 +98,7 @@ fn take<'a, T: Deserialize<'a>>(record: &'a [u8]) -> postcard::Result<(T, &'a [u
 }
 
 impl<D> Job<D> {
-    /// Holds it, where it waits or comes to wait, until somebody has seen to it.
+    /// Holds a job that waits, or will wait, until somebody has looked into it.
     pub(super) fn hold_back(&mut self, why: &str) {
         if self.phase == Phase::Waiting {
             self.phase = Phase::Held;

@@ -1,4 +1,4 @@
-//! Whose turn it is, and what came of it.
+//! Turns of the printers: the choice of the next job, and the outcome of each attempt.
 
 use std::time::Duration;
 
@@ -10,83 +10,82 @@ use super::{JobTable, MAX_WHY, urgency};
 use crate::attempt::Attempt;
 use crate::event::Event;
 use crate::hold::Hold;
-use crate::job::{Ending, Job, JobId, Phase, Stored};
+use crate::job::{Ending, Job, JobId, Phase, StoredDocument};
 use crate::moment::Moment;
 use crate::passes::Passes;
 use crate::printer::{OnError, OnPartial, OnRefusal, Trouble, back_off};
-use crate::standing::{PartialPrint, Standing};
+use crate::standing::{DeviceProgress, PartialPrint};
 
-/// What a printer can have, or may do.
+/// Next step of a printer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next<T> {
-    /// This job.
+pub enum NextStep<T> {
+    /// The printer gets this job.
     Job(T),
-    /// Look again then.
+    /// The printer looks again at this time.
     At(Moment),
-    /// Nothing until something changes.
+    /// The printer waits for a change.
     Nothing,
 }
 
-/// How long it is waited for a device that does another job.
+/// Wait for a device that does another job.
 const BUSY: Duration = Duration::from_secs(1);
 
-/// After so long the log has it that a device takes nothing. What asks for the printer is told
-/// sooner.
+/// Duration of a stall before the log reports it. A query about the printer shows the stall sooner.
 const LONG_STALL: Duration = Duration::from_secs(60);
 
-/// What came of an attempt.
+/// Outcome of a delivery attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The device has all.
+    /// The device has everything.
     Delivered,
-    /// It has not.
+    /// The delivery failed.
     Failed(String),
     /// The server ends; the job waits for the next start.
     Interrupted,
-    /// It does another job and takes none now.
+    /// The device does another job, and accepts none now.
     Busy(String),
-    /// What the spool has of the job is not what came: no device was asked.
+    /// The stored documents are damaged: no device was contacted.
     Damaged(String),
-    /// It never takes this one: to try again is of no use.
+    /// The device refuses this job permanently: another attempt would be useless.
     Refused(String),
-    /// It has not, and may have printed a part of it. Its connection is over.
+    /// The connection broke, and the device may have printed a part.
     Partial(String, PartialPrint),
-    /// The device itself says that it canceled it.
+    /// The device reports that it canceled the job.
     Canceled(String),
 }
 
-impl<D: Stored> JobTable<D> {
-    /// The job that a printer can have now, or when it can have one.
-    pub fn ready(&self, place: usize, now: Moment) -> Next<JobId> {
+impl<D: StoredDocument> JobTable<D> {
+    /// Returns the job that a printer can get now, or the time at which it can get one.
+    pub fn ready(&self, place: usize, now: Moment) -> NextStep<JobId> {
         let printer = &self.printers[place];
         if printer.stopped.is_some() || printer.current.is_some() || printer.is_removed {
-            return Next::Nothing;
+            return NextStep::Nothing;
         }
         let job = self.candidate(place).map(|(_, id)| id);
         match (job, &printer.trouble) {
-            (None, _) => Next::Nothing,
-            (Some(_), Some(trouble)) if trouble.waits(now) => Next::At(trouble.again),
-            (Some(id), _) => Next::Job(id),
+            (None, _) => NextStep::Nothing,
+            (Some(_), Some(trouble)) if trouble.waits(now) => NextStep::At(trouble.again),
+            (Some(id), _) => NextStep::Job(id),
         }
     }
 
-    /// What a printer is to do now. A job that it gets is its own until
+    /// Returns the next step of a printer. A job that the printer gets is its own until
     /// [`Self::finished`].
-    pub fn next(&mut self, place: usize, now: Moment) -> Next<Job<D>> {
+    pub fn next(&mut self, place: usize, now: Moment) -> NextStep<Job<D>> {
         let id = match self.ready(place, now) {
-            Next::Job(id) => id,
-            Next::At(then) => return Next::At(then),
-            Next::Nothing => return Next::Nothing,
+            NextStep::Job(id) => id,
+            NextStep::At(then) => return NextStep::At(then),
+            NextStep::Nothing => return NextStep::Nothing,
         };
-        let Some((from, _)) = self.candidate(place) else { return Next::Nothing };
+        let Some((from, _)) = self.candidate(place) else { return NextStep::Nothing };
         self.printers[from].waiting.pop_first();
         let printer = &mut self.printers[place];
         printer.current = Some(id);
         printer.began_at = printer.device_revision;
-        printer.standing = Standing::Connecting;
+        printer.standing = DeviceProgress::Connecting;
         printer.device_reasons.clear();
         printer.changed = now;
-        let Some(job) = self.jobs.get_mut(&id) else { return Next::Nothing };
+        let Some(job) = self.jobs.get_mut(&id) else { return NextStep::Nothing };
         job.phase = Phase::Printing { since: now, is_canceled: false };
         job.at = (from != place).then_some(place);
         if job.began.is_none() {
@@ -94,12 +93,12 @@ impl<D: Stored> JobTable<D> {
             printer.latencies.queue.add(job.created.until(now));
         }
         job.attempts += 1;
-        // Not logged: after a crash it waits again.
-        Next::Job(job.clone())
+        // This is not logged: after a crash the job waits again.
+        NextStep::Job(job.clone())
     }
 
-    /// The device of a printer has so many passes over the documents of the job that
-    /// it does: another attempt goes on behind them, after a crash as well.
+    /// Records how many passes over the current job's documents the device has. The next attempt
+    /// continues after them, even after a crash.
     pub fn progressed(&mut self, place: usize, passes: u32) {
         let Some(id) = self.printers[place].current else { return };
         if let Some(job) = self.jobs.get_mut(&id) {
@@ -108,8 +107,8 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// The device of a printer is about to get data of the job that it does: after a crash it may
-    /// have any part of it.
+    /// Records that the device is about to get data of the current job: after a crash it may have
+    /// any part.
     pub fn begins(&mut self, place: usize) {
         let id = self.printers[place].current;
         if let Some(job) = id.and_then(|id| self.jobs.get_mut(&id)).filter(|job| !job.is_begun) {
@@ -118,15 +117,15 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Takes the progress of the job at the device of a printer.
-    pub fn stands(&mut self, place: usize, standing: Standing) {
+    /// Records the progress of the current job at the device.
+    pub fn stands(&mut self, place: usize, standing: DeviceProgress) {
         let printer = &mut self.printers[place];
         if printer.current.is_some() {
             printer.standing = standing;
         }
     }
 
-    /// The device of a printer says that it has printed so many more sides of the job that it has.
+    /// Records that the device reports this many more printed sides of the current job.
     pub fn printed(&mut self, place: usize, sides: u64) {
         let id = self.printers[place].current;
         if let Some(job) = id.and_then(|id| self.jobs.get_mut(&id)) {
@@ -134,8 +133,8 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Tells of devices that have stalled for long, and of those that were told of and move again:
-    /// of each once.
+    /// Returns an event for each device that has stalled for long, and for each that moves again,
+    /// once each.
     pub fn stall_events(&mut self, now: Moment) -> Vec<Event> {
         let mut events = Vec::new();
         for printer in &mut self.printers {
@@ -154,7 +153,7 @@ impl<D: Stored> JobTable<D> {
         events
     }
 
-    /// The device of a printer says this of itself.
+    /// Records the state reasons that the device reports.
     pub fn device_says(&mut self, place: usize, reasons: Vec<String>) {
         let printer = &mut self.printers[place];
         if printer.current.is_some() {
@@ -162,7 +161,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// Returns whether the job that a printer has is to be printed there still.
+    /// Returns whether the current job of a printer should still be printed there.
     pub fn is_wanted(&self, place: usize) -> bool {
         let printer = &self.printers[place];
         let job = printer.current.and_then(|id| self.jobs.get(&id));
@@ -173,9 +172,9 @@ impl<D: Stored> JobTable<D> {
         })
     }
 
-    /// A device is about to do what cannot be taken back and is the last of its job, as to give
-    /// a file its name: whether it may. From then on nobody cancels the job, and it goes to no
-    /// other printer, after a crash neither: a job of a class is that member's.
+    /// Asks whether a device may take the last step of its job, which cannot be undone, such as
+    /// naming a file. If so, the job can no longer be canceled or moved, not even after a crash: a
+    /// job of a class stays with that member.
     pub fn may_end(&mut self, place: usize) -> bool {
         let printer = &mut self.printers[place];
         let Some(job) = printer.current.and_then(|id| self.jobs.get(&id)) else { return false };
@@ -187,14 +186,14 @@ impl<D: Stored> JobTable<D> {
         printer.is_ending
     }
 
-    /// Whether the device that has a job is about to end it.
+    /// Returns whether the device that has a job is about to end it.
     pub(super) fn is_ending(&self, job: &Job<D>) -> bool {
         let printer = &self.printers[job.at.unwrap_or(job.printer)];
         printer.is_ending && printer.current == Some(job.id)
     }
 
-    /// Where the time of an attempt went that is over, at the job that its printer has.
-    /// [`Self::finished`] comes after it, and logs it.
+    /// Records the timing of an attempt of the current job. [`Self::finished`] follows, and logs
+    /// it.
     pub fn tried(&mut self, place: usize, mut attempt: Attempt) {
         let printer = &mut self.printers[place];
         let Some(job) = printer.current.and_then(|id| self.jobs.get_mut(&id)) else { return };
@@ -207,7 +206,7 @@ impl<D: Stored> JobTable<D> {
         job.last_attempt = Some(Box::new(attempt));
     }
 
-    /// The documents of the job that a printer has have so many pages.
+    /// Records the number of pages of the current job.
     pub fn counted(&mut self, place: usize, pages: Pages) {
         let id = self.printers[place].current;
         if let Some(job) = id.and_then(|id| self.jobs.get_mut(&id)) {
@@ -215,7 +214,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// The printer is done with the job that it had.
+    /// Ends the turn of a printer with the outcome of its attempt.
     pub fn finished(&mut self, place: usize, outcome: Outcome, now: Moment) {
         let printer = &mut self.printers[place];
         let Some(id) = printer.current.take() else { return };
@@ -225,7 +224,7 @@ impl<D: Stored> JobTable<D> {
         let is_canceled = job.is_canceled();
         let was_members = std::mem::take(&mut printer.is_ending) && job.at.is_some();
         if was_members && outcome != Outcome::Delivered {
-            // It is its class's again.
+            // The job belongs to its class again.
             self.orders.changes.push(id);
         }
         if std::mem::take(&mut job.is_begun) && outcome != Outcome::Delivered {
@@ -234,7 +233,7 @@ impl<D: Stored> JobTable<D> {
         job.at = None;
         if let Outcome::Partial(_, partial) = &outcome {
             job.broken_off = job.broken_off.saturating_add(partial.bytes);
-            // Who breaks it off learns what is on paper.
+            // A user who cancels the job learns how much may be on paper.
             job.failure = Some(partial.to_string().into());
         }
         match outcome {
@@ -253,7 +252,7 @@ impl<D: Stored> JobTable<D> {
                 self.end(id, Ending::Completed, None, now);
             }
             _ if is_canceled => self.end(id, Ending::Canceled, None, now),
-            // No other attempt would find anything else, and the device is not at fault.
+            // Another attempt would find the same, and the device is not at fault.
             Outcome::Damaged(what) => {
                 self.end(id, Ending::Aborted, Some(cut(&what, MAX_WHY)), now);
             }
@@ -264,7 +263,8 @@ impl<D: Stored> JobTable<D> {
                 self.queue(id);
                 self.orders.changes.push(id);
             }
-            // It was broken off for a device that it has no more: that says nothing.
+            // The attempt was broken off because the printer has another device now: the failure
+            // means nothing.
             Outcome::Failed(_) | Outcome::Partial(..)
                 if printer.began_at != printer.device_revision =>
             {
@@ -276,7 +276,7 @@ impl<D: Stored> JobTable<D> {
                 self.end(id, Ending::Canceled, Some(cut(&what, MAX_WHY)), now);
             }
             Outcome::Busy(what) => {
-                // A device that is at work does not fail.
+                // A busy device has not failed.
                 job.attempts -= 1;
                 let failures = printer.trouble.as_ref().map_or(0, |trouble| trouble.failures);
                 let (again, what) = (now.after(BUSY), cut(&what, MAX_WHY).to_owned());
@@ -286,7 +286,7 @@ impl<D: Stored> JobTable<D> {
             Outcome::Refused(what) => {
                 job.failure = Some(cut(&what, MAX_WHY).into());
                 printer.counts.failures += 1;
-                // It answers, so it is there.
+                // The device answers, so it is reachable.
                 printer.trouble = None;
                 match printer.settings.on_refusal {
                     OnRefusal::Abort => self.end(id, Ending::Aborted, None, now),
@@ -311,7 +311,7 @@ impl<D: Stored> JobTable<D> {
         }
     }
 
-    /// A device has failed at a job.
+    /// Handles a device's failure at a job.
     fn failed(&mut self, place: usize, id: JobId, what: &str, then: OnPartial, now: Moment) {
         let printer = &mut self.printers[place];
         let Some(job) = self.jobs.get_mut(&id) else { return };
@@ -329,7 +329,8 @@ impl<D: Stored> JobTable<D> {
             printer.stopped = Some(what);
             self.orders.changes.push(printer_key(place));
         } else {
-            // The jobs behind it wait, too: a device that breaks off each is not to have them all.
+            // The jobs behind it wait, too: a device that breaks off every job should not get them
+            // all.
             let again = now.after(back_off(failures));
             printer.trouble = Some(Trouble { failures, failed: now, again, what });
         }
@@ -348,7 +349,7 @@ impl<D: Stored> JobTable<D> {
         self.queue(id);
     }
 
-    /// A job is where its printer can have it.
+    /// Puts a job into the queue of its printer.
     pub(super) fn queue(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(&id) else { return };
         let place = job.printer;

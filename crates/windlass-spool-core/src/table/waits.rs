@@ -1,5 +1,5 @@
-//! Jobs that wait for a moment: those that are open for their next document, and those
-//! that are held until some time.
+//! Jobs that wait for a point in time: open jobs for their next document, and held jobs for their
+//! release.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use crate::hold::Hold;
 use crate::job::{Job, JobId, Phase, Ticket};
 use crate::moment::Moment;
 
-/// Jobs by the moment that each waits for, or from.
+/// Waiting jobs by the time that each waits for, or since.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    /// Those that are open, by when something came last.
+    /// Open jobs, by their last arrival.
     pub(super) open: BTreeSet<(Moment, JobId)>,
-    /// The number of these of each user, and of each host.
+    /// Number of open jobs of each user, and of each host.
     open_of_user: HashMap<Arc<str>, usize>,
     open_of_host: HashMap<Arc<str>, usize>,
-    /// Those that are held, by when they are released.
+    /// Held jobs, by the time of their release.
     pub(super) held: BTreeSet<(Moment, JobId)>,
-    /// One was added that may be the first to be looked at.
+    /// True if a held job was added that may be the first to be released.
     pub(super) is_new: bool,
 }
 
 impl Waits {
-    /// A job has this phase now.
+    /// Adds a job by its phase.
     pub(super) fn enter<D>(&mut self, job: &Job<D>) {
         match (job.phase, job.ticket.hold.as_deref()) {
             (Phase::Open { since }, _) => self.enter_open(since, job),
@@ -50,13 +50,13 @@ impl Waits {
         }
     }
 
-    /// Returns how many jobs of a user are open, and of a host.
+    /// Returns the number of open jobs of a user, and of a host.
     pub(super) fn open_of(&self, user: &str, host: &str) -> (usize, usize) {
         let of = |all: &HashMap<Arc<str>, usize>, whose| all.get(whose).copied().unwrap_or(0);
         (of(&self.open_of_user, user), of(&self.open_of_host, host))
     }
 
-    /// A job has not this phase, or this time, any more.
+    /// Removes a job by its phase and its time.
     pub(super) fn leave<D>(&mut self, job: &Job<D>) {
         match (job.phase, job.ticket.hold.as_deref()) {
             (Phase::Open { since }, _) => self.leave_open(since, job),

@@ -5,7 +5,7 @@ use windlass_wire::pages::Pages;
 
 use super::*;
 use crate::account::Account;
-use crate::quota::{Quota, Uncounted};
+use crate::quota::{Quota, UncountedPolicy};
 
 fn quota(printer: Option<&str>, user: Option<&str>) -> Quota {
     Quota {
@@ -45,12 +45,13 @@ impl Fixture {
     /// These are in the page log.
     fn logs(&mut self, accounts: &[Account]) {
         let last = accounts.last().unwrap().ending;
-        let gone = self.table.logged(last, vec![Written { path: "log".to_owned(), bytes: last }]);
+        let gone =
+            self.table.logged(last, vec![LogPosition { path: "log".to_owned(), bytes: last }]);
         self.log();
         self.journal.retain(|key, _| !gone.contains(key));
     }
 
-    /// The same after a crash.
+    /// Restarts the server after a crash.
     fn starts(&mut self, quotas: Vec<Quota>) {
         self.log();
         let printers = vec![printer("a"), printer("b")];
@@ -142,7 +143,7 @@ fn a_quota_counts_each_job_once() {
     let mut fixture = accounting(History::Last(0), quotas());
     fixture.prints(0, "ann", 9);
     assert!(fixture.may(0, "ann"));
-    // What is not logged counts, and what is logged counts no more than once.
+    // A job counts before it is logged, and only once after.
     fixture.prints(0, "ann", 1);
     assert!(!fixture.may(0, "ann"));
     let accounts = fixture.accounts();
@@ -152,7 +153,7 @@ fn a_quota_counts_each_job_once() {
     assert!(fixture.may(1, "ann"), "on the other printer");
     assert!(fixture.may(0, "bob"), "another user");
     let no = fixture.table.may_print(0, "ann", 0, fixture.now).unwrap_err();
-    assert_eq!(no.to_string(), "\"ann\" has printed as much as he may: 10 of 10 pages in 2400 s");
+    assert_eq!(no.to_string(), "\"ann\" has reached a quota: 10 of 10 pages in 2400 s");
     assert_eq!(no.status(), Status::ACCOUNT_LIMIT_REACHED);
     // On all printers together.
     fixture.prints(0, "bob", 6);
@@ -163,7 +164,7 @@ fn a_quota_counts_each_job_once() {
     fixture.logs(&accounts);
     fixture.starts(quotas());
     assert!(!fixture.may(0, "ann") && !fixture.may(1, "bob") && fixture.may(0, "eve"));
-    // The same is said again after a crash between the records of users and the last.
+    // A crash between the usage records and the last record repeats the confirmation.
     let users = fixture.journal.range(change::USAGE_KEY..).map(|(key, one)| (*key, one.clone()));
     before.extend(users);
     fixture.journal = before;
@@ -227,25 +228,25 @@ fn a_document_that_is_longer_than_what_is_left_is_refused() {
 
 #[test]
 fn pages_that_cannot_be_counted_follow_the_policy() {
-    let encrypted = Pages::Unknown(windlass_wire::pages::Unknown::Encrypted);
+    let encrypted = Pages::Unknown(windlass_wire::pages::UnknownReason::Encrypted);
     let mut fixture = accounting(History::All, vec![quota(Some("a"), None)]);
     let id = fixture.prints(0, "ann", 1);
     let job = fixture.table.job(id).unwrap().clone();
     assert_eq!(fixture.table.refuses_uncounted(&job, encrypted), None);
-    let rules = Rules { uncounted: Uncounted::Refuse, ..*fixture.table.rules() };
+    let rules = Rules { uncounted: UncountedPolicy::Refuse, ..*fixture.table.rules() };
     fixture.table.set_rules(rules);
     assert_eq!(fixture.table.refuses_uncounted(&job, Pages::Counted(99)), None);
     let why = fixture.table.refuses_uncounted(&job, encrypted).unwrap();
-    let words = "its pages cannot be counted (it is encrypted), and \"ann\" has a limit of pages";
+    let words = "its pages cannot be counted (it is encrypted), but \"ann\" has a page quota";
     assert_eq!(why, words);
     let elsewhere = fixture.prints(1, "ann", 1);
     let job = fixture.table.job(elsewhere).unwrap().clone();
     assert_eq!(fixture.table.refuses_uncounted(&job, encrypted), None, "no limit there");
 }
 
-/// What happens to jobs that are accounted for.
+/// Event in the life of accounted jobs.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum AccountEvent {
     Prints(usize),
     Cancels { is_durable: bool },
     Restarts(usize),
@@ -255,15 +256,15 @@ enum Happening {
     Crashes,
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn happening() -> impl Strategy<Value = AccountEvent> {
     prop_oneof![
-        4 => (0..2_usize).prop_map(Happening::Prints),
-        2 => any::<bool>().prop_map(|is_durable| Happening::Cancels { is_durable }),
-        2 => (0..99_usize).prop_map(Happening::Restarts),
-        1 => Just(Happening::Purges),
-        4 => Just(Happening::Tells),
-        3 => (0..9_usize).prop_map(Happening::Logs),
-        1 => Just(Happening::Crashes),
+        4 => (0..2_usize).prop_map(AccountEvent::Prints),
+        2 => any::<bool>().prop_map(|is_durable| AccountEvent::Cancels { is_durable }),
+        2 => (0..99_usize).prop_map(AccountEvent::Restarts),
+        1 => Just(AccountEvent::Purges),
+        4 => Just(AccountEvent::Tells),
+        3 => (0..9_usize).prop_map(AccountEvent::Logs),
+        1 => Just(AccountEvent::Crashes),
     ]
 }
 
@@ -281,14 +282,14 @@ proptest! {
         // how many are logged.
         let (mut ended, mut told, mut logged) = (Vec::new(), 0, 0);
         let mut begun = Vec::new();
-        for step in steps.into_iter().chain([Happening::Tells, Happening::Logs(999)]) {
+        for step in steps.into_iter().chain([AccountEvent::Tells, AccountEvent::Logs(999)]) {
             match step {
-                Happening::Prints(place) => {
+                AccountEvent::Prints(place) => {
                     let id = fixture.prints(place, "ann", 1);
                     begun.push(id);
                     ended.push(id);
                 }
-                Happening::Cancels { is_durable } => {
+                AccountEvent::Cancels { is_durable } => {
                     let id = fixture.filed(0, held());
                     // One that is not kept yet has no end that anybody is told of.
                     if is_durable {
@@ -299,7 +300,7 @@ proptest! {
                         fixture.table.lost(id);
                     }
                 }
-                Happening::Restarts(which) => {
+                AccountEvent::Restarts(which) => {
                     let id = begun.get(which % begun.len().max(1)).copied().unwrap_or(1);
                     let place = fixture.table.job(id).map(|job| job.printer);
                     if fixture.table.restart(id).is_ok() {
@@ -309,8 +310,8 @@ proptest! {
                         ended.push(id);
                     }
                 }
-                Happening::Purges => fixture.table.purge(0..2),
-                Happening::Tells => {
+                AccountEvent::Purges => fixture.table.purge(0..2),
+                AccountEvent::Tells => {
                     let accounts = fixture.accounts();
                     prop_assert_eq!(jobs(&accounts), &ended[told..]);
                     let first = told as u64 + 1;
@@ -318,14 +319,14 @@ proptest! {
                     told = ended.len();
                     recount(&fixture.table);
                 }
-                Happening::Logs(some) if logged < told => {
+                AccountEvent::Logs(some) if logged < told => {
                     logged = told.min(logged + some + 1);
                     let gone = fixture.table.logged(logged as u64, Vec::new());
                     fixture.log();
                     fixture.journal.retain(|key, _| !gone.contains(key));
                 }
-                Happening::Logs(_) => {}
-                Happening::Crashes => {
+                AccountEvent::Logs(_) => {}
+                AccountEvent::Crashes => {
                     fixture.starts(Vec::new());
                     told = logged;
                 }

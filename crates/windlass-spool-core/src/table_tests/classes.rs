@@ -60,11 +60,11 @@ fn a_member_that_fails_keeps_nobody_waiting() {
     assert_eq!(fixture.phase(id), "completed");
     let more = fixture.job(POOL);
     assert_eq!(fixture.table.orders().wake, [2]);
-    // Where all the others are gone it tries again.
+    // If all other members are gone, the failed one tries again.
     for place in [1, 2] {
         fixture.table.stop(place, "toner", fixture.now);
     }
-    assert!(matches!(fixture.table.ready(0, fixture.now), Next::At(_)));
+    assert!(matches!(fixture.table.ready(0, fixture.now), NextStep::At(_)));
     fixture.wait(2);
     assert_eq!(fixture.delivers(0), Some(more));
 }
@@ -84,7 +84,7 @@ fn own_jobs_and_those_of_the_class_go_by_their_urgency() {
     fixture.table.orders();
     fixture.table.start(POOL, fixture.now);
     assert_eq!(fixture.table.orders().wake, [0, 1, 2]);
-    // What a member has of it is canceled there.
+    // A class's job is canceled at the member that has it.
     assert_eq!(fixture.next(1), Some(held_back));
     assert_eq!(fixture.table.cancel(held_back, fixture.now), Ok(true));
     assert_eq!(fixture.table.orders().break_off, [1]);

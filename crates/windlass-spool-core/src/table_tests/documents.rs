@@ -12,7 +12,7 @@ fn documents_of_an_open_job_come_one_after_the_other() {
     fixture.add(id, false).unwrap();
     assert_eq!(fixture.next(0), None);
     fixture.add(id, true).unwrap();
-    let Next::Job(work) = fixture.table.next(0, fixture.now) else { panic!("it is whole") };
+    let NextStep::Job(work) = fixture.table.next(0, fixture.now) else { panic!("it is whole") };
     assert_eq!((work.id, work.documents.len(), work.size), (id, 3, 3_000));
     // The last may say only that it is.
     let id = fixture.opened(held());
@@ -39,7 +39,7 @@ fn jobs_without_documents_are_limited() {
         Ok::<(), String>(())
     };
     let no = |whose: &str, most: usize| {
-        Err(format!("too many jobs wait for their documents: {whose} may have {most} at a time"))
+        Err(format!("too many jobs wait for their documents: the limit of {whose} is {most}"))
     };
     // One user, then one host, and then all.
     for _ in 0..MAX_OPEN_OF_USER {
@@ -82,7 +82,7 @@ fn documents_that_do_not_come_in_time_end_their_job() {
 fn a_job_has_so_many_documents_and_names_as_the_journal_has_room_for() {
     let mut fixture = Fixture::plain();
     let id = fixture.opened(ticket("ann"));
-    let document = Filed { name: "n".repeat(255).into(), ..fixture.document(1) };
+    let document = FiledDocument { name: "n".repeat(255).into(), ..fixture.document(1) };
     for _ in 0..MAX_DOCUMENTS {
         fixture.table.add(id, Some(document.clone()), false, fixture.now).unwrap();
         fixture.table.made_durable(id);

@@ -4,7 +4,7 @@ use super::*;
 use crate::event::Event;
 use crate::message::job_message;
 use crate::printer::OnPartial;
-use crate::standing::{DeviceStall, PartialPrint, StallSign, Standing};
+use crate::standing::{DeviceProgress, DeviceStall, PartialPrint, StallSign};
 
 /// A part of the usual job.
 pub(super) fn part(bytes: u64) -> PartialPrint {
@@ -42,7 +42,7 @@ fn a_policy_says_what_becomes_of_a_job_that_may_be_printed_in_part() {
         let job = fixture.table.job(id).unwrap();
         assert_eq!(
             job.failure.as_deref(),
-            Some("the connection broke; its device may have printed up to 400 B of its 1,000 B"),
+            Some("the connection broke; the device may have printed up to 400 B of 1,000 B"),
         );
         assert_eq!((job.broken_off, job.attempts), (400, 1));
         let is_stopped = fixture.table.printers()[0].stopped.is_some();
@@ -69,7 +69,7 @@ fn a_job_that_was_broken_off_by_its_user_says_what_may_be_on_paper() {
     fixture.finish(0, breaks(part(400)));
     assert_eq!(fixture.phase(id), "canceled");
     let said = fixture.table.job(id).unwrap().failure.clone();
-    assert_eq!(said.as_deref(), Some("its device may have printed up to 400 B of its 1,000 B"));
+    assert_eq!(said.as_deref(), Some("the device may have printed up to 400 B of 1,000 B"));
     // One that its device cancels is canceled, and no failure of the device.
     let id = fixture.job(0);
     fixture.next(0);
@@ -108,7 +108,7 @@ fn a_start_knows_of_a_job_that_its_device_had_begun_to_take() {
         assert_eq!(fixture.phase(id), phase);
         let failure = fixture.table.job(id).unwrap().failure.as_deref();
         assert_eq!(failure.is_some(), phase != "waiting", "{failure:?}");
-        // What became of it is known over the next start, too.
+        // The result survives the next start, too.
         fixture.restarted(printers());
         assert_eq!(fixture.phase(id), phase);
         // One that failed without a part of it waits after a start.
@@ -159,12 +159,12 @@ fn a_printer_says_how_its_device_stands_now() {
     let id = fixture.job(0);
     fixture.next(0);
     fixture.fails(0);
-    assert_eq!(said(&fixture), "its device fails: no paper; it is tried again in 1 s");
+    assert_eq!(said(&fixture), "the device fails: no paper; retry in 1 s");
     fixture.wait(1);
     fixture.next(0);
-    assert_eq!(said(&fixture), "its device is tried again now, with job 1: it failed once");
+    assert_eq!(said(&fixture), "the device is retried now with job 1: it failed once");
     assert!(is_failing(&fixture));
-    fixture.table.stands(0, Standing::Moving);
+    fixture.table.stands(0, DeviceProgress::Moving);
     assert_eq!((said(&fixture).as_str(), is_failing(&fixture)), ("", false));
     let stall = DeviceStall {
         since: fixture.now,
@@ -172,12 +172,12 @@ fn a_printer_says_how_its_device_stands_now() {
         of: 1_000,
         sign: StallSign::ClosedWindow,
     };
-    fixture.table.stands(0, Standing::Stalled(stall));
+    fixture.table.stands(0, DeviceProgress::Stalled(stall));
     fixture.wait(75);
     let message = said(&fixture);
     assert!(
         message
-            .starts_with("its device has taken nothing of job 1 for 75 s, after 200 B of 1,000 B"),
+            .starts_with("the device has taken no data of job 1 for 75 s, after 200 B of 1,000 B"),
         "{message}"
     );
     let job = fixture.table.job(id).unwrap();

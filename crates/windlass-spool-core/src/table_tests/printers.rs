@@ -1,7 +1,7 @@
 //! Printers that come, change and go, and what a start finds of that.
 
 use super::*;
-use crate::table::{Changed, Leftover, PrinterChange};
+use crate::table::{ChangeKind, Leftover, PrinterChange};
 
 fn at(name: &str, device: &str) -> PrinterSettings {
     PrinterSettings::new(name, device.parse().unwrap())
@@ -36,9 +36,9 @@ fn new_settings_add_change_and_remove_printers_and_keep_jobs() {
     // It is back, and goes on.
     let changes = fixture.table.reload(vec![at("b", "drop")], fixture.now);
     let [b, c, a] = ["b", "c", "a"].map(ToOwned::to_owned);
-    assert_eq!(changes[0], PrinterChange { name: b, what: Changed::Added });
-    assert_eq!(changes[1], PrinterChange { name: c, what: Changed::Removed(0) });
-    assert_eq!(changes[2], PrinterChange { name: a, what: Changed::Removed(0) });
+    assert_eq!(changes[0], PrinterChange { name: b, what: ChangeKind::Added });
+    assert_eq!(changes[1], PrinterChange { name: c, what: ChangeKind::Removed(0) });
+    assert_eq!(changes[2], PrinterChange { name: a, what: ChangeKind::Removed(0) });
     assert!(fixture.table.orders().wake.contains(&1));
     assert_eq!(fixture.delivers(1), Some(of_b));
     recount(&fixture.table);
@@ -143,7 +143,7 @@ fn jobs_are_moved() {
     fixture.next(1);
     assert!(fixture.table.may_end(1));
     let refused = fixture.table.move_job(ending, 0, fixture.now).unwrap_err().to_string();
-    assert!(refused.ends_with("its device has all of it"), "{refused}");
+    assert!(refused.ends_with("the device has the whole job already"), "{refused}");
     fixture.table.move_all(1, 0, fixture.now).unwrap();
     assert!(fixture.table.cancel(ending, fixture.now).is_err());
     fixture.finish(1, Outcome::Delivered);
@@ -186,7 +186,7 @@ fn jobs_of_a_removed_printer_are_kept_canceled_or_moved() {
         assert_eq!(fixture.phase(id), phase);
         let moved = leftover == Leftover::Move(1);
         assert_eq!(fixture.next(1), moved.then_some(id));
-        // What is kept can be moved later, and canceled.
+        // A kept job can be moved later, and canceled.
         if leftover == Leftover::Keep {
             fixture.restarted(vec![printer("a"), printer("b")]);
             assert_eq!(names(&fixture.table), ["b"]);

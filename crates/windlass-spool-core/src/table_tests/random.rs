@@ -7,7 +7,7 @@ use super::*;
 
 /// Something that happens. Numbers choose among the jobs that were ever there.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum TableEvent {
     File { place: usize, priority: u8, hold: u32, is_durable: bool },
     Open { place: usize, hold: u32 },
     GiveUp(usize),
@@ -35,42 +35,42 @@ enum Happening {
     Crash(bool),
 }
 
-fn step() -> impl Strategy<Value = Happening> {
+fn step() -> impl Strategy<Value = TableEvent> {
     // Two printers, and a class of both.
     let place = || 0..3_usize;
     let job = || 0..1_000_usize;
     prop_oneof![
         6 => (place(), any::<u8>(), 0..300_u32, any::<bool>()).prop_map(
-            |(place, priority, hold, is_durable)| Happening::File {
+            |(place, priority, hold, is_durable)| TableEvent::File {
                 place, priority: priority.clamp(1, 100), hold, is_durable
             }
         ),
-        3 => (place(), 0..300_u32).prop_map(|(place, hold)| Happening::Open { place, hold }),
-        1 => place().prop_map(Happening::GiveUp),
+        3 => (place(), 0..300_u32).prop_map(|(place, hold)| TableEvent::Open { place, hold }),
+        1 => place().prop_map(TableEvent::GiveUp),
         4 => (job(), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-            |(job, has_one, is_last, is_kept)| Happening::Add { job, has_one, is_last, is_kept }
+            |(job, has_one, is_last, is_kept)| TableEvent::Add { job, has_one, is_last, is_kept }
         ),
-        3 => job().prop_map(Happening::MakeDurable),
-        1 => job().prop_map(Happening::Lose),
-        2 => (job(), 0..300_u32).prop_map(|(job, hold)| Happening::Hold(job, hold)),
-        2 => job().prop_map(Happening::Release),
-        2 => job().prop_map(Happening::Cancel),
-        2 => job().prop_map(Happening::Restart),
-        2 => (job(), any::<u8>()).prop_map(|(job, priority)| Happening::Prefer(job, priority)),
-        6 => place().prop_map(Happening::Next),
-        3 => place().prop_map(Happening::Begin),
-        6 => (place(), 0..8_u8).prop_map(|(place, how)| Happening::Finish(place, how)),
-        2 => (place(), 0..4_u32).prop_map(|(place, more)| Happening::Progress(place, more)),
-        3 => place().prop_map(Happening::MayEnd),
-        1 => place().prop_map(Happening::Stop),
-        2 => place().prop_map(Happening::Start),
-        1 => (place(), any::<bool>()).prop_map(|(place, yes)| Happening::Accept(place, yes)),
-        1 => place().prop_map(Happening::Purge),
-        2 => (job(), place()).prop_map(|(job, place)| Happening::Move(job, place)),
-        1 => (place(), place()).prop_map(|(from, to)| Happening::MoveAll(from, to)),
-        1 => Just(Happening::Overdue),
-        2 => (0..400_u32).prop_map(Happening::Wait),
-        1 => any::<bool>().prop_map(Happening::Crash),
+        3 => job().prop_map(TableEvent::MakeDurable),
+        1 => job().prop_map(TableEvent::Lose),
+        2 => (job(), 0..300_u32).prop_map(|(job, hold)| TableEvent::Hold(job, hold)),
+        2 => job().prop_map(TableEvent::Release),
+        2 => job().prop_map(TableEvent::Cancel),
+        2 => job().prop_map(TableEvent::Restart),
+        2 => (job(), any::<u8>()).prop_map(|(job, priority)| TableEvent::Prefer(job, priority)),
+        6 => place().prop_map(TableEvent::Next),
+        3 => place().prop_map(TableEvent::Begin),
+        6 => (place(), 0..8_u8).prop_map(|(place, how)| TableEvent::Finish(place, how)),
+        2 => (place(), 0..4_u32).prop_map(|(place, more)| TableEvent::Progress(place, more)),
+        3 => place().prop_map(TableEvent::MayEnd),
+        1 => place().prop_map(TableEvent::Stop),
+        2 => place().prop_map(TableEvent::Start),
+        1 => (place(), any::<bool>()).prop_map(|(place, yes)| TableEvent::Accept(place, yes)),
+        1 => place().prop_map(TableEvent::Purge),
+        2 => (job(), place()).prop_map(|(job, place)| TableEvent::Move(job, place)),
+        1 => (place(), place()).prop_map(|(from, to)| TableEvent::MoveAll(from, to)),
+        1 => Just(TableEvent::Overdue),
+        2 => (0..400_u32).prop_map(TableEvent::Wait),
+        1 => any::<bool>().prop_map(TableEvent::Crash),
     ]
 }
 
@@ -96,7 +96,7 @@ fn rules() -> impl Strategy<Value = Rules> {
     )
 }
 
-/// What a start has to find of each job.
+/// Returns the state of each job that a restart must restore.
 fn picture(table: &JobTable, is_before: bool) -> BTreeMap<JobId, String> {
     let line = |job: &Job| {
         let mut job = job.clone();
@@ -176,11 +176,11 @@ impl Run {
         self.ids.push(id);
     }
 
-    fn take(&mut self, step: Happening) {
+    fn take(&mut self, step: TableEvent) {
         let now = self.fixture.now;
         let fixture = &mut self.fixture;
         match step {
-            Happening::File { place, priority, hold, is_durable } => {
+            TableEvent::File { place, priority, hold, is_durable } => {
                 if fixture.table.admit(place).is_err() {
                     return;
                 }
@@ -193,20 +193,20 @@ impl Run {
                 }
                 self.came(id);
             }
-            Happening::Open { place, hold } => {
+            TableEvent::Open { place, hold } => {
                 if fixture.table.admit(place).is_ok() {
                     let ticket = Ticket { hold: hold_of(hold, now), ..ticket("bob") };
                     let id = fixture.table.open(place, ticket, now);
                     self.came(id);
                 }
             }
-            Happening::GiveUp(place) => {
+            TableEvent::GiveUp(place) => {
                 if fixture.table.admit(place).is_ok() {
                     recount(&fixture.table);
                     fixture.table.give_up(place);
                 }
             }
-            Happening::Add { job, has_one, is_last, is_kept } => {
+            TableEvent::Add { job, has_one, is_last, is_kept } => {
                 let id = self.id(job);
                 let fixture = &mut self.fixture;
                 let document = has_one.then(|| fixture.document(20));
@@ -219,44 +219,44 @@ impl Run {
                     }
                 }
             }
-            Happening::MakeDurable(job) => {
+            TableEvent::MakeDurable(job) => {
                 let id = self.id(job);
                 self.fixture.table.made_durable(id);
             }
-            Happening::Lose(job) => {
+            TableEvent::Lose(job) => {
                 let id = self.id(job);
                 let is_durable = self.fixture.table.job(id).is_none_or(|job| job.is_durable);
                 if !is_durable {
                     self.fixture.table.lost(id);
                 }
             }
-            Happening::Hold(job, hold) => {
+            TableEvent::Hold(job, hold) => {
                 let hold = hold_of(hold, now).map_or_else(Hold::indefinite, |hold| *hold);
                 drop(self.fixture.table.hold_until(self.id(job), hold));
             }
-            Happening::Release(job) => drop(self.fixture.table.release(self.id(job))),
-            Happening::Cancel(job) => drop(self.fixture.table.cancel(self.id(job), now)),
-            Happening::Restart(job) => {
+            TableEvent::Release(job) => drop(self.fixture.table.release(self.id(job))),
+            TableEvent::Cancel(job) => drop(self.fixture.table.cancel(self.id(job), now)),
+            TableEvent::Restart(job) => {
                 let id = self.id(job);
                 if self.fixture.table.restart(id).is_ok() {
                     *self.restarted.entry(id).or_default() += 1;
                 }
             }
-            Happening::Prefer(job, priority) => {
+            TableEvent::Prefer(job, priority) => {
                 drop(self.fixture.table.prefer(self.id(job), priority));
             }
-            Happening::Next(place) => {
+            TableEvent::Next(place) => {
                 let turn = self.turn(place);
                 assert_eq!(self.fixture.next(place), turn);
             }
-            Happening::Progress(place, more) => {
+            TableEvent::Progress(place, more) => {
                 let current = fixture.table.printers[place].current;
                 if let Some(job) = current.and_then(|id| fixture.table.job(id)) {
                     let passes = job.delivered + more;
                     fixture.table.progressed(place, passes);
                 }
             }
-            Happening::MayEnd(place) => {
+            TableEvent::MayEnd(place) => {
                 let current = fixture.table.printers[place].current;
                 if fixture.table.may_end(place) {
                     let id = current.unwrap();
@@ -265,8 +265,8 @@ impl Run {
                     assert!(fixture.table.move_job(id, (place + 1) % 2, now).is_err());
                 }
             }
-            Happening::Begin(place) => fixture.table.begins(place),
-            Happening::Finish(place, how) => {
+            TableEvent::Begin(place) => fixture.table.begins(place),
+            TableEvent::Finish(place, how) => {
                 let outcome = match how {
                     0 | 1 => Outcome::Delivered,
                     2 => Outcome::Failed("no paper".to_owned()),
@@ -281,15 +281,15 @@ impl Run {
                 }
                 self.fixture.finish(place, outcome);
             }
-            Happening::Stop(place) => fixture.table.stop(place, "toner", now),
-            Happening::Start(place) => fixture.table.start(place, now),
-            Happening::Accept(place, yes) => fixture.table.accept(place, yes, now),
-            Happening::Purge(place) => fixture.table.purge(place..place + 1),
-            Happening::Move(job, to) => {
+            TableEvent::Stop(place) => fixture.table.stop(place, "toner", now),
+            TableEvent::Start(place) => fixture.table.start(place, now),
+            TableEvent::Accept(place, yes) => fixture.table.accept(place, yes, now),
+            TableEvent::Purge(place) => fixture.table.purge(place..place + 1),
+            TableEvent::Move(job, to) => {
                 drop(self.fixture.table.move_job(self.id(job), to, now));
             }
-            Happening::MoveAll(from, to) => drop(fixture.table.move_all(from, to, now)),
-            Happening::Overdue => {
+            TableEvent::MoveAll(from, to) => drop(fixture.table.move_all(from, to, now)),
+            TableEvent::Overdue => {
                 let next = fixture.table.overdue(now);
                 let jobs = fixture.table.jobs.values();
                 let held = jobs.filter(|job| job.phase == Phase::Held);
@@ -298,8 +298,8 @@ impl Run {
                     until.is_none_or(|until| until > now && next.is_some_and(|next| next <= until))
                 );
             }
-            Happening::Wait(seconds) => fixture.wait(seconds),
-            Happening::Crash(swaps) => self.crash(swaps),
+            TableEvent::Wait(seconds) => fixture.wait(seconds),
+            TableEvent::Crash(swaps) => self.crash(swaps),
         }
     }
 

@@ -1,5 +1,4 @@
-//! What a start finds: jobs where they were, printers by their names, and numbers
-//! that are not given twice.
+//! Restarts: jobs stay where they were, printers are found by name, and no number is used twice.
 
 use super::*;
 
@@ -27,7 +26,7 @@ fn after_the_last_number_comes_the_first_that_is_free() {
     assert_eq!(fixture.job(0), PRINTER_KEY - 1);
     assert_eq!(fixture.job(0), first + 1);
     fixture.restarted(vec![printer("a"), printer("b")]);
-    // What is in the spool is skipped, whatever was given before the start.
+    // A number of a job in the spool is skipped, whatever was given before the start.
     assert_eq!(fixture.job(0), first + 2);
     assert_eq!(fixture.table.live(Some(0), 0).count(), 4);
 }

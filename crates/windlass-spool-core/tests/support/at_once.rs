@@ -1,14 +1,14 @@
-//! What comes after a request with a document, for unit tests and fuzzing.
+//! Completion of a request with a document, for unit tests and fuzzing.
 
-use super::{Context, Filed, Goal, JobTable, Message, Receive};
+use super::{Context, ExpectedDocument, FiledDocument, Goal, JobTable, Message};
 
-/// The answer where the document, of ten bytes, comes and is durable at once.
+/// Returns the answer for a document of ten bytes that is durable at once.
 pub(crate) fn at_once(
-    receive: &Receive,
+    receive: &ExpectedDocument,
     table: &mut JobTable<u64>,
     context: &Context<'_>,
 ) -> Message {
-    let filed = Filed { document: 10, name: receive.name.clone() };
+    let filed = FiledDocument { document: 10, name: receive.name.clone() };
     let done = match &receive.goal {
         Goal::New { place, ticket } => {
             Ok(table.file(*place, ticket.clone(), vec![filed], context.now))

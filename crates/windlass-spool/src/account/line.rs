@@ -1,4 +1,4 @@
-//! The line of JSON of a job that is over.
+//! JSON line of a finished job.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,71 +9,70 @@ use windlass_base::{Schema, Span, Timestamp};
 use windlass_spool_core::{Account, Attempt, Moment, respond};
 use windlass_wire::pages::Pages;
 
-/// The shape, as each line has it.
+/// Schema id, as each line has it.
 static SHAPE: LazyLock<String> = LazyLock::new(|| AccountLine::SCHEMA.to_string());
 
-/// What is accounted for of a job that is over, as a line of JSON has it
+/// Accounting record of a finished job, as a line of JSON
 /// (`schemas/spool-account-line.schema.json`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AccountLine<'a> {
-    /// The shape of the line.
+    /// Schema id of the line.
     pub schema: Cow<'a, str>,
-    /// Which ending of a job it is since the spool was made.
+    /// Sequence number of the job's end since the spool was created.
     pub ending: u64,
-    /// The job's number.
+    /// Number of the job.
     pub job: u32,
-    /// The printer that had it.
+    /// Printer of the job.
     pub printer: Cow<'a, str>,
-    /// Whose it was.
+    /// User who owns the job.
     pub user: Cow<'a, str>,
-    /// The host that it came from.
+    /// Host that sent the job.
     pub host: Cow<'a, str>,
-    /// What it was called.
+    /// Name of the job.
     pub title: Cow<'a, str>,
-    /// What its documents were: a media type.
+    /// Media type of the documents.
     pub format: Cow<'a, str>,
-    /// `completed`, `canceled` or `aborted`.
+    /// Outcome: `completed`, `canceled` or `aborted`.
     pub outcome: Cow<'a, str>,
-    /// When it came.
+    /// Time of arrival.
     pub created: String,
-    /// When its printer got it first.
+    /// Time at which a printer began the job first.
     pub began: Option<String>,
-    /// When it ended.
+    /// Time of the end.
     pub ended: String,
-    /// The same in milliseconds since 1970.
+    /// Time of the end, in milliseconds since 1970.
     pub ended_milliseconds: u64,
-    /// Bytes of its documents.
+    /// Bytes of the documents.
     pub bytes: u64,
-    /// How many documents it had.
+    /// Number of documents.
     pub documents: u16,
-    /// Pages (sides) of its documents; null where that is not known.
+    /// Pages (sides) of the documents; null if unknown.
     pub pages: Option<u64>,
-    /// Why it is not.
+    /// Reason why the number of pages is unknown.
     pub pages_unknown: Option<Cow<'a, str>>,
-    /// How often they were printed.
+    /// Number of copies.
     pub copies: u32,
-    /// Sides that the printer was given; null where that is not known.
+    /// Sides that the printer was given; null if unknown.
     pub impressions: Option<u64>,
-    /// `job-billing`, `media` and `sides` as the client said them.
+    /// `job-billing` as the client sent it.
     pub billing: Option<String>,
-    /// See above.
+    /// `media` as the client sent it.
     pub media: Option<String>,
-    /// See above.
+    /// `sides` as the client sent it.
     pub sides: Option<String>,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// From its arrival until its printer got it first.
+    /// Time from the arrival until a printer began the job first, in seconds.
     pub queue_seconds: Option<f64>,
-    /// Of the last attempt: until the device took the connection, while data was sent, and
-    /// until the device said that it has it.
+    /// Last attempt: time until the device accepted the connection, in seconds.
     pub connecting_seconds: Option<f64>,
-    /// See above.
+    /// Last attempt: time from the first byte of data to the last acknowledged one, in seconds.
     pub sending_seconds: Option<f64>,
-    /// See above.
+    /// Last attempt: time from then until the device confirmed the job or closed, in seconds.
     pub answering_seconds: Option<f64>,
-    /// What held the data back then, as `window/ack-latency`.
+    /// Limit of the last attempt's transfer, as `window/ack-latency`.
     pub limit: Option<String>,
-    /// Why it did not go the last time that it did not.
+    /// Error of the last attempt that failed.
     pub failure: Option<Cow<'a, str>>,
     /// Bytes that devices may have printed in attempts that broke off.
     #[serde(default)]
@@ -81,10 +80,10 @@ pub struct AccountLine<'a> {
 }
 
 impl<'a> AccountLine<'a> {
-    /// The shape of the line.
+    /// Schema id of the line.
     pub const SCHEMA: Schema = Schema { name: "windlass.spool-account-line", version: 1 };
 
-    /// Of a job.
+    /// Creates the line of a job.
     pub(super) fn new(account: &'a Account) -> Self {
         let template = respond::template(&account.ticket.template);
         let said = |name: &str| {

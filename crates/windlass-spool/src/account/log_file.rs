@@ -1,5 +1,4 @@
-//! A log that is a line for each thing: appended to, never cut in the middle of a line,
-//! and set aside when it is large.
+//! A log with one line per event: lines are only appended, and never cut. Large logs are rotated.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -8,36 +7,36 @@ use std::path::{Path, PathBuf};
 
 use crate::rotation::{self, has_name, set_aside};
 
-/// How much is read of it at a time.
+/// Bytes that are read at a time.
 const PIECE: usize = 64 << 10;
 
-/// How large a log may be, and how many are kept that were.
+/// Size limit of a log, and number of old logs to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// It is set aside when it has so many bytes; never where none are said.
+    /// Size in bytes at which the log is rotated; `None`: never.
     pub size: Option<u64>,
-    /// So many are kept beside it: `FILE.1` is the latest of them.
+    /// Number of old logs to keep; `FILE.1` is the latest of them.
     pub keep: u32,
 }
 
 impl Default for Rotation {
-    /// CUPS's `MaxLogSize` sets one aside at 1 MiB, and keeps one. More are kept here, as
-    /// pages are paid for.
+    /// CUPS's `MaxLogSize` rotates a log at 1 MiB and keeps one. More are kept here, because pages
+    /// are billed.
     fn default() -> Self {
         Self { size: None, keep: 9 }
     }
 }
 
-/// A log.
+/// An open log file.
 #[derive(Debug)]
-pub(super) struct LogFile {
+pub(super) struct AccountLogFile {
     path: PathBuf,
     file: File,
     rotation: Rotation,
 }
 
-impl LogFile {
-    /// Opens it, or makes it.
+impl AccountLogFile {
+    /// Opens the log, or creates it.
     pub(super) fn open(path: &Path, rotation: Rotation) -> io::Result<Self> {
         Ok(Self { path: path.to_owned(), file: rotation::open(path)?, rotation })
     }
@@ -46,7 +45,7 @@ impl LogFile {
         &self.path
     }
 
-    /// How many bytes it has.
+    /// Returns the size of the log in bytes.
     pub(super) fn bytes(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
@@ -58,12 +57,12 @@ impl LogFile {
         }
         let before = self.bytes()?;
         self.file.write_all(lines).inspect_err(|_| {
-            // Where that fails, too, the next start cuts the line that is not whole.
+            // If that fails, too, the next start cuts the incomplete line.
             let _ = self.file.set_len(before);
         })
     }
 
-    /// Ends a line that another has not ended.
+    /// Completes the last line, if another program left it open.
     pub(super) fn end_line(&mut self) -> io::Result<()> {
         let bytes = self.bytes()?;
         if bytes == 0 {
@@ -74,13 +73,12 @@ impl LogFile {
         if last == *b"\n" { Ok(()) } else { self.file.write_all(b"\n") }
     }
 
-    /// Brings it to the disk.
+    /// Syncs the log to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
 
-    /// Goes on in the file that has its name now: somebody may have set the old one aside.
-    /// Whether it is another.
+    /// Reopens the log if another program has rotated it. Returns whether it did.
     pub(super) fn follow(&mut self) -> io::Result<bool> {
         if has_name(&self.file, &self.path)? {
             return Ok(false);
@@ -90,8 +88,8 @@ impl LogFile {
         Ok(true)
     }
 
-    /// Sets it aside where it is large, and says whether it did. To be called where all its
-    /// lines are accounted for.
+    /// Rotates the log if it is large, and returns whether it did. All lines of the log must be
+    /// accounted for.
     pub(super) fn rotate(&mut self) -> io::Result<bool> {
         let bytes = self.bytes()?;
         if self.rotation.size.is_none_or(|size| bytes < size) {
@@ -102,8 +100,7 @@ impl LogFile {
         Ok(true)
     }
 
-    /// How many whole lines follow behind so many bytes. A line that is not whole is cut
-    /// off.
+    /// Counts the complete lines after byte `start`, and cuts off an incomplete last line.
     pub(super) fn lines_behind(&mut self, start: u64) -> io::Result<u64> {
         let mut file = OpenOptions::new().read(true).open(&self.path)?;
         file.seek(SeekFrom::Start(start))?;
@@ -140,7 +137,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         fs::write(&path, "before\none\ntwo\nthr").unwrap();
-        let mut log = LogFile::open(&path, Rotation::default()).unwrap();
+        let mut log = AccountLogFile::open(&path, Rotation::default()).unwrap();
         assert_eq!(log.lines_behind(7).unwrap(), 2);
         log.append(b"three\n").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "before\none\ntwo\nthree\n");
@@ -153,7 +150,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let rotation = Rotation { size: Some(10), keep: 2 };
-        let mut log = LogFile::open(&path, rotation).unwrap();
+        let mut log = AccountLogFile::open(&path, rotation).unwrap();
         for line in ["first\n", "second\n", "third is long\n", "fourth\n"] {
             log.append(line.as_bytes()).unwrap();
             log.rotate().unwrap();
@@ -162,7 +159,7 @@ mod tests {
         assert_eq!(text("log.2"), "first\nsecond\n");
         assert_eq!(text("log.1"), "third is long\n");
         assert_eq!(text("log"), "fourth\n");
-        // Another tool set it aside.
+        // Another program rotated the log.
         fs::rename(&path, folder.path().join("taken")).unwrap();
         log.follow().unwrap();
         log.append(b"fifth\n").unwrap();

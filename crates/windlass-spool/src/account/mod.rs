@@ -1,9 +1,9 @@
-//! The account of jobs: a page log as CUPS writes it, and lines of JSON. Each job that is
-//! over is in each of them once, however the server ends.
+//! Accounting of jobs: a page log in the format of CUPS, and a log of JSON lines. Each finished job
+//! has exactly one line in each log, however the server ends.
 //!
-//! The journal keeps a job that is over until this says that its line is written. It then
-//! has how long the logs are. After a kill the lines behind that are those of the first jobs
-//! that the journal has as not logged: they are counted, and those jobs get no other.
+//! The journal keeps a finished job until its lines are written, together with the length of each
+//! log. After a kill, the lines beyond that length belong to the first jobs that the journal has as
+//! not logged. They are counted, and those jobs get no second line.
 
 mod line;
 mod log_file;
@@ -15,75 +15,75 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use windlass_spool_core::{Account, Moment, PageLogFormat, Quota, Written};
+use windlass_spool_core::{Account, LogPosition, Moment, PageLogFormat, Quota};
 
-use self::log_file::LogFile;
+use self::log_file::AccountLogFile;
 use crate::store::{Durability, Error};
 
 pub use self::line::AccountLine;
 pub use self::log_file::Rotation;
 
-/// What is accounted for.
+/// Settings of the accounting.
 #[derive(Clone, Debug, Default)]
 pub struct AccountSettings {
-    /// Where CUPS's page log is written, and as what.
+    /// Path and line format of CUPS's page log.
     pub page_log: Option<(PathBuf, PageLogFormat)>,
-    /// Where lines of JSON are written.
+    /// Path of the log of JSON lines.
     pub lines: Option<PathBuf>,
-    /// When they are set aside.
+    /// Rotation of both logs.
     pub rotation: Rotation,
-    /// What users may print.
+    /// Page quotas of users.
     pub quotas: Vec<Quota>,
 }
 
 impl AccountSettings {
-    /// Whether there is anything to account for.
+    /// Returns whether there is anything to account for.
     pub const fn is_on(&self) -> bool {
         self.page_log.is_some() || self.lines.is_some() || !self.quotas.is_empty()
     }
 }
 
-/// What a log holds.
+/// Format of a log.
 #[derive(Debug)]
-enum Kind {
+enum LogFormat {
     Page(PageLogFormat),
     Lines,
 }
 
-/// After the lines of so many jobs, some 20 µs, who wants the processor is let in: who polls for
-/// a client yields to this, and would wait for the lines of all of them, and then sleep for the
-/// client the next times (`serve/busy_poll.rs`).
+/// Number of jobs after whose lines, some 20 µs of work, the thread yields the processor. A thread
+/// that polls for a client would otherwise wait for all lines, and then sleep for that client the
+/// next times (`serve/busy_poll.rs`).
 const TURN: usize = 4;
 
-/// A log, and how many of the jobs that are to be written it has already.
+/// A log, and the number of pending jobs that it has already.
 #[derive(Debug)]
-struct Log {
-    kind: Kind,
-    file: LogFile,
+struct AccountLog {
+    kind: LogFormat,
+    file: AccountLogFile,
     has: u64,
-    /// It is another file than the one that the journal knows of: lines of jobs that the
-    /// journal has as not logged follow behind so many bytes.
+    /// Length of the part before the pending lines, if this is another file than the journal knows.
+    /// The lines of jobs that the journal has as not logged follow after that length.
     other: Option<u64>,
-    /// Where its lines are made: new memory each time would cost more than they do.
+    /// Buffer for the lines: new memory each time would cost more than the lines do.
     lines: Vec<u8>,
 }
 
-impl Log {
-    fn written(&self) -> Result<Written, (PathBuf, io::Error)> {
+impl AccountLog {
+    fn written(&self) -> Result<LogPosition, (PathBuf, io::Error)> {
         let bytes = self.file.bytes().map_err(|error| (self.file.path().to_owned(), error))?;
         Ok(self.written_to(bytes))
     }
 
-    fn written_to(&self, bytes: u64) -> Written {
-        Written { path: self.file.path().display().to_string(), bytes }
+    fn written_to(&self, bytes: u64) -> LogPosition {
+        LogPosition { path: self.file.path().display().to_string(), bytes }
     }
 
     /// Appends the line of a job.
     fn line(&self, account: &Account, ended: &str, to: &mut Vec<u8>) {
         match &self.kind {
-            Kind::Page(format) => format.line(account, ended, to),
-            Kind::Lines => {
-                // Numbers and text into memory: nothing here can fail.
+            LogFormat::Page(format) => format.line(account, ended, to),
+            LogFormat::Lines => {
+                // Writing numbers and text to memory cannot fail.
                 let _ = serde_json::to_writer(&mut *to, &AccountLine::new(account));
                 to.push(b'\n');
             }
@@ -95,7 +95,7 @@ impl Log {
 #[derive(Debug)]
 struct CommonLogTime {
     zone: TimeZone,
-    /// The second that was written last: jobs end by the thousand in one.
+    /// Second that was formatted last: thousands of jobs may end in one second.
     last: (u64, String),
 }
 
@@ -111,47 +111,45 @@ impl CommonLogTime {
     }
 }
 
-/// Writes what is accounted for.
+/// Writer of the accounting logs.
 #[derive(Debug)]
 pub(crate) struct Accountant {
-    logs: Vec<Log>,
+    logs: Vec<AccountLog>,
     time: CommonLogTime,
 }
 
 impl Accountant {
-    /// Opens the logs, whose times are of this zone.
+    /// Opens the logs. Their times are in this time zone.
     pub(crate) fn open(settings: &AccountSettings, zone: TimeZone) -> Result<Self, Error> {
         let mut logs = Vec::new();
         let mut open = |kind, path: &PathBuf| {
-            let file = LogFile::open(path, settings.rotation).map_err(|source| Error::Io {
-                during: "open the page log",
-                file: path.display().to_string(),
-                source,
+            let file = AccountLogFile::open(path, settings.rotation).map_err(|source| {
+                Error::Io { during: "open the page log", file: path.display().to_string(), source }
             })?;
-            logs.push(Log { kind, file, has: 0, other: None, lines: Vec::new() });
+            logs.push(AccountLog { kind, file, has: 0, other: None, lines: Vec::new() });
             Ok(())
         };
         if let Some((path, format)) = &settings.page_log {
-            open(Kind::Page(format.clone()), path)?;
+            open(LogFormat::Page(format.clone()), path)?;
         }
         if let Some(path) = &settings.lines {
-            open(Kind::Lines, path)?;
+            open(LogFormat::Lines, path)?;
         }
         Ok(Self { logs, time: CommonLogTime { zone, last: (0, String::new()) } })
     }
 
-    /// Finds what the logs have that the journal does not know of.
-    pub(crate) fn compare(&mut self, written: &[Written]) -> Result<(), Error> {
+    /// Counts the lines in the logs that the journal does not know of.
+    pub(crate) fn compare(&mut self, written: &[LogPosition]) -> Result<(), Error> {
         for log in &mut self.logs {
             let path = log.file.path().display().to_string();
             let known = written.iter().find(|one| one.path == path).map(|one| one.bytes);
             let found = match known {
-                // Where there are fewer, it was set aside since.
+                // A log that is shorter was rotated in the meantime.
                 Some(bytes) => log.file.bytes().and_then(|length| {
                     log.other = (bytes > length).then_some(0);
                     log.file.lines_behind(log.other.unwrap_or(bytes))
                 }),
-                // What stands there is another's.
+                // The content was written by others.
                 None => log.file.end_line().map(|()| 0),
             };
             log.has = found.map_err(|source| Error::Io {
@@ -163,17 +161,17 @@ impl Accountant {
         Ok(())
     }
 
-    /// How far the logs are, for the journal to know before the first line is written.
-    pub(crate) fn so_far(&self) -> Result<Vec<Written>, (PathBuf, io::Error)> {
-        self.logs.iter().map(Log::written).collect()
+    /// Returns the lengths of the logs, for the journal to know before the first line is written.
+    pub(crate) fn so_far(&self) -> Result<Vec<LogPosition>, (PathBuf, io::Error)> {
+        self.logs.iter().map(AccountLog::written).collect()
     }
 
-    /// Writes the lines of some jobs, and says how far the logs are then.
+    /// Writes the lines of some jobs, and returns the new lengths of the logs.
     pub(crate) fn write(
         &mut self,
         accounts: &[Account],
         durability: Durability,
-    ) -> Result<Vec<Written>, (PathBuf, io::Error)> {
+    ) -> Result<Vec<LogPosition>, (PathBuf, io::Error)> {
         let mut all = Vec::new();
         for log in &mut self.logs {
             let path = log.file.path().to_owned();
@@ -189,7 +187,7 @@ impl Accountant {
             }
             log.file.append(&lines).map_err(no)?;
             log.lines = lines;
-            // Where another log fails, this one is not written again.
+            // If another log fails, this log is not written again.
             log.has = log.has.max(accounts.len() as u64);
             if durability == Durability::Fsync {
                 log.file.sync().map_err(no)?;
@@ -199,21 +197,20 @@ impl Accountant {
         Ok(all)
     }
 
-    /// So many of the first jobs are logged now.
+    /// Records that the first `jobs` pending jobs are logged.
     pub(crate) fn logged(&mut self, jobs: usize) {
         for log in &mut self.logs {
             log.has = log.has.saturating_sub(jobs as u64);
         }
     }
 
-    /// How many of the next jobs a log has already.
+    /// Returns the number of pending jobs that a log has already.
     pub(crate) fn ahead(&self) -> u64 {
         self.logs.iter().map(|log| log.has).max().unwrap_or(0)
     }
 
-    /// Sets large logs aside, and goes on in those that have their names now. One with lines of
-    /// jobs that the journal has as not logged stays: they are found behind what it knows of
-    /// this file.
+    /// Rotates large logs, and reopens logs that others rotated. A log stays if it has lines of
+    /// jobs that the journal has as not logged: they are found by the known length of this file.
     pub(crate) fn turn(&mut self) -> Result<(), (PathBuf, io::Error)> {
         for log in self.logs.iter_mut().filter(|log| log.has == 0) {
             let turned = log.file.follow().and_then(|is_other| Ok(is_other | log.file.rotate()?));
@@ -224,13 +221,13 @@ impl Accountant {
         Ok(())
     }
 
-    /// Those that are other files than the journal knows of, and how much of them is of jobs
-    /// that it has as logged.
-    pub(crate) fn others(&self) -> Vec<Written> {
+    /// Returns the logs that are other files than the journal knows, with the length of the part
+    /// that belongs to logged jobs.
+    pub(crate) fn others(&self) -> Vec<LogPosition> {
         self.logs.iter().filter_map(|log| log.other.map(|bytes| log.written_to(bytes))).collect()
     }
 
-    /// The journal knows of them.
+    /// Records that the journal knows the new files.
     pub(crate) fn others_are_known(&mut self) {
         for log in &mut self.logs {
             log.other = None;

@@ -1,4 +1,4 @@
-//! Each job has one line in each log, wherever the server is killed between two steps.
+//! Tests that each job has one line in each log, wherever the server is killed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ use windlass_spool_core::{Ending, JobId, Ticket};
 
 use super::*;
 
-/// How many jobs are over at once, at the most.
+/// Maximum number of jobs that are over at once.
 const BATCH: usize = 4;
 
 fn account(job: JobId) -> Account {
@@ -36,15 +36,15 @@ fn account(job: JobId) -> Account {
     }
 }
 
-/// What the journal holds, which a kill leaves.
+/// Content of the journal, which survives a kill.
 #[derive(Default)]
 struct Journal {
-    written: Vec<Written>,
+    written: Vec<LogPosition>,
     logged: JobId,
 }
 
 impl Journal {
-    fn knows(&mut self, written: Vec<Written>) {
+    fn knows(&mut self, written: Vec<LogPosition>) {
         for one in written {
             self.written.retain(|known| known.path != one.path);
             self.written.push(one);
@@ -52,7 +52,7 @@ impl Journal {
     }
 }
 
-/// A server that is killed after so many steps; `None` where it ends by itself.
+/// Runs a server that is killed after `steps` steps; `None` if it was killed.
 fn lives(
     settings: &AccountSettings,
     journal: &mut Journal,
@@ -90,7 +90,7 @@ fn lives(
     Some(())
 }
 
-/// How often each job is in a log, and in those that were set aside.
+/// Counts the lines of each job in a log and its rotated files.
 fn lines(folder: &Path, name: &str, job: impl Fn(&str) -> JobId) -> BTreeMap<JobId, usize> {
     let mut counted = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
@@ -123,7 +123,7 @@ proptest! {
         for (life, (steps, more)) in kills.into_iter().enumerate() {
             jobs += more;
             let _ = lives(&settings, &mut journal, jobs, steps);
-            // Nobody has it open: a server that starts goes on in another.
+            // No server has the log open: the next one starts a new file.
             if taken == Some(life) && journal.logged == jobs {
                 let _ = fs::rename(at("page_log"), at("page_log-taken"));
             }

@@ -1,4 +1,4 @@
-//! Jobs for commands: the data goes to the standard input of a shell's command.
+//! Delivery of jobs to commands: a shell command reads the data from its standard input.
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
@@ -17,28 +17,29 @@ use windlass_sys::wait::ready;
 use super::Delivery;
 use crate::commands::another_user;
 
-/// How often a command is looked at.
+/// Interval between checks of a running command.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The most that is kept of what a command says: its end.
+/// Maximum size of the kept tail of a command's standard error, in bytes.
 const MAX_SAID: usize = 16 << 10;
 
-/// The begin of a line in which filters of CUPS say what is wrong (filter(7)).
+/// Prefix of the lines in which CUPS filters report errors (filter(7)).
 const WRONG: &str = "ERROR:";
 
-/// What a pipe holds (pipe(7)): so much may wait of what a command said before its end.
+/// Capacity of a pipe (pipe(7)): at most so much output of a command may still be unread at its
+/// end.
 const PIPE: usize = 64 << 10;
 
-/// Where commands are looked for.
+/// Search path of commands.
 pub(super) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The status by which a command says that it never takes this job: `EX_DATAERR` of
-/// sysexits.h, the input data was incorrect in some way.
+/// Exit status of a command that will never take this job: `EX_DATAERR` of sysexits.h, "the input
+/// data was incorrect in some way".
 const REFUSED: i32 = 65;
 
-/// Gives a job to a command: the data on its standard input, and what it may want
-/// to know in its environment. Nothing that a client said is in its words, and nothing
-/// of this server's environment in its own.
+/// Runs a command for a job: the data is its standard input, and facts about the job are in its
+/// environment. The command line holds nothing that a client sent, and the environment nothing of
+/// this server's own.
 pub(super) fn run(
     delivery: &Delivery<'_>,
     command: &str,
@@ -58,21 +59,21 @@ pub(super) fn run(
 
 /// The end of a command.
 pub(super) enum CommandEnd {
-    /// With the status 0.
+    /// Exit status 0.
     Well,
-    /// Not in its time: it was ended.
+    /// Time limit exceeded: the command was killed.
     TooLate(String),
-    /// With another.
+    /// Another exit status, or a signal.
     Badly {
-        /// Which; none where a signal ended it.
+        /// Exit status; `None` if a signal ended the command.
         code: Option<i32>,
-        /// Its status in words, with its last ones.
+        /// Status in words, with the last line of the command's standard error.
         what: String,
     },
 }
 
-/// Carries out a command that is prepared, and feeds it. When it has ended, is broken off or
-/// takes too long, all of its process group ends.
+/// Runs a prepared command and feeds it. At its end, on cancellation or on timeout, the whole
+/// process group is killed.
 pub(super) fn carry_out(
     delivery: &Delivery<'_>,
     mut command: Command,
@@ -85,20 +86,20 @@ pub(super) fn carry_out(
         move |error: io::Error| Outcome::Failed(format!("{what} {name}: {error}"))
     };
     let mut child = command.spawn().map_err(failed("start"))?;
-    // What it holds of its output is this server's no more.
+    // Closes the server's copies of the command's output.
     drop(command);
     let (stdin, stderr) = (child.stdin.take(), child.stderr.take());
     let has_ended = AtomicBool::new(false);
     thread::scope(|scope| {
-        // One that reads nothing must not keep the printer from stopping it.
+        // A command that reads nothing must not keep the printer from stopping it.
         let feeder = scope.spawn(|| {
             let Some(mut stdin) = stdin else { return Ok(()) };
             feed(&mut stdin)
         });
         let listener = scope.spawn(|| stderr.map(|stderr| last_words(stderr, &has_ended)));
         let watched = watch(delivery, &child, most);
-        // With what it leaves behind. Not when it was waited for: until then, its number is
-        // its own.
+        // Kills the children that the command left behind, too. Before the command is waited for:
+        // until then, its process id cannot be reused.
         end_group(&child);
         let ended = child.wait();
         has_ended.store(true, Ordering::Relaxed);
@@ -116,7 +117,7 @@ pub(super) fn carry_out(
             return Ok(CommandEnd::Badly { code: ended.code(), what });
         }
         match fed {
-            // One that has seen enough may end before the data does.
+            // A command may end before it has read all of the data.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
                 Err(failed("write to")(error))
             }
@@ -125,7 +126,7 @@ pub(super) fn carry_out(
     })
 }
 
-/// A command that is confined, in a process group of its own, as somebody who may little.
+/// Returns a confined command, in its own process group, as a user with few rights.
 pub(super) fn prepared(
     delivery: &Delivery<'_>,
     program: impl AsRef<OsStr>,
@@ -163,8 +164,8 @@ pub(super) fn prepared(
     Ok(command)
 }
 
-/// Waits for the end of a command, and ends it where the job is broken off. Tells
-/// whether it kept to its time.
+/// Waits for the end of a command, and kills it if the job is canceled. Returns whether the command
+/// kept its time limit.
 fn watch(delivery: &Delivery<'_>, child: &Child, most: Duration) -> io::Result<bool> {
     let process = Process::of_child(child.id())?;
     let since = Instant::now();
@@ -179,14 +180,14 @@ fn watch(delivery: &Delivery<'_>, child: &Child, most: Duration) -> io::Result<b
     Ok(true)
 }
 
-/// What an environment has room for.
+/// Returns the text without NUL bytes, which an environment cannot hold.
 fn speakable(text: &str) -> String {
     text.replace('\0', "")
 }
 
-/// The last line of what a command says, or the last of those that say what is wrong. What it
-/// says before is read and dropped: it may say anything for as long as it likes. What it leaves behind may keep the
-/// pipe, and is not waited for.
+/// Returns the last line of a command's standard error, or the last line that reports an error.
+/// Earlier output is read and dropped, however much there is. Children left behind may hold the
+/// pipe open; they are not waited for.
 fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String> {
     let (mut said, mut late) = (Vec::new(), 0);
     let mut piece = vec![0; 16 << 10];
@@ -209,7 +210,7 @@ fn last_words(mut stderr: ChildStderr, has_ended: &AtomicBool) -> Option<String>
             Err(_) => break,
         }
         if late >= PIPE {
-            // What is left behind goes on talking.
+            // A child that was left behind keeps writing.
             break;
         }
     }

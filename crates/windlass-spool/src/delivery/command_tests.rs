@@ -3,14 +3,16 @@
 use std::path::Path;
 
 use windlass_print::{Access, Login, Monitor, Tls};
-use windlass_spool_core::{Device, DeviceOffer, Filed, Next, PrinterSettings, Rules, Ticket};
+use windlass_spool_core::{
+    Device, DeviceOffer, FiledDocument, NextStep, PrinterSettings, Rules, Ticket,
+};
 
 use super::*;
 use crate::commands::CommandSettings;
 use crate::store::{Durability, Settings, Store};
 use crate::table::{Job, JobTable, now};
 
-/// A job of so many bytes.
+/// Returns a job of `bytes` bytes.
 fn work(bytes: usize) -> Job {
     let settings = Settings { durability: Durability::Memory, most: None };
     let (store, _) = Store::open(Path::new("/nowhere"), settings).unwrap();
@@ -18,18 +20,18 @@ fn work(bytes: usize) -> Job {
     draft.append(&vec![b'x'; bytes]).unwrap();
     let mut ticket = Ticket::new("a\0b; touch /nowhere", "ann", "192.0.2.1");
     ticket.format = "text/plain".into();
-    let documents = vec![Filed { document: draft.finish().unwrap(), name: "one".into() }];
+    let documents = vec![FiledDocument { document: draft.finish().unwrap(), name: "one".into() }];
     let printers = vec![PrinterSettings::new("a", Device::Drop)];
     let mut table = JobTable::new(printers, Rules::default(), now());
     table.admit(0).unwrap();
     let id = table.file(0, ticket, documents, now());
     table.made_durable(id);
-    let Next::Job(mut job) = table.next(0, now()) else { panic!("it is whole") };
+    let NextStep::Job(mut job) = table.next(0, now()) else { panic!("it is whole") };
     job.id = 7;
     job
 }
 
-/// What comes of a command, where somebody breaks it off once this file is written.
+/// Runs a command, and stops it once the file `stop` is written.
 fn done(command: &str, bytes: usize, stop: Option<&Path>) -> Result<(), String> {
     let settings = CommandSettings::default();
     done_within(command, bytes, stop, &settings).map_err(|outcome| match outcome {
@@ -38,7 +40,7 @@ fn done(command: &str, bytes: usize, stop: Option<&Path>) -> Result<(), String> 
     })
 }
 
-/// The same for somebody who may just that. It runs as this test does.
+/// Runs a command with these settings, as the user of this test.
 fn done_within(
     command: &str,
     bytes: usize,
@@ -94,7 +96,7 @@ fn a_command_gets_the_data_and_what_is_known_of_it() {
     assert_eq!(std::fs::read(folder.path().join("data")).unwrap(), vec![b'x'; 300_000]);
     let known = std::fs::read_to_string(folder.path().join("known")).unwrap();
     assert_eq!(known, "7|ab; touch /nowhere|300000");
-    // One that has seen enough is fine, and one that fails says why.
+    // A command that read enough succeeds; a command that fails says why.
     assert_eq!(done("true", 3_000_000, None), Ok(()));
     let no = done("echo first >&2; echo no toner >&2; exit 3", 10, None).unwrap_err();
     assert!(no.ends_with("ended with exit status: 3; it says \"no toner\""), "{no}");
@@ -112,7 +114,7 @@ fn what_a_command_says_without_end_is_not_kept() {
 fn a_command_that_is_broken_off_leaves_nobody_behind() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
-    // It reads nothing, and has a child that would go on.
+    // The command reads nothing, and has a child that would go on.
     let command = format!("sleep 3017 & echo $! > {at}/child; sleep 3018; true");
     let child = folder.path().join("child");
     let no = done(&command, 3_000_000, Some(&child)).unwrap_err();
@@ -134,9 +136,9 @@ fn is_soon_gone(child: &Path) {
 
 #[test]
 fn what_a_command_leaves_behind_does_not_keep_its_printer() {
-    // It holds the standard input and the words of the command, and reads nothing.
+    // The child holds the standard input open and reads nothing.
     assert_eq!(done("exec 3<&0; sleep 3019 <&3 & exit 0", 3_000_000, None), Ok(()));
-    // What would go on with nothing of the job's ends with it.
+    // A child that holds no file of the job ends with the job.
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().display();
     assert_eq!(done(&format!("sleep 3020 & echo $! > {at}/child"), 10, None), Ok(()));
@@ -178,7 +180,7 @@ fn a_command_can_refuse_a_job_for_good() {
     assert!(why.ends_with("ended with exit status: 65; it says \"no such format\""), "{why}");
 }
 
-/// Whether a process is gone, or waits for its parent to see that.
+/// Returns whether a process is gone, or is a zombie.
 fn is_gone(id: &str) -> bool {
     match std::fs::read_to_string(format!("/proc/{id}/stat")) {
         Ok(stat) => stat.rsplit(')').next().unwrap().trim().starts_with(['Z', 'X']),

@@ -1,4 +1,4 @@
-//! Documents that a device does not take: filters of this host make others of them.
+//! Conversion of documents that a device does not take, by filters of this host.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -16,22 +16,22 @@ use super::command::{CommandEnd, carry_out, prepared};
 use crate::filters::{Filters, LAID_OUT, SHEETS, folder};
 use crate::store::Document;
 
-/// The longest that filters may take for a document: others wait.
+/// Maximum time of the filters for one document: other documents wait.
 const MAX_TIME: Duration = Duration::from_secs(900);
 
-/// With less room than this on the disk for temporary files, filters fail for want of it.
+/// Minimum free space for temporary files: with less, a filter's failure counts as a full disk.
 const LEAST_ROOM: u64 = 1 << 20;
 
-/// Something that filters read.
+/// Input of the filters.
 pub(super) enum Source<'a> {
-    /// A document of this format.
+    /// Document and its format.
     Document(&'a Document, &'a str),
-    /// A sheet of this name.
+    /// Name of a banner sheet.
     Sheet(&'a str),
 }
 
-/// Makes a document for a device of one that it does not take, as a file without a name. The
-/// filters run as commands do, confined, and have done what the job asks of its pages.
+/// Converts a document that the device does not take, into a file without a name. The filters run
+/// confined, like commands, and apply the page options of the job.
 pub(super) fn converted(
     delivery: &Delivery<'_>,
     filters: &Filters,
@@ -39,8 +39,9 @@ pub(super) fn converted(
     to: &str,
     target: &Target,
 ) -> Result<File, Outcome> {
-    let failed = |error: io::Error| Outcome::Failed(format!("convert its document: {error}"));
-    // Whoever runs the filters makes files there, and reads what the printer is.
+    let failed =
+        |error: io::Error| Outcome::Failed(format!("cannot convert the document: {error}"));
+    // The user of the filters creates files there, and reads the PPD file.
     let folder = folder().map_err(failed)?;
     fs::set_permissions(folder.path(), Permissions::from_mode(0o1777)).map_err(failed)?;
     let ppd = folder.path().join("printer.ppd");
@@ -52,7 +53,7 @@ pub(super) fn converted(
     match carry_out(delivery, asking, "driverless", most, |_| Ok(()))? {
         CommandEnd::Well => {}
         CommandEnd::Badly { what, .. } | CommandEnd::TooLate(what) => {
-            return Err(Outcome::Failed(format!("ask the device what it prints: {what}")));
+            return Err(Outcome::Failed(format!("cannot ask the device for its formats: {what}")));
         }
     }
     let made = tempfile::tempfile_in(folder.path()).map_err(failed)?;
@@ -86,27 +87,29 @@ pub(super) fn converted(
         CommandEnd::Well => {}
         CommandEnd::Badly { .. } if !has_room() => {
             let folder = std::env::temp_dir();
-            let what = format!("convert its {what}: the disk of {} is full", folder.display());
+            let what =
+                format!("cannot convert its {what}: the disk of {} is full", folder.display());
             return Err(Outcome::Failed(what));
         }
-        // What filters do not read in this time they never will.
+        // A document that the filters cannot read in this time, they never will.
         CommandEnd::Badly { code: Some(_), what: why } | CommandEnd::TooLate(why)
             if !delivery.monitor.is_stopped() =>
         {
-            return Err(Outcome::Refused(format!("its {what} cannot be made {to}: {why}")));
+            return Err(Outcome::Refused(format!("its {what} cannot be converted to {to}: {why}")));
         }
         CommandEnd::Badly { what: why, .. } | CommandEnd::TooLate(why) => {
-            return Err(Outcome::Failed(format!("convert its {what}: {why}")));
+            return Err(Outcome::Failed(format!("cannot convert its {what}: {why}")));
         }
     }
     let is_empty = document.is_none_or(|document| document.size() == 0);
     if made.metadata().map_err(failed)?.len() == 0 && !is_empty {
-        return Err(Outcome::Refused(format!("filters made nothing of its {what}")));
+        return Err(Outcome::Refused(format!("the filters produced no output for its {what}")));
     }
     Ok(made)
 }
 
-/// A client's text as filters may have it in their words: some are scripts.
+/// Returns a client's text without special characters, for the command line of a filter: some
+/// filters are scripts.
 fn plain(text: &str) -> String {
     let is_fine = |one: char| one.is_alphanumeric() || " ._".contains(one);
     text.chars().take(128).map(|one| if is_fine(one) { one } else { '_' }).collect()

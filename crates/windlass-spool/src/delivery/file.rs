@@ -1,4 +1,4 @@
-//! Jobs for files, devices and folders of this host.
+//! Delivery of jobs to files, devices and folders of this host.
 
 use std::fs::File;
 use std::io;
@@ -10,12 +10,12 @@ use windlass_sys::folder::{Folder, create_or_open};
 use super::{Delivery, PIECE, broken_off};
 
 impl Delivery<'_> {
-    /// Into a folder each job goes as a file of its own, whole or not at all: it has its
-    /// name when it has its data. What it is called is made of numbers and of the printer's
+    /// Writes the job to a file or device. In a folder, each job becomes a file of its own, whole
+    /// or not at all: the file gets its name last. The name consists of numbers and the printer's
     /// name alone.
     ///
-    /// Where jobs are to outlive a loss of power, a file does so before its job counts as
-    /// delivered: the data first, and then its name.
+    /// If jobs must survive a loss of power, the file is synced before the job counts as delivered:
+    /// first the data, then the name.
     pub(super) fn to_file(&self, path: &Path, buffer: &mut Vec<u8>) -> io::Result<()> {
         let mode = self.printer.mode;
         if let Some(folder) = Folder::open(path)? {
@@ -42,8 +42,7 @@ impl Delivery<'_> {
         Ok(())
     }
 
-    /// Copies all that is to be printed, with the kernel's help where the file takes its
-    /// bytes at once.
+    /// Copies all passes that are left, within the kernel if the file takes its bytes at once.
     fn copy_to_file(&self, to: &mut File, buffer: &mut Vec<u8>) -> io::Result<()> {
         let kind = to.metadata()?.file_type();
         if !kind.is_file() && !kind.is_char_device() {

@@ -1,36 +1,35 @@
-//! What is still to be printed of a job, as one stream.
+//! The passes of a job that are still to be printed, as one stream.
 
 use std::io::{self, Read};
 
 use windlass_spool_core::Passes;
 
 use crate::store::Reader;
-use crate::table::{Filed, Job};
+use crate::table::{FiledDocument, Job};
 
-/// The passes over a job's documents that its device does not have yet, one after the
-/// other.
-pub(super) struct Rest {
-    documents: Vec<Filed>,
+/// Passes over a job's documents that its device does not have yet, one after the other.
+pub(super) struct RemainingPasses {
+    documents: Vec<FiledDocument>,
     passes: Passes,
-    /// The pass that comes next.
+    /// Number of the next pass.
     next: u32,
     reader: Option<Reader>,
 }
 
-impl Rest {
+impl RemainingPasses {
     pub(super) fn of(job: &Job) -> Self {
         let passes = Passes::of(job);
         Self { documents: job.documents.clone(), passes, next: job.delivered, reader: None }
     }
 
-    /// Bytes of all passes that have not begun.
+    /// Returns the bytes of all passes that have not begun.
     pub(super) fn size(&self) -> u64 {
         let passes = self.next..self.passes.count();
         let documents = passes.filter_map(|pass| self.documents.get(self.passes.document(pass)));
         documents.map(|filed| filed.document.size()).sum()
     }
 
-    /// The document of the next pass.
+    /// Returns the document of the next pass, and moves on.
     pub(super) fn next_document(&mut self) -> Option<Reader> {
         if self.next >= self.passes.count() {
             return None;
@@ -41,7 +40,7 @@ impl Rest {
     }
 }
 
-impl Read for Rest {
+impl Read for RemainingPasses {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if into.is_empty() {
             return Ok(0);

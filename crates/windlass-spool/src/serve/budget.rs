@@ -1,19 +1,18 @@
-//! Room for connections: how many there may be, how many of one host, and which end first where
-//! others want theirs.
+//! Connection limits: in total and per host, and the choice of idle connections that make room.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// One host has so large a part of all connections at the most: a print server in front of this
-/// one has many, and leaves as many to others.
+/// Divisor of all connections for the maximum of one host. A print server in front of this one has
+/// many, and leaves as many to others.
 const PART_OF_HOST: usize = 2;
 
-/// So large a part is for Unix sockets and administrators alone.
+/// Divisor of all connections for those reserved for Unix sockets and administrators.
 const PART_RESERVED: usize = 8;
 
-/// The connections that there are.
+/// Open connections.
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     seats: Mutex<Seats>,
@@ -23,33 +22,33 @@ pub(super) struct Budget {
 struct Seats {
     next: u64,
     taken: HashMap<u64, Occupant>,
-    /// The number of these of each host.
+    /// Number of connections of each host.
     hosts: HashMap<Arc<str>, usize>,
 }
 
-/// A connection that has a seat.
+/// A connection with a seat.
 #[derive(Debug)]
 struct Occupant {
     host: Arc<str>,
     presence: Arc<Presence>,
 }
 
-/// The presence of a connection, as others see it.
+/// State of a connection that others see.
 #[derive(Debug, Default)]
 pub(super) struct Presence {
-    /// Since when nothing comes that anybody waits for.
+    /// Time since when the connection is idle.
     idle_since: Mutex<Option<Instant>>,
-    /// It is to end: others have its place already.
+    /// True if the connection must end: another has its seat already.
     leaves: AtomicBool,
 }
 
 impl Presence {
-    /// Notes that it is idle since then, or is not.
+    /// Sets the time since when the connection is idle; `None` if it is not.
     pub(super) fn set_idle(&self, since: Option<Instant>) {
         *self.idle_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
     }
 
-    /// Returns whether it is to end.
+    /// Returns whether the connection must end.
     pub(super) fn leaves(&self) -> bool {
         self.leaves.load(Ordering::Relaxed)
     }
@@ -59,34 +58,34 @@ impl Presence {
     }
 }
 
-/// The place of a connection. It is free when this goes.
+/// Seat of a connection. Dropping it frees the seat.
 #[derive(Debug)]
 pub(super) struct Seat {
     of: Arc<Budget>,
     number: u64,
     pub(super) presence: Arc<Presence>,
-    /// Another, that was idle, ends for it.
+    /// True if an idle connection ends for this one.
     pub(super) made_room: bool,
 }
 
-/// A reason for no place for a connection.
+/// Reasons to refuse a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoSeat {
-    /// Its host has its part.
-    #[error("its host has {part} connections, as many as one host may have")]
+    /// The host has its maximum of connections.
+    #[error("its host has {part} connections, the maximum of one host")]
     OfHost {
-        /// The number of those.
+        /// Maximum number of connections of a host.
         part: usize,
     },
-    /// All are taken.
+    /// All connections are in use.
     #[error(
-        "all {most} connections are taken, but for {reserved} that are for Unix sockets and \
+        "all {most} connections are in use, except {reserved} reserved for Unix sockets and \
          administrators"
     )]
     OfAll {
-        /// The number of all.
+        /// Maximum number of connections.
         most: usize,
-        /// The number of those that are kept.
+        /// Number of reserved connections.
         reserved: usize,
     },
 }
@@ -96,14 +95,14 @@ impl Budget {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns how many there are.
+    /// Returns the number of connections.
     pub(super) fn len(&self) -> usize {
         self.seats().taken.len()
     }
 
-    /// Takes the place of a connection of a host, of so many at the most. Where there is no room,
-    /// the one that is idle for longest makes it: for its own host where that has its part, for
-    /// any otherwise.
+    /// Takes a seat for a connection of a host, with `most` seats in total. If there is no room,
+    /// the connection that is idle for longest makes room. If the host has its maximum, one of its
+    /// own connections must.
     pub(super) fn take(
         self: &Arc<Self>,
         host: &str,
@@ -134,7 +133,7 @@ impl Budget {
 }
 
 impl Seats {
-    /// Has the connection leave that is idle for longest of those that may.
+    /// Ends the connection that is idle for longest among those that `may` allows.
     fn make_room(&mut self, may: impl Fn(&Occupant) -> bool) -> Option<()> {
         let idle = self.taken.iter().filter(|(_, one)| may(one));
         let idle = idle.filter_map(|(number, one)| Some((one.presence.idle_since()?, *number)));
@@ -159,7 +158,7 @@ impl Seats {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        // One that made room has none any more.
+        // A connection that made room has no seat any more.
         self.of.seats().free(self.number);
     }
 }
@@ -203,7 +202,7 @@ mod tests {
         let new = take(&budget, "c").expect("one makes room");
         let leave: Vec<_> = (0..14).filter(|at| seats[*at].presence.leaves()).collect();
         assert_eq!((leave, budget.len()), (vec![5], 14));
-        // Where a host has its part its own make room.
+        // If a host has its maximum, its own connections make room.
         let own = take(&budget, "b").expect("there is room");
         drop((new, own));
         let full: Vec<_> = (0..2).filter_map(|_| take(&budget, "a")).collect();

@@ -1,15 +1,13 @@
 //! Busy-polling for clients that ask again as soon as they are answered.
 //!
-//! Where each side waits asleep for the other, a job costs two wakes of an idle
-//! processor. On a virtual machine a wake goes through the host, and costs more
-//! than the job. So who waits for a client that was prompt the last time polls for
-//! what it says, and yields between.
+//! If both sides wait asleep for each other, a job costs two wakes of an idle processor. On a
+//! virtual machine, a wake goes through the host and costs more than the job. So a thread that
+//! waits for a client that was prompt last time polls for its data, and yields in between.
 //!
-//! What that costs is bounded. A poll ends after [`MAX_POLL`], and a client that was
-//! slower is waited for asleep until it is prompt again. No more than half of the
-//! processors poll at a time. And who yields and is kept away backs off: others
-//! have work, so no processor is idle and a wake is cheap, and the kernel lets a
-//! sleeper that wakes in before one that yielded.
+//! The cost is bounded. A poll ends after [`MAX_POLL`], and a client that was slower is waited for
+//! asleep until it is prompt again. At most half of the processors poll at a time. A polling thread
+//! whose yield takes long backs off: others have work, so no processor is idle and a wake is cheap.
+//! Also, the kernel prefers a sleeper that wakes to a thread that yielded.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::yield_now;
@@ -17,18 +15,19 @@ use std::time::{Duration, Instant};
 
 use windlass_base::Backoff;
 
-/// A client that speaks within this is prompt, and it is polled for so long. Both
-/// wakes together are 0.3 ms where the host lets a processor rest.
+/// Maximum answer time of a prompt client, and maximum time of a poll. Both wakes together take 0.3
+/// ms if the host lets a processor rest.
 const MAX_POLL: Duration = Duration::from_micros(500);
 
-/// To yield takes 1 µs where nobody else wants the processor, and 0.7 ms and
-/// longer where a program works on it. What only wakes shortly is between.
+/// Duration of a yield from which the processor counts as contended. A yield takes 1 µs on an idle
+/// processor, and 0.7 ms or more if a program computes there. Short wakes are in between.
 const CONTENDED: Duration = Duration::from_micros(50);
 
-/// How many times it then sleeps: at first, and where it goes on like this.
+/// Number of sleeps without polling after contention: at first, and at most if the contention
+/// continues.
 const BACKOFF: (u32, u32) = (4, 1_024);
 
-/// Who polls at the moment.
+/// Number of polling threads, and its limit.
 #[derive(Debug)]
 pub(super) struct Pollers {
     polling: AtomicUsize,
@@ -36,7 +35,7 @@ pub(super) struct Pollers {
 }
 
 impl Default for Pollers {
-    /// As many as half of the processors.
+    /// Allows half of the processors.
     fn default() -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self { polling: AtomicUsize::new(0), most: processors / 2 }
@@ -44,25 +43,25 @@ impl Default for Pollers {
 }
 
 impl Pollers {
-    /// Leave to poll, while it lives; nothing where enough do.
-    fn begin(&self) -> Option<Polling<'_>> {
+    /// Returns the permission to poll, for its lifetime; `None` if enough threads poll.
+    fn begin(&self) -> Option<PollPermit<'_>> {
         let before = self.polling.fetch_add(1, Ordering::Relaxed);
-        let polling = Polling { of: self };
+        let polling = PollPermit { of: self };
         (before < self.most).then_some(polling)
     }
 }
 
-struct Polling<'a> {
+struct PollPermit<'a> {
     of: &'a Pollers,
 }
 
-impl Drop for Polling<'_> {
+impl Drop for PollPermit<'_> {
     fn drop(&mut self) {
         self.of.polling.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// How one client is waited for.
+/// Polling state of one client.
 #[derive(Debug)]
 pub(super) struct BusyPoll {
     was_prompt: bool,
@@ -76,8 +75,8 @@ impl Default for BusyPoll {
 }
 
 impl BusyPoll {
-    /// Polls until `attempt` gives something, where that is worth it. Nothing is
-    /// found where sleep is better.
+    /// Polls until `attempt` returns data, if polling is worth it. Returns `None` if sleeping is
+    /// better.
     pub(super) fn poll<T, E>(
         &mut self,
         pollers: &Pollers,
@@ -102,7 +101,7 @@ impl BusyPoll {
         }
     }
 
-    /// Remembers how long the client took to speak.
+    /// Records the time that the client took to answer.
     pub(super) fn took(&mut self, time: Duration) {
         self.was_prompt = time <= MAX_POLL;
     }
@@ -114,7 +113,7 @@ mod tests {
     use std::cell::Cell;
     use std::convert::Infallible;
 
-    /// Polls a client that speaks at this attempt, each of which takes so long.
+    /// Polls a client that answers at attempt `speaks_at`, with attempts of duration `takes`.
     fn attempts(
         busy_poll: &mut BusyPoll,
         pollers: &Pollers,
@@ -152,7 +151,7 @@ mod tests {
         let since = Instant::now();
         let (found, _) = attempts(&mut client, &one, u32::MAX, Duration::ZERO);
         assert_eq!(found, None);
-        // Where others have the processor it ends sooner by itself, and later by
+        // If other threads use the processor, the poll ends sooner by itself, or later because of
         // their turns.
         assert!(since.elapsed() > MAX_POLL || client.backoff.left() > 0);
     }
@@ -176,12 +175,12 @@ mod tests {
         let (mut client, one) = (BusyPoll::default(), pollers(1));
         client.took(Duration::ZERO);
         let (first, most) = BACKOFF;
-        // What was found meanwhile is not lost.
+        // Data that arrived in the meantime is not lost.
         assert_eq!(attempts(&mut client, &one, 1, CONTENDED * 2), (Some(7), 1));
         for _ in 0..first {
             assert_eq!(attempts(&mut client, &one, 1, CONTENDED * 2), (None, 0));
         }
-        // Nothing there: it does not go on.
+        // Without data, the poll does not go on.
         assert_eq!(attempts(&mut client, &one, 9, CONTENDED * 2), (None, 1));
         assert_eq!(client.backoff.left(), first * 2);
         for _ in 0..20 {

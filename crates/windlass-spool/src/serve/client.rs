@@ -1,5 +1,4 @@
-//! A connection of a client: what comes is read into a buffer, and nothing is
-//! waited for without end.
+//! A connection of a client: data is read into a buffer, and every wait is limited.
 
 use std::io;
 use std::sync::Arc;
@@ -11,40 +10,40 @@ use windlass_sys::socket::is_pause;
 use super::budget::Presence;
 use super::busy_poll::BusyPoll;
 use super::stream::{NoStream, Socket, Stream};
-use super::tls::{Certificate, Encrypted};
+use super::tls::{Certificate, TlsStream};
 use super::{Gate, Limits};
 
-/// How long a read or a write waits before it is looked around.
+/// Maximum time of a single read or write, after which deadlines are checked.
 const WAIT: Duration = Duration::from_millis(250);
 
-/// After so long without a byte a connection is idle, whatever it is in the middle of.
+/// Time without data after which a connection is idle, whatever it is doing.
 const IDLE_AFTER: Duration = Duration::from_secs(60);
 
-/// The time after which one that is idle looks again if it is to make room.
+/// Interval at which an idle connection checks whether it must make room.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long, and for how many bytes, it is waited for the client's end after the
-/// last answer.
+/// Maximum time, and maximum number of bytes, of the wait for the client's end after the last
+/// answer.
 const PARTING: Duration = Duration::from_secs(2);
 const MAX_PARTING: usize = 16 << 20;
 
-/// How large the buffer is at first and at most: it grows where much comes.
+/// Size of the buffer in bytes, at first and at most: it grows with the data.
 const FIRST: usize = 16 << 10;
 const MAX: usize = 256 << 10;
 
 /// A connection of a client.
 pub(super) struct Client {
     stream: Box<dyn Stream>,
-    /// Who it is.
+    /// User and rights of the client.
     pub(super) requester: Arc<Requester>,
-    /// Whether TLS is spoken.
+    /// True if the connection uses TLS.
     pub(super) is_encrypted: bool,
-    /// The last `Authorization` of a request that was right.
+    /// Last `Authorization` header with a right password.
     pub(super) known: Option<Vec<u8>>,
     pub(super) gate: Arc<Gate>,
-    /// What is borne of it: what held when it came.
+    /// Resource limits at the time of the connection.
     pub(super) limits: Limits,
-    /// What the server was known by when it came, where TLS is spoken.
+    /// TLS certificate at the time of the connection; `None`: no TLS.
     pub(super) certificate: Option<Certificate>,
     presence: Arc<Presence>,
     buffer: Vec<u8>,
@@ -53,22 +52,22 @@ pub(super) struct Client {
     busy_poll: BusyPoll,
 }
 
-/// When something is to be done, whatever comes until then: a client that drips has
-/// no more time than one that is silent.
+/// Deadline of an action, whatever data arrives before: a client that sends byte by byte has no
+/// more time than a silent one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
-    /// None where no clock goes so far.
+    /// End; `None` if it exceeds the clock.
     end: Option<Instant>,
     given: Duration,
 }
 
 impl Deadline {
-    /// So much from now on.
+    /// Creates a deadline after the time `given`.
     pub(super) fn after(given: Duration, now: Instant) -> Self {
         Self { end: now.checked_add(given), given }
     }
 
-    /// The one of both that comes first.
+    /// Returns the earlier of both deadlines.
     pub(super) fn or_sooner(self, other: Self) -> Self {
         match (self.end, other.end) {
             (Some(own), Some(end)) if end < own => other,
@@ -77,31 +76,31 @@ impl Deadline {
         }
     }
 
-    /// How much is left of it.
+    /// Returns the remaining time.
     fn left(&self, now: Instant) -> Duration {
         self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(now))
     }
 
-    fn look(&self, now: Instant) -> Result<(), Gone> {
+    fn look(&self, now: Instant) -> Result<(), ConnectionEnd> {
         let is_over = self.end.is_some_and(|end| now >= end);
-        if is_over { Err(Gone::Slow(self.given)) } else { Ok(()) }
+        if is_over { Err(ConnectionEnd::Slow(self.given)) } else { Ok(()) }
     }
 }
 
-/// Why nothing more comes.
+/// Reasons for the end of a client's data.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Gone {
+pub(super) enum ConnectionEnd {
     /// The client closed the connection.
     #[error("the connection was closed")]
     Closed,
-    /// It did nothing for too long.
-    #[error("nothing came for {0:?}")]
+    /// The client sent nothing for too long.
+    #[error("no data for {0:?}")]
     Silent(Duration),
-    /// It did not come to an end for too long.
-    #[error("it was not done within {0:?}")]
+    /// The client exceeded a deadline.
+    #[error("not finished within {0:?}")]
     Slow(Duration),
-    /// It was idle, and others have its place.
-    #[error("it was idle, and made room for others")]
+    /// The client was idle, and another has its seat.
+    #[error("it was idle, and was closed to make room for others")]
     Crowded,
     /// The server ends.
     #[error("the server ends")]
@@ -111,19 +110,19 @@ pub(super) enum Gone {
     Failed(io::Error),
 }
 
-/// Why what a client brings is not taken.
+/// Reasons for refusing a client's data.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum No {
-    /// It does not come.
+pub(super) enum ReceiveError {
+    /// The data does not arrive.
     #[error(transparent)]
-    Gone(#[from] Gone),
-    /// It cannot be.
+    Gone(#[from] ConnectionEnd),
+    /// The spool refuses the data.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// It may not.
+    /// The client lacks a right.
     #[error("it may not {0} here")]
     Forbidden(Right),
-    /// It is not what it should be, and why.
+    /// The data is invalid, for this reason.
     #[error("{0}")]
     Garbled(String),
 }
@@ -153,8 +152,8 @@ impl Client {
         Ok(Self { presence, ..Self::over(stream, peer, gate) })
     }
 
-    /// Over anything. A read that has nothing for a while says so
-    /// ([`io::ErrorKind::WouldBlock`]).
+    /// Creates a client over any transport. A read without data for a while returns
+    /// [`io::ErrorKind::WouldBlock`].
     pub(super) fn over(stream: Box<dyn Stream>, peer: Peer, gate: Arc<Gate>) -> Self {
         let requester = Arc::new(gate.requester(peer));
         let terms = gate.policy();
@@ -175,7 +174,7 @@ impl Client {
         }
     }
 
-    /// Looks up anew what it may: the settings may have changed since its last request.
+    /// Updates the client's rights: the settings may have changed since its last request.
     pub(super) fn look_up_rights(&mut self) {
         let now = self.gate.requester(self.peer());
         if now != *self.requester {
@@ -183,17 +182,17 @@ impl Client {
         }
     }
 
-    /// Where it is.
+    /// Returns the client's address or user.
     pub(super) fn peer(&self) -> Peer {
         self.requester.peer.clone()
     }
 
-    /// What has come and was not used.
+    /// Returns the received data that is not used yet.
     pub(super) fn data(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// So many bytes are used.
+    /// Marks bytes as used.
     pub(super) fn used(&mut self, bytes: usize) {
         self.start += bytes;
         if self.start >= self.end {
@@ -201,35 +200,36 @@ impl Client {
         }
     }
 
-    /// What is to be done within so long.
+    /// Returns the deadline after the time `given`.
     pub(super) fn deadline(&self, given: Duration) -> Deadline {
         Deadline::after(given, self.gate.clock.now())
     }
 
-    /// All that the client brought is safe: it may take the end of the connection for a
-    /// yes. Until then that is reset, however this process ends.
+    /// Lets the connection end regularly, because all of the client's data is safe: the client may
+    /// take that end for a success. Until then the connection ends with a reset, however this
+    /// process ends.
     pub(super) fn settle(&mut self) {
         self.stream.set_reset_on_close(false);
     }
 
-    /// Whether the time for something has passed.
+    /// Returns whether a deadline has passed.
     pub(super) fn is_over(&self, by: Deadline) -> bool {
         by.look(self.gate.clock.now()).is_err()
     }
 
-    /// Reads more, within some time: for what has no other end.
-    pub(super) fn fill(&mut self, patience: Duration) -> Result<(), Gone> {
+    /// Reads more data within `patience`, without a deadline.
+    pub(super) fn fill(&mut self, patience: Duration) -> Result<(), ConnectionEnd> {
         self.read_within(patience, self.deadline(Duration::MAX), IDLE_AFTER)
     }
 
-    /// Reads more between two requests: nobody waits for that, and where others want its place
-    /// the connection ends.
-    pub(super) fn fill_between(&mut self) -> Result<(), Gone> {
+    /// Reads more data between two requests. Nobody waits for that, so the connection ends if
+    /// another needs its seat.
+    pub(super) fn fill_between(&mut self) -> Result<(), ConnectionEnd> {
         self.read_within(self.limits.idle, self.deadline(Duration::MAX), Duration::ZERO)
     }
 
-    /// Reads more, within the patience. It is part of what is to be done by a deadline.
-    pub(super) fn fill_by(&mut self, by: Deadline) -> Result<(), Gone> {
+    /// Reads more data within the limit of silence, and by the deadline of the whole action.
+    pub(super) fn fill_by(&mut self, by: Deadline) -> Result<(), ConnectionEnd> {
         self.read_within(self.limits.patience, by, IDLE_AFTER)
     }
 
@@ -238,7 +238,7 @@ impl Client {
         patience: Duration,
         by: Deadline,
         idle_after: Duration,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), ConnectionEnd> {
         let mut is_idle = false;
         let read = self.read_or_idle(patience, by, idle_after, &mut is_idle);
         if is_idle {
@@ -253,7 +253,7 @@ impl Client {
         by: Deadline,
         idle_after: Duration,
         is_idle: &mut bool,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), ConnectionEnd> {
         let began = self.gate.clock.now();
         by.look(began)?;
         if self.start > 0 {
@@ -261,7 +261,7 @@ impl Client {
             (self.start, self.end) = (0, self.end - self.start);
         }
         if self.end == self.buffer.len() {
-            // Nobody keeps more in it than is used at once.
+            // No caller keeps more in the buffer than it uses at once.
             self.buffer.resize(self.buffer.len() * 2, 0);
         }
         let since = Instant::now();
@@ -273,7 +273,7 @@ impl Client {
             let got =
                 found.take().unwrap_or_else(|| self.stream.read(&mut self.buffer[self.end..]));
             match got {
-                Ok(0) => return Err(Gone::Closed),
+                Ok(0) => return Err(ConnectionEnd::Closed),
                 Ok(got) => {
                     self.busy_poll.took(since.elapsed());
                     let was_full = self.end + got == self.buffer.len();
@@ -285,21 +285,21 @@ impl Client {
                 }
                 Err(error) if is_pause(&error) => {
                     if self.gate.stops() {
-                        return Err(Gone::Ending);
+                        return Err(ConnectionEnd::Ending);
                     }
                     if self.end == 0 && self.buffer.len() > FIRST {
-                        // Who says nothing for long needs no large buffer.
+                        // A silent client needs no large buffer.
                         self.buffer = vec![0; FIRST];
                     }
                     if self.presence.leaves() {
-                        return Err(Gone::Crowded);
+                        return Err(ConnectionEnd::Crowded);
                     }
                     let now = self.gate.clock.now();
                     by.look(now)?;
                     let silent = now.saturating_duration_since(began);
                     let left = patience.saturating_sub(silent);
                     if left.is_zero() {
-                        return Err(Gone::Silent(patience));
+                        return Err(ConnectionEnd::Silent(patience));
                     }
                     let until_idle = idle_after.saturating_sub(silent);
                     if until_idle.is_zero() && !*is_idle {
@@ -310,32 +310,33 @@ impl Client {
                     let wait = left.min(by.left(now)).min(look);
                     self.stream.sleep(&self.gate.stop_signal, wait);
                 }
-                Err(error) => return Err(Gone::Failed(error)),
+                Err(error) => return Err(ConnectionEnd::Failed(error)),
             }
         }
     }
 
-    /// Speaks TLS from here on: what has come and was not used is its beginning. To agree
-    /// on it may take so long.
-    pub(super) fn start_tls(&mut self, given: Duration) -> Result<(), Gone> {
+    /// Switches to TLS: unused data is the beginning of the handshake, which may take the time
+    /// `given`.
+    pub(super) fn start_tls(&mut self, given: Duration) -> Result<(), ConnectionEnd> {
         let by = self.deadline(given);
         let stream = std::mem::replace(&mut self.stream, Box::new(NoStream)).into_tcp();
         let before = self.data().to_vec();
         self.used(before.len());
         let (Some(stream), Some(certificate)) = (stream, &self.certificate) else {
-            return Err(Gone::Failed(io::ErrorKind::Unsupported.into()));
+            return Err(ConnectionEnd::Failed(io::ErrorKind::Unsupported.into()));
         };
-        let mut encrypted = Encrypted::over(stream, certificate, before).map_err(Gone::Failed)?;
+        let mut encrypted =
+            TlsStream::over(stream, certificate, before).map_err(ConnectionEnd::Failed)?;
         loop {
             match encrypted.agree() {
                 Ok(true) => break,
                 Ok(false) => {}
                 Err(error) if is_pause(&error) => {
                     if self.gate.stops() {
-                        return Err(Gone::Ending);
+                        return Err(ConnectionEnd::Ending);
                     }
                 }
-                Err(error) => return Err(Gone::Failed(error)),
+                Err(error) => return Err(ConnectionEnd::Failed(error)),
             }
             by.look(self.gate.clock.now())?;
         }
@@ -344,9 +345,8 @@ impl Client {
         Ok(())
     }
 
-    /// Ends the connection so that the client can read the last answer: to close it
-    /// while data waits unread would reset it, and the client would lose what it has
-    /// not read. What still comes is thrown away, for a while.
+    /// Ends the connection so that the client can read the last answer. Closing it with unread data
+    /// would reset it, and the client would lose the answer. Further data is discarded for a while.
     pub(super) fn part(mut self) {
         self.stream.end();
         let by = self.deadline(PARTING);
@@ -361,27 +361,27 @@ impl Client {
         }
     }
 
-    /// Writes all. It is to be taken within the patience as a whole: answers are
-    /// short, and lists come in pages.
-    pub(super) fn say(&mut self, mut bytes: &[u8]) -> Result<(), Gone> {
+    /// Writes all bytes, within the limit of silence as a whole: answers are short, and lists are
+    /// sent in pages.
+    pub(super) fn say(&mut self, mut bytes: &[u8]) -> Result<(), ConnectionEnd> {
         let by = self.deadline(self.limits.patience);
         while !bytes.is_empty() {
             match self.stream.write(bytes) {
-                Ok(0) => return Err(Gone::Closed),
+                Ok(0) => return Err(ConnectionEnd::Closed),
                 Ok(done) => bytes = &bytes[done..],
                 Err(error) if is_pause(&error) => {}
-                Err(error) => return Err(Gone::Failed(error)),
+                Err(error) => return Err(ConnectionEnd::Failed(error)),
             }
             if !bytes.is_empty() {
                 by.look(self.gate.clock.now())?;
             }
         }
-        // What TLS has taken is said when the kernel has it.
+        // Data in the TLS buffer counts as sent once the kernel has it.
         loop {
             match self.stream.flush() {
                 Ok(()) => return Ok(()),
                 Err(error) if is_pause(&error) => by.look(self.gate.clock.now())?,
-                Err(error) => return Err(Gone::Failed(error)),
+                Err(error) => return Err(ConnectionEnd::Failed(error)),
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::store::{Durability, Error, Settings};
 mod said;
 #[path = "../../tests/support/stopped.rs"]
 mod stopped;
-use said::Said;
+use said::ScriptedClient;
 use stopped::stopped;
 
 /// A server without sockets, whose printers are stopped.
@@ -25,12 +25,12 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    /// Without jobs.
+    /// Creates a server without jobs.
     fn new() -> Result<Self, Error> {
         Self::by(Clock::default())
     }
 
-    /// The same by another clock.
+    /// Creates a server without jobs, with another clock.
     pub(super) fn by(clock: Clock) -> Result<Self, Error> {
         let spooler = stopped()?;
         let names = Names::new("h", &[]);
@@ -38,15 +38,15 @@ impl Conversation {
         Ok(Self { spooler, gate: Arc::new(gate) })
     }
 
-    /// What a client is told that says this in pieces of so many bytes.
-    fn with(&self, protocol: Speaks, bytes: &[u8], piece: usize) -> Vec<u8> {
-        let (said, told) = Said::new(bytes, piece.max(1));
+    /// Returns the answer to a client that sends these bytes in pieces of `piece` bytes.
+    fn with(&self, protocol: PortProtocol, bytes: &[u8], piece: usize) -> Vec<u8> {
+        let (said, told) = ScriptedClient::new(bytes, piece.max(1));
         self.over(protocol, Box::new(said));
         std::mem::take(&mut told.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Serves a client to its end.
-    pub(super) fn over(&self, protocol: Speaks, stream: Box<dyn Stream>) {
+    pub(super) fn over(&self, protocol: PortProtocol, stream: Box<dyn Stream>) {
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).into();
         let client = Client::over(stream, peer, Arc::clone(&self.gate));
         protocol.serve(client, &self.spooler);
@@ -74,7 +74,7 @@ fn post(minor: u8, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// The lines that begin answers.
+/// Returns the status lines of the answers.
 fn answers(told: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(told);
     let lines = text.split("\r\n").filter_map(|line| line.find("HTTP/1.1 ").map(|at| &line[at..]));
@@ -82,7 +82,7 @@ fn answers(told: &[u8]) -> Vec<String> {
 }
 
 fn http(bytes: &[u8]) -> Vec<String> {
-    answers(&Conversation::new().unwrap().with(Speaks::Ipp, bytes, 100))
+    answers(&Conversation::new().unwrap().with(PortProtocol::Ipp, bytes, 100))
 }
 
 #[test]
@@ -103,9 +103,12 @@ fn what_follows_a_request_is_not_another_of_somebody_elses() {
     ] {
         assert_eq!(http(format!("{head}{inner}").as_bytes()), refused, "{head}");
     }
-    // HEAD has the length of what it does not send, for a page that is not there, too.
-    let told =
-        Conversation::new().unwrap().with(Speaks::Ipp, b"HEAD /x HTTP/1.1\r\nHost: h\r\n\r\n", 9);
+    // HEAD returns the length of the body that it omits, for a missing page, too.
+    let told = Conversation::new().unwrap().with(
+        PortProtocol::Ipp,
+        b"HEAD /x HTTP/1.1\r\nHost: h\r\n\r\n",
+        9,
+    );
     assert!(told.starts_with(b"HTTP/1.1 404 Not Found\r\n"));
     assert!(told.ends_with(b"\r\n\r\n"));
 }
@@ -122,10 +125,10 @@ fn a_list_of_jobs_comes_in_chunks_or_up_to_the_end() {
     let job = post(1, &[&request(Operation::PRINT_JOB, vec![])[..], b"data"].concat());
     let list = request(Operation::GET_JOBS, vec![]);
     let all = [&job[..], &job, &post(1, &list), &post(1, &list)].concat();
-    let told = conversation.with(Speaks::Ipp, &all, 5);
+    let told = conversation.with(PortProtocol::Ipp, &all, 5);
     assert_eq!(answers(&told), ["HTTP/1.1 200 OK"; 4]);
     assert!(told.ends_with(b"\x03\r\n0\r\n\r\n"));
-    let old = conversation.with(Speaks::Ipp, &[post(0, &list), post(0, &list)].concat(), 5);
+    let old = conversation.with(PortProtocol::Ipp, &[post(0, &list), post(0, &list)].concat(), 5);
     assert_eq!(answers(&old), ["HTTP/1.1 200 OK"]);
     let at = old.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
     let mut decoder = windlass_wire::ipp::Decoder::new(windlass_wire::ipp::Limits::default());
@@ -134,22 +137,22 @@ fn a_list_of_jobs_comes_in_chunks_or_up_to_the_end() {
     assert_eq!(groups.iter().filter(|group| group.tag == GroupTag::JOB).count(), 2);
 }
 
-/// A client that is gone when it is answered.
-struct Leaves(Said);
+/// A client that is gone before the answer.
+struct LeavingClient(ScriptedClient);
 
-impl Stream for Leaves {
+impl Stream for LeavingClient {
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
         self.0.read_now(bytes)
     }
 }
 
-impl Read for Leaves {
+impl Read for LeavingClient {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.0.read(into)
     }
 }
 
-impl Write for Leaves {
+impl Write for LeavingClient {
     fn write(&mut self, _: &[u8]) -> io::Result<usize> {
         Err(io::ErrorKind::BrokenPipe.into())
     }
@@ -163,17 +166,17 @@ impl Write for Leaves {
 fn who_leaves_before_the_answer_has_failed_if_it_brought_a_document() {
     let conversation = Conversation::new().unwrap();
     let end = |body: &[u8]| {
-        let (said, _) = Said::new(&post(1, body), 100);
+        let (said, _) = ScriptedClient::new(&post(1, body), 100);
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).into();
-        let stream = Box::new(Leaves(said));
+        let stream = Box::new(LeavingClient(said));
         let mut client = Client::over(stream, peer, Arc::clone(&conversation.gate));
         http::one(&mut client, &conversation.spooler)
     };
     for question in [Operation::GET_PRINTER_ATTRIBUTES, Operation::GET_JOBS] {
-        assert!(matches!(end(&request(question, vec![])), Ok(http::Then::Close)));
+        assert!(matches!(end(&request(question, vec![])), Ok(http::Continuation::Close)));
     }
     let job = [&request(Operation::PRINT_JOB, vec![])[..], b"data"].concat();
-    assert!(matches!(end(&job), Err(client::Gone::Failed(_))));
+    assert!(matches!(end(&job), Err(client::ConnectionEnd::Failed(_))));
 }
 
 #[test]
@@ -184,12 +187,12 @@ fn what_unpacks_to_more_than_is_taken_is_refused() {
     let packed = packed.finish().unwrap();
     assert!(packed.len() < 1 << 16);
     let body = [request(Operation::PRINT_JOB, own), packed].concat();
-    let told = Conversation::new().unwrap().with(Speaks::Ipp, &post(1, &body), 4_000);
+    let told = Conversation::new().unwrap().with(PortProtocol::Ipp, &post(1, &body), 4_000);
     let text = String::from_utf8_lossy(&told);
     assert!(text.contains("the document is longer than 1048576 bytes"), "{text}");
 }
 
-/// A job of LPR with so many copies.
+/// Returns an LPR job with `copies` copies.
 fn lpr(name: &str, copies: usize) -> Vec<u8> {
     let control = format!("Hh\nPann\nJ{name}\n{}", "ldfA001h\n".repeat(copies));
     let length = control.len();
@@ -201,19 +204,19 @@ fn copies_with_a_long_name_are_kept() {
     let conversation = Conversation::new().unwrap();
     let said = [b"\x02a\n".to_vec(), lpr(&"n".repeat(300), 999)].concat();
     // The queue, the control file twice, the data file twice.
-    assert_eq!(conversation.with(Speaks::Lpr, &said, 999), [0; 5]);
+    assert_eq!(conversation.with(PortProtocol::Lpr, &said, 999), [0; 5]);
 }
 
 #[test]
 fn a_client_of_lpr_has_no_place_before_and_after_its_jobs() {
     let conversation = Conversation::new().unwrap();
     let job = lpr("one", 1);
-    // As many as there may be, and then the end of the conversation.
+    // The maximum number of jobs, and then the end of the conversation.
     let said = [b"\x02a\n".to_vec(), job.repeat(100)].concat();
-    assert_eq!(conversation.with(Speaks::Lpr, &said, 999), vec![0; 401]);
-    assert_eq!(conversation.with(Speaks::Lpr, b"\x02a\n", 999), [0]);
-    // One more is refused, and passes.
-    let told = conversation.with(Speaks::Lpr, &[b"\x02a\n".to_vec(), job].concat(), 999);
+    assert_eq!(conversation.with(PortProtocol::Lpr, &said, 999), vec![0; 401]);
+    assert_eq!(conversation.with(PortProtocol::Lpr, b"\x02a\n", 999), [0]);
+    // One more job is refused for now.
+    let told = conversation.with(PortProtocol::Lpr, &[b"\x02a\n".to_vec(), job].concat(), 999);
     assert_eq!((told.len(), told[0]), (2, 0));
     assert_ne!(told[1], 0);
 }
@@ -227,9 +230,9 @@ fn names_do_not_move_the_terminal_of_who_asks() {
         Attribute::new("job-name", name),
     ];
     let body = [request(Operation::PRINT_JOB, own), b"data".to_vec()].concat();
-    assert_eq!(answers(&conversation.with(Speaks::Ipp, &post(1, &body), 99)).len(), 1);
+    assert_eq!(answers(&conversation.with(PortProtocol::Ipp, &post(1, &body), 99)).len(), 1);
     for code in ["\x03", "\x04"] {
-        let told = conversation.with(Speaks::Lpr, format!("{code}a\n").as_bytes(), 99);
+        let told = conversation.with(PortProtocol::Lpr, format!("{code}a\n").as_bytes(), 99);
         let text = String::from_utf8(told).unwrap();
         assert!(text.contains("a [2J b"), "{text:?}");
         assert!(!text.replace('\n', "").contains(char::is_control), "{text:?}");

@@ -1,4 +1,4 @@
-//! Clients that drip, by a clock that each byte moves.
+//! Tests of clients that send byte by byte, with a simulated clock.
 
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex};
@@ -8,33 +8,33 @@ use windlass_sys::clock::Hand;
 
 use super::super::budget::Budget;
 use super::super::tests::Conversation;
-use super::super::{Gate, Limits, Speaks};
-use super::{Client, Gone, IDLE_AFTER, Stream};
+use super::super::{Gate, Limits, PortProtocol};
+use super::{Client, ConnectionEnd, IDLE_AFTER, Stream};
 
-/// Says first this and then that without end, a byte at a time.
-struct Dripping {
+/// A client that sends `first` and then `again` without end, a byte at a time.
+struct SlowClient {
     first: Vec<u8>,
     again: &'static [u8],
     at: usize,
-    /// What passes before each byte.
+    /// Time before each byte.
     each: Duration,
-    /// What passes before it takes a byte.
+    /// Time before the client reads a byte.
     takes: Duration,
     told: Arc<Mutex<Vec<u8>>>,
     hand: Hand,
 }
 
-impl Stream for Dripping {
+impl Stream for SlowClient {
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
         self.read(bytes).map(Some)
     }
 }
 
-impl Read for Dripping {
+impl Read for SlowClient {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let beyond = |again: &[u8]| again[(self.at - self.first.len()) % again.len()];
         into[0] = match self.first.get(self.at) {
-            // It has waited for its turn to say this.
+            // The client has waited for its turn to send this.
             Some(byte) => *byte,
             None if self.again.is_empty() => return Ok(0),
             None => {
@@ -47,7 +47,7 @@ impl Read for Dripping {
     }
 }
 
-impl Write for Dripping {
+impl Write for SlowClient {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let took = if self.takes.is_zero() { bytes.len() } else { 1 };
         self.hand.pass(self.takes);
@@ -60,22 +60,22 @@ impl Write for Dripping {
     }
 }
 
-/// How much time such a client was given, and what it was told.
+/// Returns the time that such a client was given, and the answer to it.
 fn given(
-    protocol: Speaks,
+    protocol: PortProtocol,
     first: &[u8],
     again: &'static [u8],
     (each, takes): (Duration, Duration),
 ) -> (Duration, Vec<u8>) {
     let (hand, told) = (Hand::default(), Arc::default());
     let (first, to) = (first.to_vec(), Arc::clone(&told));
-    let client = Dripping { first, again, at: 0, each, takes, told: to, hand: hand.clone() };
+    let client = SlowClient { first, again, at: 0, each, takes, told: to, hand: hand.clone() };
     Conversation::by(hand.clock()).unwrap().over(protocol, Box::new(client));
     let told = std::mem::take(&mut *told.lock().unwrap());
     (hand.passed(), told)
 }
 
-/// A second.
+/// One second.
 const SECOND: Duration = Duration::from_secs(1);
 
 const POST: &[u8] =
@@ -85,7 +85,7 @@ fn post(body: &[u8]) -> Vec<u8> {
     [POST, b"chunked\r\n\r\n", body].concat()
 }
 
-/// A request for a job, in a chunk.
+/// Returns a request to print a job, in a chunk.
 fn print_job() -> Vec<u8> {
     use windlass_wire::ipp::{CharKind, Message, Operation, Value, Version};
     let mut request = Message::request(Version(2, 0), Operation::PRINT_JOB, 7);
@@ -98,26 +98,26 @@ fn print_job() -> Vec<u8> {
 fn what_stands_before_a_document_has_an_end() {
     let Limits { patience, idle, .. } = Limits::default();
     let most = patience + idle;
-    let cases: [(&str, Speaks, Vec<u8>, &[u8]); 8] = [
-        ("a head", Speaks::Ipp, b"GET / HTTP/1.1\r\nX: ".to_vec(), b"x"),
-        ("headers", Speaks::Ipp, b"GET / HTTP/1.1\r\n".to_vec(), b"Header: x\r\n"),
+    let cases: [(&str, PortProtocol, Vec<u8>, &[u8]); 8] = [
+        ("a head", PortProtocol::Ipp, b"GET / HTTP/1.1\r\nX: ".to_vec(), b"x"),
+        ("headers", PortProtocol::Ipp, b"GET / HTTP/1.1\r\n".to_vec(), b"Header: x\r\n"),
         (
             "attributes",
-            Speaks::Ipp,
+            PortProtocol::Ipp,
             post(b"fff\r\n\x02\0\0\x02\0\0\0\x01\x01"),
             b"\x44\0\x01a\0\x01b",
         ),
-        ("the line of a chunk", Speaks::Ipp, post(b""), b"0"),
-        ("a command", Speaks::Lpr, b"\x02".to_vec(), b"a"),
-        ("a command for a job", Speaks::Lpr, b"\x02a\n\x0299".to_vec(), b" "),
-        ("a control file", Speaks::Lpr, b"\x02a\n\x029999 cfA001h\n".to_vec(), b"Hh\n"),
-        // Each line is soon there, and none is a data file's.
-        ("taking back", Speaks::Lpr, b"\x02a\n".to_vec(), b"\x01\n"),
+        ("the line of a chunk", PortProtocol::Ipp, post(b""), b"0"),
+        ("a command", PortProtocol::Lpr, b"\x02".to_vec(), b"a"),
+        ("a command for a job", PortProtocol::Lpr, b"\x02a\n\x0299".to_vec(), b" "),
+        ("a control file", PortProtocol::Lpr, b"\x02a\n\x029999 cfA001h\n".to_vec(), b"Hh\n"),
+        // Each line is complete soon, and none is of a data file.
+        ("taking back", PortProtocol::Lpr, b"\x02a\n".to_vec(), b"\x01\n"),
     ];
     for (name, protocol, first, again) in cases {
         let (passed, told) = given(protocol, &first, again, (SECOND, Duration::ZERO));
         assert!((most..most + SECOND * 2).contains(&passed), "{name}: {passed:?}");
-        // What was acknowledged of LPR before.
+        // Only the acknowledgements of LPR before.
         assert!(told.iter().all(|byte| *byte == 0), "{name}: {told:?}");
     }
 }
@@ -127,10 +127,10 @@ fn a_document_may_come_slowly_up_to_a_day() {
     let Limits { patience, longest, .. } = Limits::default();
     let each = patience - SECOND;
     let lpr = b"\x02a\n\x033 cfA001h\nHh\n\0\x030 dfA001h\n";
-    let cases: [(&str, Speaks, Vec<u8>, &[u8]); 3] = [
-        ("by IPP", Speaks::Ipp, print_job(), b"1\r\nx\r\n"),
-        ("by LPR", Speaks::Lpr, lpr.to_vec(), b"x"),
-        ("raw", Speaks::Raw(0), b"x".to_vec(), b"x"),
+    let cases: [(&str, PortProtocol, Vec<u8>, &[u8]); 3] = [
+        ("by IPP", PortProtocol::Ipp, print_job(), b"1\r\nx\r\n"),
+        ("by LPR", PortProtocol::Lpr, lpr.to_vec(), b"x"),
+        ("raw", PortProtocol::Raw(0), b"x".to_vec(), b"x"),
     ];
     for (name, protocol, first, again) in cases {
         let (passed, told) = given(protocol, &first, again, (each, Duration::ZERO));
@@ -144,8 +144,8 @@ fn a_file_whose_size_is_said_is_there_already() {
     let Limits { patience, idle, .. } = Limits::default();
     let each = patience - SECOND;
     let lpr = b"\x02a\n\x033 cfA001h\nHh\n\0\x03300000 dfA001h\n";
-    let (passed, told) = given(Speaks::Lpr, lpr, b"x", (each, Duration::ZERO));
-    // A second for each 1,000 bytes, beside what all have.
+    let (passed, told) = given(PortProtocol::Lpr, lpr, b"x", (each, Duration::ZERO));
+    // One second for each 1,000 bytes, in addition to the usual limits.
     let most = patience + idle + SECOND * 300;
     assert!((most..most + patience * 2).contains(&passed), "{passed:?}");
     assert!(told.iter().all(|byte| *byte == 0), "{told:?}");
@@ -155,30 +155,30 @@ fn a_file_whose_size_is_said_is_there_already() {
 fn an_answer_is_taken_within_the_patience() {
     let Limits { patience, .. } = Limits::default();
     let page = b"GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n";
-    let (passed, told) = given(Speaks::Ipp, page, b"", (SECOND, SECOND));
+    let (passed, told) = given(PortProtocol::Ipp, page, b"", (SECOND, SECOND));
     assert_eq!((passed, told.len() as u64), (patience, patience.as_secs()));
-    // One who takes it slowly, and all of it.
+    // A client that reads slowly gets all of the answer.
     let slowly = patience / 100_000;
-    let (passed, told) = given(Speaks::Ipp, page, b"", (SECOND, slowly));
+    let (passed, told) = given(PortProtocol::Ipp, page, b"", (SECOND, slowly));
     assert!(told.ends_with(b"# EOF\n"), "{}", String::from_utf8_lossy(&told));
     assert_eq!(passed, slowly * u32::try_from(told.len()).unwrap());
 }
 
-/// Says nothing, and looks whether another would get its place.
-struct Silent {
+/// A client that sends nothing, and tries whether another would get its seat.
+struct SilentClient {
     hand: Hand,
     budget: Arc<Budget>,
-    /// When another got it.
+    /// Time at which another got the seat.
     gave_way: Arc<Mutex<Option<Duration>>>,
 }
 
-impl Stream for Silent {
+impl Stream for SilentClient {
     fn read_now(&mut self, _: &mut [u8]) -> io::Result<Option<usize>> {
         Ok(None)
     }
 }
 
-impl Read for Silent {
+impl Read for SilentClient {
     fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
         if self.budget.take("another", 1, || false).is_ok() {
             *self.gave_way.lock().unwrap() = Some(self.hand.passed());
@@ -188,7 +188,7 @@ impl Read for Silent {
     }
 }
 
-impl Write for Silent {
+impl Write for SilentClient {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         Ok(bytes.len())
     }
@@ -200,7 +200,7 @@ impl Write for Silent {
 
 #[test]
 fn who_sends_nothing_for_a_minute_makes_room_and_between_requests_at_once() {
-    type Fill = fn(&mut Client) -> Result<(), Gone>;
+    type Fill = fn(&mut Client) -> Result<(), ConnectionEnd>;
     let cases: [(Fill, Duration); 3] = [
         (|client| client.fill_by(client.deadline(Duration::MAX)), IDLE_AFTER),
         (|client| client.fill(Duration::MAX), IDLE_AFTER),
@@ -210,7 +210,7 @@ fn who_sends_nothing_for_a_minute_makes_room_and_between_requests_at_once() {
         let (hand, budget) = (Hand::default(), Arc::new(Budget::default()));
         let seat = budget.take("one", 1, || false).unwrap();
         let gave_way = Arc::default();
-        let stream = Silent {
+        let stream = SilentClient {
             hand: hand.clone(),
             budget: Arc::clone(&budget),
             gave_way: Arc::clone(&gave_way),
@@ -220,7 +220,7 @@ fn who_sends_nothing_for_a_minute_makes_room_and_between_requests_at_once() {
         let mut client = Client::over(Box::new(stream), peer, gate);
         client.presence = Arc::clone(&seat.presence);
         client.limits.patience = IDLE_AFTER * 9;
-        assert!(matches!(fill(&mut client), Err(Gone::Crowded)));
+        assert!(matches!(fill(&mut client), Err(ConnectionEnd::Crowded)));
         let gave_way = gave_way.lock().unwrap().unwrap();
         assert!((idle_after..=idle_after + SECOND * 2).contains(&gave_way), "{gave_way:?}");
     }

@@ -1,4 +1,4 @@
-//! Sockets that a service manager listens at: the server takes them in place of its own.
+//! Listening sockets of a service manager, which the server uses in place of its own.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
@@ -8,36 +8,36 @@ use windlass_sys::activation::{self, HandedListener, HandedSocket};
 
 use super::ListenError;
 
-/// What a unit calls a socket where LPR is spoken and no setting names its address.
+/// Name in a systemd unit of a socket for LPR whose address is in no setting.
 const LPR: &str = "lpr";
 
-/// Sockets at which is listened already, as this process was started with them.
+/// Listening sockets that this process was started with.
 #[derive(Debug, Default)]
-pub struct Handed(Vec<HandedSocket>);
+pub struct HandedSockets(Vec<HandedSocket>);
 
-/// One that no setting names, by what is spoken there.
+/// A socket that no setting names, by its protocol.
 #[derive(Debug)]
-pub(super) enum Unnamed {
+pub(super) enum UnnamedSocket {
     Ipp(TcpListener),
     Lpr(TcpListener),
     Socket(UnixListener, PathBuf),
 }
 
-impl Handed {
-    /// Takes them. Only the first call gets any.
+impl HandedSockets {
+    /// Takes the sockets. Only the first call gets any.
     ///
     /// # Errors
-    /// Where what was handed on is no socket at which somebody listens.
+    /// A passed file is no listening socket.
     pub fn take() -> Result<Self, ListenError> {
         activation::take().map(Self).map_err(ListenError::Handed)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no sockets.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The one at an address.
+    /// Takes the socket at an address.
     pub(super) fn at(&mut self, address: SocketAddr) -> Option<TcpListener> {
         let is_it = |one: &HandedSocket| match &one.socket {
             HandedListener::Tcp(listener) => listener.local_addr().is_ok_and(|at| at == address),
@@ -50,7 +50,7 @@ impl Handed {
         }
     }
 
-    /// The one at a path.
+    /// Takes the socket at a path.
     pub(super) fn at_path(&mut self, path: &Path) -> Option<UnixListener> {
         let is_it = |one: &HandedSocket| match &one.socket {
             HandedListener::Tcp(_) => false,
@@ -63,15 +63,15 @@ impl Handed {
         }
     }
 
-    /// Those that are left: a Unix socket is for IPP, and so is an address whose unit does
-    /// not call it LPR's.
-    pub(super) fn unnamed(self) -> impl Iterator<Item = Unnamed> {
+    /// Returns the sockets that are left. A Unix socket is for IPP, and so is an address unless its
+    /// unit names it for LPR.
+    pub(super) fn unnamed(self) -> impl Iterator<Item = UnnamedSocket> {
         self.0.into_iter().map(|one| match one.socket {
-            HandedListener::Tcp(listener) if one.name == LPR => Unnamed::Lpr(listener),
-            HandedListener::Tcp(listener) => Unnamed::Ipp(listener),
+            HandedListener::Tcp(listener) if one.name == LPR => UnnamedSocket::Lpr(listener),
+            HandedListener::Tcp(listener) => UnnamedSocket::Ipp(listener),
             HandedListener::Unix(listener) => {
                 let path = path_of(&listener).unwrap_or_default();
-                Unnamed::Socket(listener, path)
+                UnnamedSocket::Socket(listener, path)
             }
         })
     }

@@ -1,5 +1,5 @@
-//! HTTP as far as IPP needs it (RFC 8010, section 4), and pages for people and
-//! for who collects metrics.
+//! HTTP as far as IPP needs it (RFC 8010, section 4), and pages for people and for metrics
+//! collectors.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,34 +14,34 @@ use windlass_wire::http::{
 use windlass_wire::ipp::{Message, Status};
 use windlass_wire::media_type::essence;
 
-use super::client::{Client, Gone};
-use super::names::Misdirected;
-use super::passwords::Checked;
-use super::reception::{Reception, Told};
+use super::client::{Client, ConnectionEnd};
+use super::names::MisdirectedRequest;
+use super::passwords::PasswordCheck;
+use super::reception::{Reception, RequestOutcome};
 use super::{icon, metrics, page};
 use crate::spooler::Spooler;
 use crate::table::now;
 
-/// The most of a document that is read after it was refused, so that its client
-/// can read the answer.
+/// Maximum number of bytes that are read of a refused document, so that its client can read the
+/// answer.
 const MAX_REFUSED: u64 = 256 << 20;
 
-/// What texts for people are.
+/// Media type of plain text.
 const PLAIN: &str = "text/plain; charset=utf-8";
-/// See above.
+/// Media type of HTML pages.
 const HTML: &str = "text/html; charset=utf-8";
 
-/// The longest form of the page.
+/// Maximum size of a form in bytes.
 const MAX_FORM: u64 = 4 << 10;
 
-/// How long a client may take at the most to agree on TLS.
+/// Maximum time of a TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 
-/// What the first byte of TLS is: a record of a handshake (RFC 8446, section 5.1). No
-/// request of HTTP begins so.
+/// First byte of a TLS handshake record (RFC 8446, section 5.1). No HTTP request begins with this
+/// byte.
 const TLS_HANDSHAKE: u8 = 0x16;
 
-/// What is offered where TLS is spoken (RFC 2817, section 3.3).
+/// Protocols of an upgrade to TLS (RFC 2817, section 3.3).
 const UPGRADE: &str = "TLS/1.2, HTTP/1.1";
 
 /// Serves a connection to its end.
@@ -51,9 +51,9 @@ pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, by_tls: bool) {
     }
     loop {
         match one(&mut client, spooler) {
-            Ok(Then::More) => {}
-            Ok(Then::Close) => return client.part(),
-            Err(Gone::Ending) => return,
+            Ok(Continuation::More) => {}
+            Ok(Continuation::Close) => return client.part(),
+            Err(ConnectionEnd::Ending) => return,
             Err(gone) => {
                 let what = format!("within a request: {gone}");
                 return client.gate.tell_each(&client.peer(), what, spooler);
@@ -62,29 +62,32 @@ pub(super) fn serve(mut client: Client, spooler: &Arc<Spooler>, by_tls: bool) {
     }
 }
 
-/// Agrees on TLS. A client with which that fails is told of, and hears no more.
+/// Performs the TLS handshake. A failure is logged, and the client gets no answer.
 fn starts_tls(client: &mut Client, spooler: &Arc<Spooler>) -> bool {
     match client.start_tls(client.limits.patience.min(HANDSHAKE)) {
         Ok(()) => true,
-        // Who connects and says nothing looks whether there is somebody.
-        Err(Gone::Ending | Gone::Closed) => false,
+        // A client that connects and sends nothing only checks whether the server is there.
+        Err(ConnectionEnd::Ending | ConnectionEnd::Closed) => false,
         Err(gone) => {
-            let what = format!("it does not agree on TLS: {gone}");
+            let what = format!("the TLS handshake failed: {gone}");
             client.gate.tell(&client.peer(), "tls", what, spooler);
             false
         }
     }
 }
 
-/// What follows a request.
+/// Continuation after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum Continuation {
     More,
     Close,
 }
 
 /// Serves a request.
-pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, Gone> {
+pub(super) fn one(
+    client: &mut Client,
+    spooler: &Arc<Spooler>,
+) -> Result<Continuation, ConnectionEnd> {
     let by = client.deadline(client.limits.before());
     let request = loop {
         match Request::decode(client.data()) {
@@ -93,9 +96,14 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
                 break request;
             }
             Ok(None) if client.data().is_empty() => match client.fill_between() {
-                // Between two requests is where a connection ends.
-                Err(Gone::Silent(_) | Gone::Closed | Gone::Crowded | Gone::Failed(_)) => {
-                    return Ok(Then::Close);
+                // Between two requests, a connection may end.
+                Err(
+                    ConnectionEnd::Silent(_)
+                    | ConnectionEnd::Closed
+                    | ConnectionEnd::Crowded
+                    | ConnectionEnd::Failed(_),
+                ) => {
+                    return Ok(Continuation::Close);
                 }
                 filled => filled?,
             },
@@ -105,9 +113,9 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
                     && !client.is_encrypted
                     && client.certificate.is_some() =>
             {
-                // As cupsd does it: one port for both.
+                // As in cupsd, one port serves both.
                 if !starts_tls(client, spooler) {
-                    return Ok(Then::Close);
+                    return Ok(Continuation::Close);
                 }
             }
             Err(error) => {
@@ -118,9 +126,9 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
     };
     client.gate.counts.requests.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     client.look_up_rights();
-    // Over a Unix socket comes no browser.
+    // Browsers do not use Unix sockets.
     if matches!(client.requester.peer, Peer::Network(_))
-        && let Err(Misdirected { status, why }) = client.gate.names.check(&request)
+        && let Err(MisdirectedRequest { status, why }) = client.gate.names.check(&request)
     {
         let (gate, peer) = (&client.gate, client.peer());
         gate.tell(&peer, "misdirected", format!("refused: {why}"), spooler);
@@ -128,14 +136,14 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
     }
     if upgrades(client, &request) {
         if !client.data().is_empty() {
-            // What stood in the open is no part of what is encrypted.
-            return refuse(client, 400, "after a request for TLS there is only TLS");
+            // Plain-text data must not become part of the encrypted connection.
+            return refuse(client, 400, "after a request for TLS, only TLS is accepted");
         }
         let headers = Headers::default().with("Connection", "Upgrade").with("Upgrade", UPGRADE);
-        let Ok(head) = Response::new(101, headers).encode() else { return Ok(Then::Close) };
+        let Ok(head) = Response::new(101, headers).encode() else { return Ok(Continuation::Close) };
         client.say(&head)?;
         if !starts_tls(client, spooler) {
-            return Ok(Then::Close);
+            return Ok(Continuation::Close);
         }
     }
     let requester = match who(client, spooler, &request)? {
@@ -150,20 +158,18 @@ pub(super) fn one(client: &mut Client, spooler: &Arc<Spooler>) -> Result<Then, G
         "POST" if is_ipp => ipp(client, spooler, &request, &requester),
         "POST" if request.path == "/do" => deed(client, spooler, &request, &requester),
         "GET" | "HEAD" => page(client, spooler, &request, &requester),
-        "OPTIONS" if has_body(&request) => {
-            refuse(client, 400, "a request for what can be done has no body")
-        }
+        "OPTIONS" if has_body(&request) => refuse(client, 400, "an OPTIONS request has no body"),
         "OPTIONS" => {
             let headers = Headers::default().with("Allow", "GET, HEAD, POST, OPTIONS");
             say(client, 200, headers, b"", closes(&request), false)
         }
         "POST" => refuse(client, 415, "only application/ipp can be posted here"),
-        _ => refuse(client, 405, "GET, HEAD and POST are known here"),
+        _ => refuse(client, 405, "use GET, HEAD or POST"),
     }
 }
 
-/// Whether a request asks for TLS, and gets it (RFC 2817, section 3). One with a body does
-/// not: that would go out in the open before.
+/// Returns whether a request asks for TLS, and gets it (RFC 2817, section 3). A request with a body
+/// does not: the body would arrive unencrypted.
 fn upgrades(client: &Client, request: &Request) -> bool {
     let asks = || {
         let kinds = request.headers.text("Upgrade").unwrap_or_default();
@@ -172,7 +178,7 @@ fn upgrades(client: &Client, request: &Request) -> bool {
     !client.is_encrypted && client.certificate.is_some() && asks() && !has_body(request)
 }
 
-/// Whether a password may be said on a connection.
+/// Returns whether a connection may carry passwords.
 fn takes_passwords(client: &Client) -> bool {
     let is_here = || match &client.requester.peer {
         Peer::Network(address) => {
@@ -184,18 +190,18 @@ fn takes_passwords(client: &Client) -> bool {
     client.gate.passwords.is_some() && (client.is_encrypted || is_here())
 }
 
-/// Who asks: whom the connection shows, or whom a password does. A wrong one is answered,
-/// and what follows that is told.
+/// Returns the user of a request, by its connection or password. A wrong password is answered here;
+/// the inner error is what follows that answer.
 fn who(
     client: &mut Client,
     spooler: &Arc<Spooler>,
     request: &Request,
-) -> Result<Result<Arc<Requester>, Then>, Gone> {
+) -> Result<Result<Arc<Requester>, Continuation>, ConnectionEnd> {
     let Some(said) = request.headers.all("Authorization").next() else {
         return Ok(Ok(Arc::clone(&client.requester)));
     };
     let Some((user, password)) = basic_of(&String::from_utf8_lossy(said)) else {
-        // Other proofs are other servers'.
+        // Other authentication schemes are not for this server.
         return Ok(Ok(Arc::clone(&client.requester)));
     };
     let Some(passwords) = client.gate.passwords.clone().filter(|_| takes_passwords(client)) else {
@@ -205,21 +211,22 @@ fn who(
         Peer::Network(address) => Some(address.ip()),
         Peer::Local { .. } => None,
     };
-    // Who was right on this connection is not made to wait by who guesses elsewhere.
+    // A client whose password was right on this connection does not wait because of guesses
+    // elsewhere.
     let stays_right =
         client.known.as_deref() == Some(said) && passwords.stays_right(&user, &password);
     let checked =
-        if stays_right { Checked::Right } else { passwords.check(host, &user, &password) };
+        if stays_right { PasswordCheck::Right } else { passwords.check(host, &user, &password) };
     let (status, why, after) = match checked {
-        Checked::Right => {
+        PasswordCheck::Right => {
             client.known = Some(said.to_vec());
             return Ok(Ok(Arc::new(client.gate.logged_in(&client.requester, &user))));
         }
-        Checked::Wrong => (401, "the name or the password is wrong", None),
-        Checked::TooMany(seconds) => {
-            (429, "too many passwords of this user were wrong: none is looked at", Some(seconds))
+        PasswordCheck::Wrong => (401, "the name or the password is wrong", None),
+        PasswordCheck::TooMany(seconds) => {
+            (429, "too many wrong passwords of this user: try again later", Some(seconds))
         }
-        Checked::Busy => (503, "too many passwords are looked at just now", Some(1)),
+        PasswordCheck::Busy => (503, "too many password checks at the moment", Some(1)),
     };
     let (gate, peer) = (&client.gate, client.peer());
     gate.tell(&peer, "password", format!("user {user:?}: {why}"), spooler);
@@ -230,38 +237,40 @@ fn who(
     if let Some(seconds) = after {
         headers.push("Retry-After", seconds.to_string());
     }
-    // A document may follow that nobody wants.
-    let then = if has_body(request) { Then::Close } else { closes(request) };
+    // A document that nobody wants may follow.
+    let then = if has_body(request) { Continuation::Close } else { closes(request) };
     say(client, status, headers, format!("{why}\n").as_bytes(), then, false).map(Err)
 }
 
-/// What a client is asked for.
+/// Authentication scheme that clients are asked for.
 const BASIC: &str = "Basic realm=\"windlass\", charset=\"UTF-8\"";
 
-/// Asks who it is: by a password, or for TLS first. Nothing where there is no way to say it.
-fn challenge(client: &mut Client, then: Then) -> Option<Result<Then, Gone>> {
+/// Asks for a password, or for TLS first. Returns `None` if the client has no way to log in.
+fn challenge(
+    client: &mut Client,
+    then: Continuation,
+) -> Option<Result<Continuation, ConnectionEnd>> {
     let mut headers = Headers::default().with("Content-Type", PLAIN);
     let (status, why) = if takes_passwords(client) {
         headers.push("WWW-Authenticate", BASIC);
-        (401, "this is for users who are known: say a name and a password\n")
+        (401, "log in with a name and a password\n")
     } else if client.certificate.is_some() && !client.is_encrypted {
         headers.push("Connection", "Upgrade");
         headers.push("Upgrade", UPGRADE);
-        (426, "this is for users who are known, and their passwords come by TLS alone\n")
+        (426, "log in over TLS, with a name and a password\n")
     } else {
         return None;
     };
     Some(say(client, status, headers, why.as_bytes(), then, false))
 }
 
-/// Whether a request without a body brings one: that is not to be taken for the
-/// next request.
+/// Returns whether a request brings a body, which must not be taken for the next request.
 fn has_body(request: &Request) -> bool {
     request.body() != Ok(BodyLength::Of(0))
 }
 
-fn closes(request: &Request) -> Then {
-    if request.closes() { Then::Close } else { Then::More }
+fn closes(request: &Request) -> Continuation {
+    if request.closes() { Continuation::Close } else { Continuation::More }
 }
 
 fn ipp(
@@ -269,15 +278,15 @@ fn ipp(
     spooler: &Arc<Spooler>,
     request: &Request,
     requester: &Requester,
-) -> Result<Then, Gone> {
+) -> Result<Continuation, ConnectionEnd> {
     let length = match request.body() {
         Ok(BodyLength::UntilClose) => {
-            return refuse(client, 411, "the request does not say how long it is");
+            return refuse(client, 411, "the request does not give its length");
         }
-        // Who does not know chunks may have put anything between (RFC 9112, section
-        // 6.1).
+        // A sender of HTTP/1.0 does not know chunks, so intermediaries may have misread the message
+        // (RFC 9112, section 6.1).
         Ok(BodyLength::Chunked) if request.minor == 0 => {
-            return refuse(client, 400, "chunks are not of HTTP/1.0");
+            return refuse(client, 400, "HTTP/1.0 has no chunked encoding");
         }
         Ok(length) => length,
         Err(error) => return refuse(client, 400, &error.to_string()),
@@ -287,7 +296,7 @@ fn ipp(
     }
     let authority = match client.requester.peer {
         Peer::Network(_) => request.authority(),
-        // A Unix socket has no port; CUPS's clients call it 0, and take no URI with that.
+        // A Unix socket has no port. CUPS's clients call it 0, and reject URIs with port 0.
         Peer::Local { .. } => Cow::Borrowed("localhost"),
     };
     let context = Context {
@@ -302,7 +311,7 @@ fn ipp(
     let mut reception = Reception::new(spooler, &gate, context.clone());
     let expected = if let BodyLength::Of(bytes) = length { Some(bytes) } else { None };
     let mut body = Body::new(length);
-    // A document may be long, and come slowly.
+    // A document may be long, and arrive slowly.
     let (before, whole) =
         (client.deadline(client.limits.before()), client.deadline(client.limits.longest));
     let (mut refused, mut then) = (0, closes(request));
@@ -319,49 +328,49 @@ fn ipp(
             Err(error) => return refuse(client, 400, &error.to_string()),
         };
         if used == 0 {
-            // A line of chunks that is not whole.
+            // A chunk's line is incomplete.
             client.fill_by(by)?;
         }
         client.used(used);
         if reception.is_answered() {
             refused += got as u64;
             if refused > MAX_REFUSED {
-                then = Then::Close;
+                then = Continuation::Close;
                 break;
             }
         }
     }
     let had_document = reception.has_document();
     let said = match reception.finish() {
-        Told::Answer(message)
+        RequestOutcome::Answer(message)
             if Status(message.code) == Status::NOT_AUTHENTICATED
                 && let Some(asked) = challenge(client, then) =>
         {
             asked
         }
-        Told::Answer(message) => say_ipp(client, &message),
-        Told::List(listing) => list(client, spooler, &context, request.minor, *listing),
-        Told::Garbled(why) => refuse(client, 400, &why),
+        RequestOutcome::Answer(message) => say_ipp(client, &message),
+        RequestOutcome::List(listing) => list(client, spooler, &context, request.minor, *listing),
+        RequestOutcome::Garbled(why) => refuse(client, 400, &why),
     };
     match said {
-        // Who asks and leaves before the answer loses nothing: CUPS's backend does, as
-        // it watches a job and the job ends. Who brought a document may bring it again.
-        Err(Gone::Failed(_)) if !had_document => Ok(Then::Close),
-        Ok(Then::Close) => Ok(Then::Close),
-        Ok(Then::More) => Ok(then),
+        // A client that leaves before the answer to a query loses nothing: CUPS's backend does so
+        // when the job that it watches ends. A client that brought a document may send it again.
+        Err(ConnectionEnd::Failed(_)) if !had_document => Ok(Continuation::Close),
+        Ok(Continuation::Close) => Ok(Continuation::Close),
+        Ok(Continuation::More) => Ok(then),
         Err(gone) => Err(gone),
     }
 }
 
-/// Says a list page by page: neither the table waits for its client, nor is all of
-/// it in memory.
+/// Sends a list page by page: the table does not wait for the client, and the whole list is never
+/// in memory.
 fn list(
     client: &mut Client,
     spooler: &Arc<Spooler>,
     context: &Context<'_>,
     minor: u8,
     mut listing: Listing,
-) -> Result<Then, Gone> {
+) -> Result<Continuation, ConnectionEnd> {
     let mut octets = match listing.head.encode_open() {
         Ok(octets) => octets,
         Err(error) => return refuse(client, 500, &error.to_string()),
@@ -373,7 +382,7 @@ fn list(
     } else {
         headers.push("Connection", "close");
     }
-    let Ok(head) = Response::new(200, headers).encode() else { return Ok(Then::Close) };
+    let Ok(head) = Response::new(200, headers).encode() else { return Ok(Continuation::Close) };
     client.say(&head)?;
     let mut is_last = false;
     while !is_last {
@@ -381,8 +390,8 @@ fn list(
             Some(groups) => {
                 for group in &groups {
                     if group.encode(&mut octets).is_err() {
-                        // What was said cannot be taken back.
-                        return Ok(Then::Close);
+                        // Data that was sent cannot be taken back.
+                        return Ok(Continuation::Close);
                     }
                 }
             }
@@ -406,14 +415,14 @@ fn list(
             client.say(&std::mem::take(&mut octets))?;
         }
     }
-    Ok(if is_chunked { Then::More } else { Then::Close })
+    Ok(if is_chunked { Continuation::More } else { Continuation::Close })
 }
 
-fn say_ipp(client: &mut Client, message: &Message) -> Result<Then, Gone> {
+fn say_ipp(client: &mut Client, message: &Message) -> Result<Continuation, ConnectionEnd> {
     match message.encode() {
         Ok(octets) => {
             let headers = Headers::default().with("Content-Type", "application/ipp");
-            say(client, 200, headers, &octets, Then::More, false)
+            say(client, 200, headers, &octets, Continuation::More, false)
         }
         Err(error) => refuse(client, 500, &error.to_string()),
     }
@@ -424,7 +433,7 @@ fn page(
     spooler: &Arc<Spooler>,
     request: &Request,
     requester: &Requester,
-) -> Result<Then, Gone> {
+) -> Result<Continuation, ConnectionEnd> {
     if has_body(request) {
         return refuse(client, 400, "a request for a page has no body");
     }
@@ -435,11 +444,11 @@ fn page(
         {
             return asked;
         }
-        return refuse(client, 403, "this is for those who may see the jobs of others");
+        return refuse(client, 403, "this page needs the right to see the jobs of others");
     }
     let path = request.path.split(['?', '#']).next().unwrap_or_default();
     let gate = Arc::clone(&client.gate);
-    // Who takes HTML is a browser; others have the same as plain text.
+    // Clients that accept HTML are browsers; others get plain text.
     let is_browser =
         request.headers.text("Accept").is_some_and(|kinds| kinds.contains("text/html"));
     let (status, kind, text) = match path {
@@ -470,7 +479,7 @@ fn page(
     say(client, status, guarded(kind), text.as_bytes(), closes(request), is_head)
 }
 
-/// How large the icon of a path is.
+/// Returns the size of the icon at a path.
 fn icon_size(path: &str) -> Option<u32> {
     if path == "/icon.png" {
         return ICON_SIZES.first().copied();
@@ -479,7 +488,7 @@ fn icon_size(path: &str) -> Option<u32> {
     ICON_SIZES.into_iter().find(|one| size == one.to_string())
 }
 
-/// What keeps a browser from doing with a page what it is not for.
+/// Returns the headers that protect a page in a browser.
 fn guarded(kind: &str) -> Headers {
     Headers::default()
         .with("Content-Type", kind)
@@ -489,22 +498,21 @@ fn guarded(kind: &str) -> Headers {
         .with("Cache-Control", "no-store")
 }
 
-/// A deed of the page: it is asked for as any client of IPP may, and answered by the same
-/// rules. Another page may send a form here, but it knows no token, and its browser says
-/// where the form is from.
+/// Performs an action of the page, as an IPP request under the same rules as any client's. Another
+/// page may send a form here, but it does not know the token, and its browser names its origin.
 fn deed(
     client: &mut Client,
     spooler: &Arc<Spooler>,
     request: &Request,
     requester: &Arc<Requester>,
-) -> Result<Then, Gone> {
+) -> Result<Continuation, ConnectionEnd> {
     let no = |client: &mut Client, status, why: &str| {
         let text = page::refused(why);
-        say(client, status, guarded(HTML), text.as_bytes(), Then::Close, false)
+        say(client, status, guarded(HTML), text.as_bytes(), Continuation::Close, false)
     };
     let length = match request.body() {
         Ok(BodyLength::Of(length)) if length <= MAX_FORM => length,
-        _ => return refuse(client, 413, "that is no form of this page"),
+        _ => return refuse(client, 413, "this is not a form of this page"),
     };
     let authority = request.authority().into_owned();
     let is_own = |origin: &[u8]| {
@@ -513,7 +521,7 @@ fn deed(
         host == Some(authority.to_ascii_lowercase().as_str())
     };
     if !request.headers.all("Origin").all(is_own) {
-        return refuse(client, 403, "the form is of another page");
+        return refuse(client, 403, "the form comes from another page");
     }
     let by = client.deadline(client.limits.before());
     while (client.data().len() as u64) < length {
@@ -522,10 +530,14 @@ fn deed(
     let form = client.data()[..usize::try_from(length).unwrap_or(0)].to_vec();
     client.used(form.len());
     let Some(deed) = page::Deed::read(&form) else {
-        return no(client, 400, "That is no form of this page.");
+        return no(client, 400, "This is not a form of this page.");
     };
     if client.gate.token.is_empty() || deed.token != client.gate.token {
-        return no(client, 403, "The page is of another server, or of an earlier start: go back.");
+        return no(
+            client,
+            403,
+            "The page is from another server, or from before a restart: go back and reload it.",
+        );
     }
     let context = Context {
         authority: &authority,
@@ -540,11 +552,11 @@ fn deed(
     let asked = deed.request(&authority).encode();
     reception.take(&asked.unwrap_or_default(), None);
     match reception.finish() {
-        Told::Answer(answer) if answer.code < 0x0100 => {
+        RequestOutcome::Answer(answer) if answer.code < 0x0100 => {
             let headers = guarded(PLAIN).with("Location", "/");
             say(client, 303, headers, b"done\n", closes(request), false)
         }
-        Told::Answer(answer) => {
+        RequestOutcome::Answer(answer) => {
             let why = answer.said("status-message").unwrap_or_default();
             let status =
                 if answer.code == Status::FORBIDDEN.0 || answer.code == Status::NOT_AUTHORIZED.0 {
@@ -554,27 +566,29 @@ fn deed(
                 };
             no(client, status, &why)
         }
-        Told::List(_) | Told::Garbled(_) => no(client, 400, "That is no form of this page."),
+        RequestOutcome::List(_) | RequestOutcome::Garbled(_) => {
+            no(client, 400, "This is not a form of this page.")
+        }
     }
 }
 
-/// Says no, and closes: what follows may be anything.
-fn refuse(client: &mut Client, status: u16, why: &str) -> Result<Then, Gone> {
+/// Sends an error and closes the connection: the following data may be anything.
+fn refuse(client: &mut Client, status: u16, why: &str) -> Result<Continuation, ConnectionEnd> {
     let headers = Headers::default().with("Content-Type", PLAIN);
-    say(client, status, headers, format!("{why}\n").as_bytes(), Then::Close, false)
+    say(client, status, headers, format!("{why}\n").as_bytes(), Continuation::Close, false)
 }
 
-/// Answers; to who asks for the head alone, without the body.
+/// Sends an answer; without the body if the request is HEAD.
 fn say(
     client: &mut Client,
     status: u16,
     headers: Headers,
     body: &[u8],
-    then: Then,
+    then: Continuation,
     is_head: bool,
-) -> Result<Then, Gone> {
-    let head = Response::before(status, headers, body.len(), then == Then::Close);
-    let Ok(mut octets) = head.encode() else { return Ok(Then::Close) };
+) -> Result<Continuation, ConnectionEnd> {
+    let head = Response::before(status, headers, body.len(), then == Continuation::Close);
+    let Ok(mut octets) = head.encode() else { return Ok(Continuation::Close) };
     if !is_head {
         octets.extend_from_slice(body);
     }

@@ -1,16 +1,16 @@
-//! The picture of a printer, drawn here, as a PNG: for clients that show printers
-//! (`printer-icons`, PWG 5100.13, section 6.5.18), and for browsers.
+//! Printer icon, drawn as a PNG: for clients that show printers (`printer-icons`, PWG 5100.13,
+//! section 6.5.18), and for browsers.
 
 use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-/// The icon, of so many pixels by so many.
+/// Returns the icon as a PNG of `size` by `size` pixels.
 pub(super) fn png(size: u32) -> Vec<u8> {
     let mut rows = Vec::new();
     for y in 0..size {
-        // Each row begins with how it is filtered: not at all.
+        // Each row begins with its filter type: none.
         rows.push(0);
         for x in 0..size {
             // The middle of the pixel, on a sheet of 64 by 64.
@@ -19,7 +19,7 @@ pub(super) fn png(size: u32) -> Vec<u8> {
         }
     }
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
-    // A vector takes all.
+    // Writing to a vector cannot fail.
     let _ = packed.write_all(&rows);
     let mut png = b"\x89PNG\r\n\x1a\n".to_vec();
     // 8 bits of red, green, blue and opacity each (PNG, section 11.2.1).
@@ -38,7 +38,7 @@ pub(super) fn png(size: u32) -> Vec<u8> {
     png
 }
 
-/// What is at a place of the sheet.
+/// Returns the color at a position of the sheet.
 fn color(x: f64, y: f64) -> [u8; 4] {
     let within = |left: f64, top: f64, right: f64, bottom: f64| {
         (left..right).contains(&x) && (top..bottom).contains(&y)

@@ -1,4 +1,4 @@
-//! Where clients come: addresses and Unix sockets that are had, before anybody is answered.
+//! Listening sockets: addresses and Unix sockets, opened before any client is served.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -7,24 +7,25 @@ use std::path::PathBuf;
 
 use windlass_spool_core::Peer;
 use windlass_sys::socket::{set_backlog, set_reset_on_close};
-use windlass_sys::unix::{self, Listening};
+use windlass_sys::unix::{self, BoundListener};
 
-use super::handed::{Handed, Unnamed};
+use super::handed::{HandedSockets, UnnamedSocket};
 use super::stream::Socket;
-use super::{Listen, ListenError};
+use super::{ListenAddresses, ListenError};
 
-/// Who may open a Unix socket: all, as with CUPS's. Who each is, the kernel says.
+/// Default file mode of a Unix socket: all users may connect, as with CUPS. The kernel tells who a
+/// client is.
 const SOCKET_MODE: u32 = 0o666;
 
-/// How many clients may wait to be taken, where the system lets them: as many as come at once
-/// where a hundred printers are used.
+/// Maximum number of connections that wait to be accepted, if the system allows it: as many as
+/// arrive at once with a hundred printers.
 const BACKLOG: u16 = 4_096;
 
-/// Where clients come.
+/// A listening socket.
 #[derive(Debug)]
 pub(super) enum Listener {
     Tcp(TcpListener),
-    Unix(Listening),
+    Unix(BoundListener),
 }
 
 impl AsFd for Listener {
@@ -37,8 +38,8 @@ impl AsFd for Listener {
 }
 
 impl Listener {
-    /// The next client, and where it is. Of a user of this host the number is its name yet:
-    /// to look for that may take long.
+    /// Accepts the next client, and returns its address. A local user is given as a number for now,
+    /// because looking up the name may take long.
     pub(super) fn accept(&self) -> io::Result<(Socket, Peer)> {
         match self {
             Self::Tcp(listener) => {
@@ -54,28 +55,27 @@ impl Listener {
     }
 }
 
-/// Addresses that are had, and where nobody is answered yet: what it takes to have them is
-/// not needed from then on.
+/// Open ports that do not serve clients yet. The rights to open them are not needed any more.
 #[derive(Debug)]
-pub struct Bound {
-    pub(super) ipp: Vec<Bare>,
-    pub(super) tls: Vec<Bare>,
-    pub(super) sockets: Vec<(Listening, PathBuf)>,
-    pub(super) lpr: Vec<Bare>,
-    pub(super) raw: Vec<(Bare, String)>,
+pub struct BoundSockets {
+    pub(super) ipp: Vec<TcpPort>,
+    pub(super) tls: Vec<TcpPort>,
+    pub(super) sockets: Vec<(BoundListener, PathBuf)>,
+    pub(super) lpr: Vec<TcpPort>,
+    pub(super) raw: Vec<(TcpPort, String)>,
 }
 
-/// A socket that listens, and where.
-pub(super) type Bare = (TcpListener, SocketAddr);
+/// A listening socket and its address.
+pub(super) type TcpPort = (TcpListener, SocketAddr);
 
-impl Bound {
-    /// Takes all of them: a server that has only some of its ports is none. Where a socket is
-    /// handed on for one of IPP or LPR, that is it; those that no setting names come besides.
+impl BoundSockets {
+    /// Opens all ports: a server with only some of them is not started. Sockets of the service
+    /// manager are used for the IPP and LPR addresses that they match; the others are added.
     ///
     /// # Errors
-    /// Where one cannot be had.
-    pub fn new(listen: &Listen, mut handed: Handed) -> Result<Self, ListenError> {
-        let mut each = |what, all: &[SocketAddr]| -> Result<Vec<Bare>, ListenError> {
+    /// A port cannot be opened.
+    pub fn new(listen: &ListenAddresses, mut handed: HandedSockets) -> Result<Self, ListenError> {
+        let mut each = |what, all: &[SocketAddr]| -> Result<Vec<TcpPort>, ListenError> {
             let bound = |at: &SocketAddr| {
                 let own = handed.at(*at).map_or_else(|| TcpListener::bind(at), Ok);
                 own.and_then(bare).map_err(|source| ListenError::Listen { what, at: *at, source })
@@ -88,7 +88,7 @@ impl Bound {
         let socket = |at: &PathBuf| {
             let no = |source| ListenError::Socket { at: at.clone(), source };
             let listening = match handed.at_path(at) {
-                Some(listener) => Listening::of_another(listener, at.clone()),
+                Some(listener) => BoundListener::of_another(listener, at.clone()),
                 None => unix::listen(at, listen.socket_mode.unwrap_or(SOCKET_MODE)).map_err(no)?,
             };
             listening.listener.set_nonblocking(true).map_err(no)?;
@@ -101,15 +101,15 @@ impl Bound {
         Ok(bound)
     }
 
-    /// Adds those that no setting names.
-    fn add(&mut self, handed: Handed) -> io::Result<()> {
+    /// Adds the sockets that no setting names.
+    fn add(&mut self, handed: HandedSockets) -> io::Result<()> {
         for one in handed.unnamed() {
             match one {
-                Unnamed::Ipp(listener) => self.ipp.push(bare(listener)?),
-                Unnamed::Lpr(listener) => self.lpr.push(bare(listener)?),
-                Unnamed::Socket(listener, path) => {
+                UnnamedSocket::Ipp(listener) => self.ipp.push(bare(listener)?),
+                UnnamedSocket::Lpr(listener) => self.lpr.push(bare(listener)?),
+                UnnamedSocket::Socket(listener, path) => {
                     listener.set_nonblocking(true)?;
-                    self.sockets.push((Listening::of_another(listener, path.clone()), path));
+                    self.sockets.push((BoundListener::of_another(listener, path.clone()), path));
                 }
             }
         }
@@ -117,20 +117,20 @@ impl Bound {
     }
 }
 
-/// What listens, as a server wants it.
-fn bare(listener: TcpListener) -> io::Result<Bare> {
+/// Prepares a listening socket for the server.
+fn bare(listener: TcpListener) -> io::Result<TcpPort> {
     set_backlog(&listener, BACKLOG)?;
     listener.set_nonblocking(true)?;
     let at = listener.local_addr()?;
     Ok((listener, at))
 }
 
-/// Takes a port for raw data.
-pub(super) fn raw(at: SocketAddr) -> Result<Bare, ListenError> {
+/// Opens a port for raw data.
+pub(super) fn raw(at: SocketAddr) -> Result<TcpPort, ListenError> {
     let no = |source| ListenError::Listen { what: "raw data", at, source };
     let bound = TcpListener::bind(at).and_then(bare).map_err(no)?;
-    // Nothing but the end of the connection says that a job is safe: until it is, that end
-    // must not be in order, though this process be killed.
+    // Only the end of the connection says that a job is safe. Until then, the connection must end
+    // with a reset, even if this process is killed.
     set_reset_on_close(&bound.0, true).map_err(no)?;
     Ok(bound)
 }

@@ -1,35 +1,35 @@
-//! LPR, as a daemon (RFC 1179): jobs in either order of their files, with sizes
-//! or up to the end of the connection, and the questions of `lpq` and `lprm`.
+//! LPR server (RFC 1179). Jobs arrive with their files in either order, with sizes or up to the end
+//! of the connection. The queries of `lpq` and `lprm` are answered.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use windlass_spool_core::lpq::{Asked, said};
+use windlass_spool_core::lpq::{JobSelection, said};
 use windlass_spool_core::{Refusal, Right, Ticket, with_copies};
 use windlass_wire::ipp::server::cut;
 use windlass_wire::lpr::{Ack, Command, ControlFile, ENDLESS, FILE_END, JobCommand, line};
 
-use super::client::{Client, Deadline, Gone, No};
+use super::client::{Client, ConnectionEnd, Deadline, ReceiveError};
 use crate::spooler::Spooler;
 use crate::spooler::intake::Intake;
-use crate::table::{Filed, now};
+use crate::table::{FiledDocument, now};
 
-/// The longest control file that is taken. Each copy of each file has a line.
+/// Maximum size of a control file in bytes. Each copy of each file has a line.
 const MAX_CONTROL: u64 = 64 << 10;
 
-/// The most data files that a job has: their names have a letter each, and some
-/// senders use both cases (section 6.2).
+/// Maximum number of data files of a job: their names have one letter each, and some senders use
+/// both cases (section 6.2).
 const MAX_FILES: usize = 52;
 
-/// The most times that they are printed together.
+/// Maximum number of copies of all files together.
 const MAX_COPIES: usize = 999;
 
-/// The slowest that a file may come whose size is said, in bytes per second: it is there
-/// already, so only the line and ill will are slow. A modem of 1995 had three times as much.
+/// Minimum rate in bytes per second of a file with a known size. Such a file exists already, so
+/// only the network or an attacker is slow. A modem of 1995 had three times that rate.
 const SLOWEST: u64 = 1_000;
 
-/// Whoever announces 0 bytes and means it says so with the end of the file alone,
-/// and then waits for an answer: so long.
+/// Wait after an announced size of 0. A sender that really means an empty file sends only the
+/// file's end, and then waits for an answer.
 const EMPTY: Duration = Duration::from_secs(2);
 
 /// Serves a connection to its end.
@@ -37,16 +37,20 @@ pub(super) fn serve(client: Client, spooler: &Arc<Spooler>) {
     let peer = client.peer();
     let whole = client.deadline(client.limits.longest);
     let lines = client.deadline(client.limits.before());
-    let mut talk = Talk { client, spooler, whole, lines };
+    let mut talk = LprSession { client, spooler, whole, lines };
     let (what, ack) = match talk.all() {
-        Ok(()) | Err(No::Gone(Gone::Ending)) => return,
-        Err(No::Gone(gone)) => (format!("by LPR, within a request: {gone}"), None),
-        Err(No::Refused(refusal)) => (format!("by LPR: refused: {refusal}"), Some(ack(&refusal))),
-        Err(No::Garbled(what)) => (format!("by LPR: {what}"), Some(Ack::Refused)),
-        Err(no @ No::Forbidden(_)) => (format!("by LPR: refused: {no}"), Some(Ack::Refused)),
+        Ok(()) | Err(ReceiveError::Gone(ConnectionEnd::Ending)) => return,
+        Err(ReceiveError::Gone(gone)) => (format!("by LPR, within a request: {gone}"), None),
+        Err(ReceiveError::Refused(refusal)) => {
+            (format!("by LPR: refused: {refusal}"), Some(ack(&refusal)))
+        }
+        Err(ReceiveError::Garbled(what)) => (format!("by LPR: {what}"), Some(Ack::Refused)),
+        Err(no @ ReceiveError::Forbidden(_)) => {
+            (format!("by LPR: refused: {no}"), Some(Ack::Refused))
+        }
     };
     talk.client.gate.tell_each(&peer, what, spooler);
-    // It may not listen any more.
+    // The client may not listen any more.
     if let Some(ack) = ack
         && talk.client.say(&[ack.byte()]).is_ok()
     {
@@ -54,56 +58,59 @@ pub(super) fn serve(client: Client, spooler: &Arc<Spooler>) {
     }
 }
 
-/// What a refusal is in LPR.
+/// Returns the LPR answer to a refusal.
 const fn ack(refusal: &Refusal) -> Ack {
     match refusal {
-        // What passes: BSD's daemon says so of a full disk.
+        // Temporary refusals: BSD's daemon answers the same for a full disk.
         Refusal::Full(_) | Refusal::TooManyJobs { .. } | Refusal::Broken(_) => Ack::Later,
         Refusal::TooLarge(_) => Ack::Failed,
         _ => Ack::Refused,
     }
 }
 
-impl From<windlass_wire::lpr::Error> for No {
+impl From<windlass_wire::lpr::Error> for ReceiveError {
     fn from(error: windlass_wire::lpr::Error) -> Self {
         Self::Garbled(error.to_string())
     }
 }
 
-/// A conversation.
-struct Talk<'a> {
+/// An LPR connection.
+struct LprSession<'a> {
     client: Client,
     spooler: &'a Arc<Spooler>,
-    /// When all of it is to be over.
+    /// Deadline of the whole connection.
     whole: Deadline,
-    /// When what stands before the next data file is to be there, however many lines that is.
+    /// Deadline of everything before the next data file, however many lines that is.
     lines: Deadline,
 }
 
-/// A job as far as it has come.
+/// A job that is being received.
 #[derive(Default)]
-struct Coming {
+struct LprJob {
     control: Option<ControlFile>,
     /// Data files by their names.
-    files: Vec<(Vec<u8>, Filed)>,
+    files: Vec<(Vec<u8>, FiledDocument)>,
 }
 
-impl Talk<'_> {
-    fn all(&mut self) -> Result<(), No> {
+impl LprSession<'_> {
+    fn all(&mut self) -> Result<(), ReceiveError> {
         let line = match self.line() {
-            // Who connects and says nothing looks whether there is somebody.
-            Err(No::Gone(Gone::Closed)) if self.client.data().is_empty() => return Ok(()),
+            // A client that connects and sends nothing only checks whether the server is there.
+            Err(ReceiveError::Gone(ConnectionEnd::Closed)) if self.client.data().is_empty() => {
+                return Ok(());
+            }
             line => line?,
         };
         let rights = self.client.requester.rights;
-        let may = |right| if rights.has(right) { Ok(()) } else { Err(No::Forbidden(right)) };
+        let may =
+            |right| if rights.has(right) { Ok(()) } else { Err(ReceiveError::Forbidden(right)) };
         match Command::decode(&line)? {
             Command::PrintWaiting { queue } => {
                 may(Right::Print)?;
                 let place = self.place(&queue)?;
                 self.spooler.change(|table| {
-                    // A printer that waits for its device tries at once; one that was
-                    // stopped stays so.
+                    // A printer that waits for its device tries at once; a stopped printer stays
+                    // stopped.
                     if table.printers()[place].stopped.is_none() {
                         table.start(place, now());
                     }
@@ -119,31 +126,31 @@ impl Talk<'_> {
             Command::State { queue, long, list } => {
                 may(Right::See)?;
                 let place = self.place(&queue)?;
-                let asked = Asked::new(&list);
+                let asked = JobSelection::new(&list);
                 let text = self.spooler.look(|table| asked.told(table, place, long, now()));
                 Ok(self.client.say(text.as_bytes())?)
             }
             Command::Remove { queue, agent, list } => {
                 may(Right::Own)?;
                 let place = self.place(&queue)?;
-                let (agent, asked) = (said(&agent), Asked::new(&list));
+                let (agent, asked) = (said(&agent), JobSelection::new(&list));
                 self.spooler.change(|table| asked.cancel(table, place, &agent, rights, now()))?;
                 self.acknowledge()
             }
         }
     }
 
-    fn place(&self, queue: &[u8]) -> Result<usize, No> {
+    fn place(&self, queue: &[u8]) -> Result<usize, ReceiveError> {
         let name = said(queue);
         Ok(self.spooler.look(|table| table.place(&name))?)
     }
 
-    fn acknowledge(&mut self) -> Result<(), No> {
+    fn acknowledge(&mut self) -> Result<(), ReceiveError> {
         Ok(self.client.say(&[Ack::Done.byte()])?)
     }
 
-    /// The next line, without its end.
-    fn line(&mut self) -> Result<Vec<u8>, No> {
+    /// Returns the next line, without its end.
+    fn line(&mut self) -> Result<Vec<u8>, ReceiveError> {
         let by = self.lines.or_sooner(self.whole);
         loop {
             if let Some((found, used)) = line(self.client.data())? {
@@ -155,28 +162,30 @@ impl Talk<'_> {
         }
     }
 
-    /// There is a data file: what stands before the next one has its time anew.
+    /// Restarts the deadline after a data file.
     fn renew(&mut self) {
         self.lines = self.client.deadline(self.client.limits.before());
     }
 
-    /// When a data file of this size is to be there.
+    /// Returns the deadline of a data file of this size.
     fn by_size(&self, size: u64) -> Deadline {
         let given = Duration::from_secs(size / SLOWEST);
         let given = given.saturating_add(self.client.limits.before());
         self.client.deadline(given).or_sooner(self.whole)
     }
 
-    /// Takes jobs up to the end of the connection.
-    fn jobs(&mut self, place: usize) -> Result<(), No> {
+    /// Receives jobs up to the end of the connection.
+    fn jobs(&mut self, place: usize) -> Result<(), ReceiveError> {
         loop {
-            // Whoever is silent, or has said all, has no place among the jobs.
+            // A client that is silent, or has sent all, does not count as a job.
             let mut admission = None;
-            let mut coming = Coming::default();
+            let mut coming = LprJob::default();
             loop {
                 let line = match self.line() {
-                    // Between two jobs is where a conversation ends.
-                    Err(No::Gone(Gone::Closed)) if coming.is_empty() => return Ok(()),
+                    // Between two jobs, the connection may end.
+                    Err(ReceiveError::Gone(ConnectionEnd::Closed)) if coming.is_empty() => {
+                        return Ok(());
+                    }
                     line => line?,
                 };
                 let command = JobCommand::decode(&line)?;
@@ -186,10 +195,10 @@ impl Talk<'_> {
                 let is_at_end = match command {
                     JobCommand::Abort => {
                         if let Some(unused) = admission.take() {
-                            // The sender takes it back: nobody refused it.
+                            // The sender aborts the job: nobody refused it.
                             unused.spared();
                         }
-                        coming = Coming::default();
+                        coming = LprJob::default();
                         self.acknowledge()?;
                         continue;
                     }
@@ -199,8 +208,8 @@ impl Talk<'_> {
                     }
                     JobCommand::DataFile { size, name } => {
                         if coming.files.len() == MAX_FILES {
-                            let what = format!("a job has {MAX_FILES} data files at the most");
-                            return Err(No::Garbled(what));
+                            let what = format!("a job has at most {MAX_FILES} data files");
+                            return Err(ReceiveError::Garbled(what));
                         }
                         let (filed, is_at_end) = self.data_file(size, &name)?;
                         coming.files.retain(|(other, _)| *other != name);
@@ -215,7 +224,7 @@ impl Talk<'_> {
                     }
                     let told = self.acknowledge();
                     if is_at_end {
-                        // It may not listen any more.
+                        // The client may not listen any more.
                         return Ok(());
                     }
                     told?;
@@ -226,10 +235,10 @@ impl Talk<'_> {
         }
     }
 
-    fn control_file(&mut self, size: u64) -> Result<ControlFile, No> {
+    fn control_file(&mut self, size: u64) -> Result<ControlFile, ReceiveError> {
         if size > MAX_CONTROL {
-            let what = format!("its control file has {size} bytes, {MAX_CONTROL} are taken");
-            return Err(No::Garbled(what));
+            let what = format!("its control file has {size} bytes, the maximum is {MAX_CONTROL}");
+            return Err(ReceiveError::Garbled(what));
         }
         self.acknowledge()?;
         let (mut bytes, by) = (Vec::new(), self.lines.or_sooner(self.whole));
@@ -238,13 +247,13 @@ impl Talk<'_> {
             Ok(())
         })?;
         if self.file_end(by)? {
-            return Err(Gone::Closed.into());
+            return Err(ConnectionEnd::Closed.into());
         }
         Ok(ControlFile::decode(&bytes))
     }
 
-    /// Receives a data file, and tells whether the connection ended with it.
-    fn data_file(&mut self, size: u64, name: &[u8]) -> Result<(Filed, bool), No> {
+    /// Receives a data file, and returns whether the connection ended with it.
+    fn data_file(&mut self, size: u64, name: &[u8]) -> Result<(FiledDocument, bool), ReceiveError> {
         let is_stream = size == 0 || size >= ENDLESS;
         if let Some(most) = self.spooler.max_document().filter(|most| !is_stream && size > *most) {
             return Err(Refusal::TooLarge(most).into());
@@ -262,13 +271,13 @@ impl Talk<'_> {
         Ok((intake.finish(said(name))?, is_at_end))
     }
 
-    /// Gives on so many bytes.
+    /// Passes on `size` bytes.
     fn counted(
         &mut self,
         size: u64,
         by: Deadline,
         to: &mut dyn FnMut(&[u8]) -> Result<(), Refusal>,
-    ) -> Result<(), No> {
+    ) -> Result<(), ReceiveError> {
         let mut left = size;
         while left > 0 {
             if self.client.data().is_empty() {
@@ -284,23 +293,23 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Gives on all up to the end of the connection. An empty file that is announced
-    /// as such ends with its own end, which this tells with `false`.
+    /// Passes on all data up to the end of the connection, and returns whether the connection
+    /// ended. An announced empty file ends with its own end byte instead.
     fn streamed(
         &mut self,
         may_be_empty: bool,
         to: &mut dyn FnMut(&[u8]) -> Result<(), Refusal>,
-    ) -> Result<bool, No> {
+    ) -> Result<bool, ReceiveError> {
         let mut is_first = may_be_empty;
         loop {
             if is_first && self.client.data() == [FILE_END] {
-                // More of it, or nothing and the wait for an answer.
+                // Either more data follows, or the sender waits for an answer.
                 match self.client.fill(EMPTY) {
-                    Err(Gone::Silent(_)) => {
+                    Err(ConnectionEnd::Silent(_)) => {
                         self.client.used(1);
                         return Ok(false);
                     }
-                    Err(Gone::Closed) => {
+                    Err(ConnectionEnd::Closed) => {
                         self.client.used(1);
                         return Ok(true);
                     }
@@ -315,18 +324,18 @@ impl Talk<'_> {
                 self.client.used(used);
             }
             match self.client.fill_by(self.whole) {
-                Err(Gone::Closed) => return Ok(true),
+                Err(ConnectionEnd::Closed) => return Ok(true),
                 filled => filled?,
             }
         }
     }
 
-    /// The byte that ends a file. Some senders end the connection in its place, as
-    /// CUPS's with `mode=stream`; this tells of that with `true`.
-    fn file_end(&mut self, by: Deadline) -> Result<bool, No> {
+    /// Reads the byte that ends a file. Some senders close the connection instead, as CUPS does
+    /// with `mode=stream`. Returns whether the connection ended.
+    fn file_end(&mut self, by: Deadline) -> Result<bool, ReceiveError> {
         if self.client.data().is_empty() {
             match self.client.fill_by(by) {
-                Err(Gone::Closed) => return Ok(true),
+                Err(ConnectionEnd::Closed) => return Ok(true),
                 filled => filled?,
             }
         }
@@ -335,43 +344,47 @@ impl Talk<'_> {
                 self.client.used(1);
                 Ok(false)
             }
-            other => Err(No::Garbled(format!("a file ends with {other:?} and not with zero"))),
+            other => Err(ReceiveError::Garbled(format!(
+                "a file ends with {other:?} instead of a zero byte"
+            ))),
         }
     }
 }
 
-impl Coming {
+impl LprJob {
     fn is_empty(&self) -> bool {
         self.control.is_none() && self.files.is_empty()
     }
 
-    /// The names of the data files in the order in which they are printed, each as
-    /// often as it is to be.
+    /// Returns the names of the data files in printing order, each as often as it is to be printed.
     fn printed(&self) -> Vec<&[u8]> {
         let Some(control) = &self.control else { return Vec::new() };
-        // Letters of formats are small (section 7.19 ff.); `U` only removes.
+        // Letters of formats are lower case (section 7.19 ff.); `U` only removes.
         let lines = control.lines.iter().filter(|line| line.letter.is_ascii_lowercase());
         let names = lines.map(|line| line.text.as_slice().trim_ascii());
         names.filter(|name| name.starts_with(b"df")).take(MAX_COPIES).collect()
     }
 
-    /// Whether all is there that the control file names.
+    /// Returns whether all files that the control file names are there.
     fn is_whole(&self) -> bool {
         let has = |name: &&[u8]| self.files.iter().any(|(own, _)| own == name);
         self.control.is_some() && !self.files.is_empty() && self.printed().iter().all(has)
     }
 
-    fn finished(self, client: &Client) -> Result<(Ticket, Vec<Filed>), No> {
+    fn finished(self, client: &Client) -> Result<(Ticket, Vec<FiledDocument>), ReceiveError> {
         let mut documents = Vec::new();
         let (names, copies, is_collated) = with_copies(&self.printed());
         for name in names {
             let Some((_, filed)) = self.files.iter().find(|(own, _)| own == name) else {
-                return Err(No::Garbled(format!("the data file {:?} did not come", said(name))));
+                return Err(ReceiveError::Garbled(format!(
+                    "the data file {:?} is missing",
+                    said(name)
+                )));
             };
             documents.push(filed.clone());
         }
         if documents.is_empty() {
-            // A control file that names none, or none at all.
+            // The control file names none, or is missing.
             documents = self.files.iter().map(|(_, filed)| filed.clone()).collect();
         }
         let control = self.control.unwrap_or_default();

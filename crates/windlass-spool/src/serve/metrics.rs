@@ -1,4 +1,4 @@
-//! What the spool does, for people and for who collects it.
+//! Metrics of the spool, as plain text and as `OpenMetrics`.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use windlass_spool_core::{Latency, Printer};
 use super::Gate;
 use crate::spooler::Spooler;
 
-/// A page for people.
+/// Returns the plain-text page.
 pub(super) fn page(spooler: &Arc<Spooler>) -> String {
     let usage = spooler.usage();
     spooler.look(|table| {
@@ -22,7 +22,7 @@ pub(super) fn page(spooler: &Arc<Spooler>) -> String {
         let wide = widest.unwrap_or(0);
         for printer in table.listed() {
             let (name, jobs) = (&printer.settings.name, printer.live.len());
-            let takes = if printer.is_accepting { "" } else { ", takes no jobs" };
+            let takes = if printer.is_accepting { "" } else { ", rejects jobs" };
             let _ =
                 writeln!(text, "{name:wide$}  {jobs:>8} jobs  {}{takes}", printer.state().words());
         }
@@ -30,47 +30,43 @@ pub(super) fn page(spooler: &Arc<Spooler>) -> String {
     })
 }
 
-/// What is told of each printer: its kind, its name, what it is, and its value.
-type OfPrinter = (&'static str, &'static str, &'static str, fn(&Printer) -> u64);
+/// Metric of each printer: kind, name, help and value.
+type PrinterMetric = (&'static str, &'static str, &'static str, fn(&Printer) -> u64);
 
-const OF_PRINTERS: [OfPrinter; 15] = [
-    ("gauge", "queued_jobs", "Jobs of a printer that are not over.", |one| one.live.len() as u64),
-    ("gauge", "printer_stopped", "1 where a printer is stopped.", |one| {
+const OF_PRINTERS: [PrinterMetric; 15] = [
+    ("gauge", "queued_jobs", "Unfinished jobs of a printer.", |one| one.live.len() as u64),
+    ("gauge", "printer_stopped", "1 if the printer is stopped.", |one| {
         u64::from(one.stopped.is_some())
     }),
-    ("gauge", "printer_accepting", "1 where a printer takes jobs.", |one| {
+    ("gauge", "printer_accepting", "1 if the printer accepts jobs.", |one| {
         u64::from(one.is_accepting)
     }),
-    ("gauge", "device_failing", "1 where a device did not take its last job.", |one| {
+    ("gauge", "device_failing", "1 if the device failed with its last job.", |one| {
         u64::from(one.trouble.is_some())
     }),
-    ("gauge", "device_stalled", "1 where a device that has a job takes nothing.", |one| {
+    ("gauge", "device_stalled", "1 if the device has a job and makes no progress.", |one| {
         u64::from(one.stall().is_some())
     }),
-    ("counter", "jobs_accepted", "Jobs that were accepted.", |one| one.counts.accepted),
-    ("counter", "jobs_refused", "Jobs that were refused.", |one| one.counts.refused),
-    ("counter", "jobs_completed", "Jobs that were delivered.", |one| one.counts.completed),
-    ("counter", "jobs_canceled", "Jobs that were canceled.", |one| one.counts.canceled),
-    ("counter", "jobs_aborted", "Jobs that were given up.", |one| one.counts.aborted),
-    ("counter", "delivery_failures", "Tries to deliver a job that failed.", |one| {
+    ("counter", "jobs_accepted", "Accepted jobs.", |one| one.counts.accepted),
+    ("counter", "jobs_refused", "Refused jobs.", |one| one.counts.refused),
+    ("counter", "jobs_completed", "Completed jobs.", |one| one.counts.completed),
+    ("counter", "jobs_canceled", "Canceled jobs.", |one| one.counts.canceled),
+    ("counter", "jobs_aborted", "Aborted jobs.", |one| one.counts.aborted),
+    ("counter", "delivery_failures", "Failed attempts to deliver a job.", |one| {
         one.counts.failures
     }),
-    ("counter", "accepted_bytes", "Bytes of documents that were accepted.", |one| {
-        one.counts.bytes_in
-    }),
-    ("counter", "delivered_bytes", "Bytes of documents that were delivered.", |one| {
-        one.counts.bytes_out
-    }),
-    ("counter", "printed_pages", "Pages that were delivered, with copies.", |one| one.counts.pages),
+    ("counter", "accepted_bytes", "Bytes of accepted documents.", |one| one.counts.bytes_in),
+    ("counter", "delivered_bytes", "Bytes of delivered documents.", |one| one.counts.bytes_out),
+    ("counter", "printed_pages", "Delivered pages, including copies.", |one| one.counts.pages),
     (
         "counter",
         "jobs_of_unknown_pages",
-        "Jobs that were delivered whose pages cannot be told.",
+        "Completed jobs with an unknown number of pages.",
         |one| one.counts.pages_unknown,
     ),
 ];
 
-/// The metrics in the text of `OpenMetrics` 1.0.
+/// Returns the metrics in the text format of `OpenMetrics` 1.0.
 pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
     let usage = spooler.usage();
     let mut text = String::new();
@@ -82,14 +78,24 @@ pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
     spooler.look(|table| {
         let active = table.active() as u64;
         for (kind, name, help, value) in [
-            ("gauge", "document_bytes", "Bytes of documents that are kept.", usage.documents),
+            ("gauge", "document_bytes", "Bytes of stored documents.", usage.documents),
             ("gauge", "disk_bytes", "Bytes of the spool's files.", usage.files),
             ("gauge", "connections", "Open connections.", open),
-            ("counter", "connections_accepted", "Connections that came.", accepted),
-            ("counter", "connections_over_limit", "Connections that were one too many.", too_many),
-            ("counter", "connections_forbidden", "Connections of who may not print.", forbidden),
-            ("counter", "http_requests", "Requests of HTTP.", requests),
-            ("gauge", "active_jobs", "Jobs that are not over.", active),
+            ("counter", "connections_accepted", "Accepted connections.", accepted),
+            (
+                "counter",
+                "connections_over_limit",
+                "Connections closed because of a limit.",
+                too_many,
+            ),
+            (
+                "counter",
+                "connections_forbidden",
+                "Connections of clients that may not print.",
+                forbidden,
+            ),
+            ("counter", "http_requests", "HTTP requests.", requests),
+            ("gauge", "active_jobs", "Unfinished jobs.", active),
         ] {
             family(&mut text, kind, name, help, [(String::new(), value)]);
         }
@@ -109,7 +115,7 @@ pub(super) fn text(spooler: &Arc<Spooler>, gate: &Arc<Gate>) -> String {
     text
 }
 
-/// Where the time of attempts went, and what held their data back.
+/// Writes the times and limits of attempts.
 fn attempts(text: &mut String, printers: &[Printer]) {
     let label = |printer: &Printer, name: &str, value: &str| {
         format!("{{printer=\"{}\",{name}=\"{value}\"}}", escaped(&printer.settings.name))
@@ -117,14 +123,14 @@ fn attempts(text: &mut String, printers: &[Printer]) {
     let reasons = printers.iter().flat_map(|printer| {
         printer.device_reasons.iter().map(|reason| (label(printer, "reason", &escaped(reason)), 1))
     });
-    let help = "What a device says of itself while it has a job (printer-state-reasons).";
+    let help = "State reasons of a device during a job (printer-state-reasons).";
     family(text, "gauge", "device_reason", help, reasons);
     let parts = printers.iter().flat_map(|printer| {
         let all = &printer.attempts;
         [("connecting", all.connecting), ("sending", all.sending), ("answering", all.answering)]
             .map(|(part, time)| (label(printer, "part", part), time.as_secs_f64()))
     });
-    let help = "Time that devices took with jobs, by part.";
+    let help = "Time of jobs at devices, by part.";
     family(text, "counter", "device_seconds", help, parts);
     let limits = || {
         printers.iter().flat_map(|printer| {
@@ -134,15 +140,15 @@ fn attempts(text: &mut String, printers: &[Printer]) {
             })
         })
     };
-    let help = "Attempts by what held their data back.";
+    let help = "Delivery attempts by limit.";
     let counts = limits().map(|(label, count, _)| (label, count));
     family(text, "counter", "limited_attempts", help, counts);
-    let help = "Time that data was sent, by what held it back.";
+    let help = "Sending time by limit.";
     let times = limits().map(|(label, _, time)| (label, time));
     family(text, "counter", "limited_seconds", help, times);
 }
 
-/// A family of metrics: what it is, and each value behind its label.
+/// Writes a family of metrics: its type, unit and help, and a value for each label.
 fn family(
     text: &mut String,
     kind: &str,
@@ -162,33 +168,30 @@ fn family(
     }
 }
 
-/// What takes time for each printer: its name, what it is, the smallest bound that the
-/// clock behind it can tell, and where it is.
-type OfLatencies = (&'static str, &'static str, u64, fn(&Printer) -> &Latency);
+/// Latency of each printer: name, help, smallest bound in microseconds that its clock resolves, and
+/// value.
+type LatencyMetric = (&'static str, &'static str, u64, fn(&Printer) -> &Latency);
 
-const LATENCIES: [OfLatencies; 3] = [
+const LATENCIES: [LatencyMetric; 3] = [
     (
         "acknowledgement_seconds",
-        "From the last byte of a job until it is as safe as was promised.",
+        "Time from the last byte of a job to its acknowledgement.",
         0,
         |one| &one.latencies.acknowledgement,
     ),
     (
         "queue_seconds",
-        "From the arrival of a job until its printer begins it, holds among it.",
+        "Time from the arrival of a job until its printer starts it, including holds.",
         5_000,
         |one| &one.latencies.queue,
     ),
-    (
-        "delivery_seconds",
-        "From there until the device has all of a job that was delivered.",
-        5_000,
-        |one| &one.latencies.delivery,
-    ),
+    ("delivery_seconds", "Time from there until the device has the whole job.", 5_000, |one| {
+        &one.latencies.delivery
+    }),
 ];
 
-/// A histogram of each printer that has done anything. Printers and bounds are set, so
-/// there are never more lines than those.
+/// Writes a histogram of each printer with data. Printers and bounds are fixed, which bounds the
+/// number of lines.
 fn histogram(
     text: &mut String,
     name: &str,
@@ -219,7 +222,7 @@ fn histogram(
     }
 }
 
-/// Microseconds as seconds, as `OpenMetrics` writes numbers that are no whole ones.
+/// Formats microseconds as seconds, in `OpenMetrics`'s form of fractions.
 fn seconds(microseconds: u64) -> String {
     let (whole, part) = (microseconds / 1_000_000, microseconds % 1_000_000);
     let part = format!("{part:06}");

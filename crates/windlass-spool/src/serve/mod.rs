@@ -1,4 +1,4 @@
-//! The side of the spool that clients see: who may connect, and what they speak.
+//! Network side of the spool: listeners, access checks, and protocols.
 
 mod budget;
 mod busy_poll;
@@ -35,8 +35,8 @@ use windlass_sys::limits::is_out_of_files;
 use windlass_sys::users;
 use windlass_sys::wait::ready;
 
-pub use self::handed::Handed;
-pub use self::listeners::Bound;
+pub use self::handed::HandedSockets;
+pub use self::listeners::BoundSockets;
 pub use self::names::Names;
 pub use self::passwords::{Passwords, PasswordsError, set_password};
 #[doc(hidden)]
@@ -47,61 +47,61 @@ use self::budget::{Budget, NoSeat, Seat};
 use self::busy_poll::Pollers;
 use self::client::Client;
 use self::listeners::Listener;
-use self::peers::{Noted, OwnAddresses};
+use self::peers::{LogLimiter, OwnAddresses};
 use self::ports::Ports;
 use self::stream::{Socket, StopSignal};
 use super::spooler::Spooler;
 
-/// How often who accepts looks whether the server ends.
+/// Interval at which accepting threads check whether the server is ending.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How often within a minute it is told what went wrong with a client of a host.
+/// Maximum number of logged errors of one host's clients per minute.
 const MAX_TOLD: u32 = 50;
 
-/// How long a server that ends waits for its connections.
+/// Time that an ending server waits for its connections.
 const ENDING: Duration = Duration::from_secs(5);
 
-/// Where a server listens.
+/// Addresses that a server listens on.
 #[derive(Clone, Debug, Default)]
-pub struct Listen {
-    /// For IPP and HTTP.
+pub struct ListenAddresses {
+    /// Addresses for IPP and HTTP.
     pub ipp: Vec<SocketAddr>,
-    /// The same by TLS from the first byte on.
+    /// Addresses for IPP and HTTP over TLS from the first byte on.
     pub tls: Vec<SocketAddr>,
-    /// The same for the users of this host: the paths of Unix sockets.
+    /// Paths of Unix sockets for IPP and HTTP, for users of this host.
     pub sockets: Vec<PathBuf>,
-    /// Who may open these: the bits of a mode. Nothing is what all may.
+    /// File mode of the Unix sockets; `None`: all users may connect.
     pub socket_mode: Option<u32>,
-    /// For LPR.
+    /// Addresses for LPR.
     pub lpr: Vec<SocketAddr>,
-    /// For raw data, and the printer that each is for.
+    /// Addresses for raw data, with the printer of each.
     pub raw: Vec<(SocketAddr, String)>,
 }
 
-impl Listen {
-    /// Whether no place is said where IPP is spoken.
+impl ListenAddresses {
+    /// Returns whether there is no address for IPP.
     pub fn is_nowhere(&self) -> bool {
         self.ipp.is_empty() && self.sockets.is_empty() && self.tls.is_empty()
     }
 }
 
-/// What a server bears.
+/// Resource limits of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The most connections at a time.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// How long a client may say nothing in the middle of something.
+    /// Maximum time without data within a request.
     pub patience: Duration,
-    /// How long it may say nothing between two requests.
+    /// Maximum time without data between two requests.
     pub idle: Duration,
-    /// How long one job may take to come.
+    /// Maximum time of receiving one job.
     pub longest: Duration,
-    /// How long raw data waits for room in a full spool before its connection is reset.
+    /// Time that raw data waits for room in a full spool before its connection is reset.
     pub raw_wait: Duration,
 }
 
 impl Limits {
-    /// How long what stands before a document may take to come: it is short.
+    /// Returns the maximum time of receiving the part before a document, which is short.
     pub(super) const fn before(&self) -> Duration {
         self.patience.saturating_add(self.idle)
     }
@@ -119,71 +119,71 @@ impl Default for Limits {
     }
 }
 
-/// How a server deals with its clients.
+/// Network settings of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Network {
-    /// Where it listens.
-    pub listen: Listen,
-    /// What it bears.
+    /// Addresses that the server listens on.
+    pub listen: ListenAddresses,
+    /// Resource limits.
     pub limits: Limits,
-    /// Who may do what.
+    /// Access rights.
     pub access: Access,
-    /// What it is called.
+    /// Host names of the server.
     pub names: Names,
-    /// What it is known by where TLS is spoken; without it, it is not.
+    /// TLS certificate; `None`: no TLS.
     pub certificate: Option<Certificate>,
-    /// Users with passwords.
+    /// Users and their passwords.
     pub passwords: Option<Arc<Passwords>>,
-    /// Whether passwords are taken from this host without TLS, too.
+    /// True if clients of this host may send passwords without TLS, too.
     pub plain_passwords: bool,
 }
 
-/// Where a server cannot listen.
+/// Errors of listening.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The system says no.
-    #[error("listen for {what} at {at}: {source}")]
+    /// A port cannot be opened.
+    #[error("cannot listen for {what} at {at}: {source}")]
     Listen {
-        /// For what.
+        /// Protocol of the port.
         what: &'static str,
-        /// Where.
+        /// Address of the port.
         at: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The same for a Unix socket.
-    #[error("listen for IPP at {}: {source}", at.display())]
+    /// A Unix socket cannot be opened.
+    #[error("cannot listen for IPP at {}: {source}", at.display())]
     Socket {
-        /// Where.
+        /// Path of the socket.
         at: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// What a service manager handed on is no use.
-    #[error("take the sockets of the service manager: {0}")]
+    /// The sockets passed by the service manager cannot be used.
+    #[error("cannot take the sockets of the service manager: {0}")]
     Handed(io::Error),
-    /// There is no thread to be had.
-    #[error("start to listen: {0}")]
+    /// A thread could not be started.
+    #[error("cannot start to listen: {0}")]
     Thread(io::Error),
 }
 
-/// Ports for raw data, and the printer that each is for.
+/// Ports for raw data, with the printer of each.
 pub type PrinterPorts = Vec<(SocketAddr, String)>;
 
-/// What clients speak at a port.
+/// Protocols of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaks {
+pub enum PortProtocol {
     /// HTTP and IPP.
     Ipp,
-    /// The same by TLS.
+    /// HTTP and IPP over TLS.
     Ipps,
     /// LPR.
     Lpr,
-    /// Raw data, for the printer of this place.
+    /// Raw data, for the printer with this index.
     Raw(usize),
 }
 
-impl Speaks {
+impl PortProtocol {
     /// Serves a client to its end.
     fn serve(self, client: Client, spooler: &Arc<Spooler>) {
         match self {
@@ -195,21 +195,21 @@ impl Speaks {
     }
 }
 
-/// Serves a client that has no socket to its end: a door for fuzz targets.
+/// Serves a client without a socket to its end, for fuzz targets.
 #[doc(hidden)]
-pub fn serve_over(stream: Box<dyn Stream>, protocol: Speaks, spooler: &Arc<Spooler>) {
+pub fn serve_over(stream: Box<dyn Stream>, protocol: PortProtocol, spooler: &Arc<Spooler>) {
     let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1)).into();
-    // Nobody makes room meanwhile.
+    // Nobody frees space in a fuzz target.
     let limits = Limits { raw_wait: Duration::ZERO, ..Limits::default() };
     let gate = Arc::new(Gate { names: Names::any(), ..Gate::default() });
     gate.set_policy(&Network { limits, ..Network::default() });
     protocol.serve(Client::over(stream, peer, gate), spooler);
 }
 
-/// What the threads of a server share.
+/// State that the threads of a server share.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    /// What holds now.
+    /// Current limits and access rights.
     policy: RwLock<Arc<Terms>>,
     /// Ports for raw data.
     ports: Ports,
@@ -217,19 +217,20 @@ pub(super) struct Gate {
     passwords: Option<Arc<Passwords>>,
     plain_passwords: bool,
     own: OwnAddresses,
-    noted: Noted,
-    /// By what it is known how long a client was waited for.
+    noted: LogLimiter,
+    /// Clock for the time limits of clients.
     clock: Clock,
     stop_signal: StopSignal,
     budget: Arc<Budget>,
     pollers: Pollers,
     counts: Counts,
     rates: page::Rates,
-    /// What a form of the page has, that no other page knows. Empty where there is none.
+    /// Secret token of the page's forms, against forms of other pages. Empty if there is no random
+    /// source.
     token: String,
 }
 
-/// What a server bears and allows. It may change while it runs.
+/// Limits and access rights of a server, which may change while it runs.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Terms {
     limits: Limits,
@@ -237,16 +238,16 @@ pub(super) struct Terms {
     certificate: Option<Certificate>,
 }
 
-/// What a server saw.
+/// Counters of a server.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     accepted: AtomicU64,
-    /// That were over the limit: those for which others ended among them.
+    /// Connections over the limit, including those that replaced an idle one.
     too_many: AtomicU64,
-    /// That may not.
+    /// Connections of clients without any right.
     forbidden: AtomicU64,
     requests: AtomicU64,
-    /// Times that one could not be taken, as no more files may be open.
+    /// Connections that could not be accepted because of the limit of open files.
     out_of_files: AtomicU64,
 }
 
@@ -255,7 +256,7 @@ impl Gate {
         self.stop_signal.is_given()
     }
 
-    /// What is borne and allowed now.
+    /// Returns the current limits and access rights.
     pub(super) fn policy(&self) -> Arc<Terms> {
         Arc::clone(&self.policy.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -269,7 +270,7 @@ impl Gate {
         *self.policy.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(terms);
     }
 
-    /// Who is at the other end, and what he may.
+    /// Returns the user and the rights of a client.
     fn requester(&self, peer: Peer) -> Requester {
         let (address, local) = match &peer {
             Peer::Network(address) => (Some(address.ip()), None),
@@ -287,8 +288,8 @@ impl Gate {
         Requester { user, can_log_in, ..Requester::unknown(peer, rights) }
     }
 
-    /// The same with a user who has said a password. Groups of this host are not his: the
-    /// file of passwords has users of its own.
+    /// Returns the user and the rights of a client that gave a password. Groups of this host do not
+    /// apply: the password file has users of its own.
     fn logged_in(&self, before: &Requester, user: &str) -> Requester {
         let address = match &before.peer {
             Peer::Network(address) => Some(address.ip()),
@@ -300,19 +301,19 @@ impl Gate {
         Requester { user: Some(user.into()), rights, ..before.clone() }
     }
 
-    /// Says that a client is not served, of each host now and then.
+    /// Logs that a client is not served, at most once a minute for each host.
     fn tell(&self, peer: &Peer, kind: &'static str, what: String, spooler: &Spooler) {
         if self.times(peer, kind, 1).is_some() {
             spooler.committer.tell(Event::Client { peer: peer.clone(), what });
         }
     }
 
-    /// Says what went wrong with a client: of each host so often that it is of use, and not so
-    /// often that it fills a log.
+    /// Logs an error of a client, up to [`MAX_TOLD`] times a minute for each host, so that errors
+    /// cannot fill the log.
     fn tell_each(&self, peer: &Peer, mut what: String, spooler: &Spooler) {
         let Some(times) = self.times(peer, "each", MAX_TOLD) else { return };
         if times == MAX_TOLD {
-            what.push_str("; what else is wrong with this host's clients is not told for a minute");
+            what.push_str("; further errors of this host's clients are not logged for a minute");
         }
         spooler.committer.tell(Event::Client { peer: peer.clone(), what });
     }
@@ -325,10 +326,10 @@ impl Gate {
         self.noted.times(host, kind, most, self.clock.now())
     }
 
-    /// Takes the place of a connection.
+    /// Takes a seat for a connection.
     fn seat(&self, peer: &Peer, most: usize) -> Result<Seat, NoSeat> {
         let host = match peer {
-            // Of IPv6 a network is one: who has one has all of its addresses.
+            // An IPv6 network counts as one host: its owner has all of its addresses.
             Peer::Network(address) => peers::network(address.ip()),
             Peer::Local { uid, .. } => format!("user {uid}"),
         };
@@ -340,24 +341,24 @@ impl Gate {
     }
 }
 
-/// A server that listens.
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     gate: Arc<Gate>,
     threads: Vec<JoinHandle<()>>,
-    /// Where it listens: with port 0 the system chose one.
-    pub listen: Listen,
+    /// Addresses that the server listens on; port 0 is replaced by the port that the system chose.
+    pub listen: ListenAddresses,
 }
 
 impl Server {
-    /// Begins to answer at addresses that are had.
+    /// Starts to serve clients at open ports.
     ///
     /// # Errors
-    /// Where there is no such printer, or no thread.
+    /// There is no such printer, or a thread could not be started.
     pub fn start(
         spooler: &Arc<Spooler>,
         network: &Network,
-        bound: Bound,
+        bound: BoundSockets,
     ) -> Result<Self, ListenError> {
         let gate = Arc::new(Gate {
             names: network.names.clone(),
@@ -367,22 +368,22 @@ impl Server {
             ..Gate::default()
         });
         gate.set_policy(network);
-        let (mut listeners, mut listen) = (Vec::new(), Listen::default());
+        let (mut listeners, mut listen) = (Vec::new(), ListenAddresses::default());
         for (listener, at) in bound.ipp {
             listen.ipp.push(at);
-            listeners.push((Listener::Tcp(listener), Speaks::Ipp));
+            listeners.push((Listener::Tcp(listener), PortProtocol::Ipp));
         }
         for (listener, at) in bound.tls {
             listen.tls.push(at);
-            listeners.push((Listener::Tcp(listener), Speaks::Ipps));
+            listeners.push((Listener::Tcp(listener), PortProtocol::Ipps));
         }
         for (listening, at) in bound.sockets {
             listen.sockets.push(at);
-            listeners.push((Listener::Unix(listening), Speaks::Ipp));
+            listeners.push((Listener::Unix(listening), PortProtocol::Ipp));
         }
         for (listener, at) in bound.lpr {
             listen.lpr.push(at);
-            listeners.push((Listener::Tcp(listener), Speaks::Lpr));
+            listeners.push((Listener::Tcp(listener), PortProtocol::Lpr));
         }
         let mut threads = Vec::new();
         for (listener, protocol) in listeners {
@@ -393,7 +394,7 @@ impl Server {
             threads.push(thread.map_err(ListenError::Thread)?);
         }
         let asked = network.listen.raw.iter().map(|(at, _)| *at);
-        let raw = asked.zip(bound.raw).map(|(asked, ((listener, at), printer))| ports::Had {
+        let raw = asked.zip(bound.raw).map(|(asked, ((listener, at), printer))| ports::BoundPort {
             printer,
             asked,
             listener,
@@ -403,20 +404,19 @@ impl Server {
         Ok(Self { gate, threads, listen })
     }
 
-    /// Whether ports for raw data could be had, where they are not already.
+    /// Checks that raw ports can be opened, except those that are open already.
     ///
     /// # Errors
-    /// Where one cannot.
+    /// A port cannot be opened.
     pub fn can_listen(&self, raw: &[SocketAddr]) -> Result<(), ListenError> {
         self.gate.ports.can_listen(raw)
     }
 
-    /// Takes other settings while it runs: limits, who may do what, and the ports for raw
-    /// data that printers have now. Connections that are open go on. Says which ports are
-    /// new, and which are gone.
+    /// Applies new settings to the running server: limits, access rights, and the raw ports of the
+    /// printers. Open connections go on. Returns the new raw ports and the closed ones.
     ///
     /// # Errors
-    /// Where a port cannot be had.
+    /// A port cannot be opened.
     pub fn reload(
         &mut self,
         spooler: &Arc<Spooler>,
@@ -431,18 +431,18 @@ impl Server {
         Ok((without(&raw, &before), without(&before, &raw)))
     }
 
-    /// What it is known by now, where TLS is spoken.
+    /// Returns the current TLS certificate.
     pub fn certificate(&self) -> Option<Certificate> {
         self.gate.policy().certificate.clone()
     }
 
-    /// Ends listening, lets requests end that have begun, and breaks off those that
-    /// do not.
+    /// Stops listening, lets requests in progress finish, and interrupts those that wait for data.
+    /// Waits up to 5 s for that.
     pub fn end(self) {
         self.gate.stop_signal.give();
         self.gate.ports.end();
         for thread in self.threads {
-            // One that panicked does not listen either.
+            // A thread that panicked does not listen either.
             let _ = thread.join();
         }
         let mut waited = Duration::ZERO;
@@ -453,15 +453,15 @@ impl Server {
     }
 }
 
-/// What nobody guesses; nothing where the system has nothing of the kind, and then no form
-/// is taken.
+/// Returns an unpredictable token. Returns an empty one if the system has no random source; forms
+/// are then rejected.
 fn token() -> String {
     let mut bytes = [0; 16];
     let got = getrandom::fill(&mut bytes);
     got.map_or_else(|_| String::new(), |()| u128::from_be_bytes(bytes).to_string())
 }
 
-/// The same with a user's name, where the host knows it.
+/// Replaces the user id of a local peer by the user name, if the host knows it.
 fn named(peer: Peer) -> Peer {
     match peer {
         Peer::Local { user, uid } => {
@@ -474,7 +474,7 @@ fn named(peer: Peer) -> Peer {
 
 fn accept(
     listener: &Listener,
-    protocol: Speaks,
+    protocol: PortProtocol,
     spooler: &Arc<Spooler>,
     gate: &Arc<Gate>,
     ends: &AtomicBool,
@@ -483,12 +483,13 @@ fn accept(
         match listener.accept() {
             Ok((socket, peer)) => admit(socket, peer, protocol, spooler, gate),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                // Where waiting fails, it is looked again soon.
+                // If waiting fails, the next check follows soon.
                 if ready(&[listener.as_fd()], Some(POLL_INTERVAL)).is_err() {
                     thread::sleep(POLL_INTERVAL);
                 }
             }
-            // A client that has gone already, or no more files: others may come.
+            // The client has gone already, or the limit of open files is reached: other clients may
+            // come.
             Err(error) => {
                 if is_out_of_files(&error)
                     && gate.counts.out_of_files.fetch_add(1, Ordering::Relaxed) == 0
@@ -501,7 +502,13 @@ fn accept(
     }
 }
 
-fn admit(socket: Socket, peer: Peer, protocol: Speaks, spooler: &Arc<Spooler>, gate: &Arc<Gate>) {
+fn admit(
+    socket: Socket,
+    peer: Peer,
+    protocol: PortProtocol,
+    spooler: &Arc<Spooler>,
+    gate: &Arc<Gate>,
+) {
     let counts = &gate.counts;
     counts.accepted.fetch_add(1, Ordering::Relaxed);
     let terms = gate.policy();
@@ -514,8 +521,8 @@ fn admit(socket: Socket, peer: Peer, protocol: Speaks, spooler: &Arc<Spooler>, g
     };
     if !may_connect {
         counts.forbidden.fetch_add(1, Ordering::Relaxed);
-        let what = "it may not print here: no setting allows it; this is told of each host once a \
-                    minute at the most";
+        let what = "it may not print here: no setting allows it; logged for each host at most once \
+                    a minute";
         gate.tell(&peer, "forbidden", what.to_owned(), spooler);
         return;
     }
@@ -529,7 +536,7 @@ fn admit(socket: Socket, peer: Peer, protocol: Speaks, spooler: &Arc<Spooler>, g
     };
     let (spooler, gate) = (Arc::clone(spooler), Arc::clone(gate));
     let thread = thread::Builder::new().name("client".to_owned()).stack_size(STACK);
-    // Where no thread is to be had the connection is closed.
+    // If the thread cannot start, the connection is closed.
     let _ = thread.spawn(move || {
         let presence = Arc::clone(&seat.presence);
         if let Ok(client) = Client::new(socket, named(peer), gate, presence) {
@@ -539,7 +546,7 @@ fn admit(socket: Socket, peer: Peer, protocol: Speaks, spooler: &Arc<Spooler>, g
     });
 }
 
-/// The stack of a connection's thread. The parsers go a bounded way down.
+/// Stack size of a connection's thread in bytes. The recursion of the parsers is bounded.
 const STACK: usize = 512 << 10;
 
 #[cfg(test)]

@@ -1,26 +1,26 @@
-//! By what names clients may call this server. A page of another site can let its name
-//! lead to an address of this host, and a browser then takes what is here for a part of
-//! that site (DNS rebinding). So a name that is not this server's is refused.
+//! Host names by which clients may address this server. A page of another site can point its own
+//! name at an address of this host. A browser then takes this server for a part of that site (DNS
+//! rebinding). So names that are not this server's are refused.
 
 use std::net::IpAddr;
 
 use windlass_wire::http::Request;
 
-/// The names of a server.
+/// Host names of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// In small letters, without a dot at the end.
+    /// Names in lower case, without a trailing dot.
     own: Vec<String>,
-    /// Whether any name is taken.
+    /// True if any name is accepted.
     any: bool,
 }
 
-/// Why a request is not answered.
+/// Refusal of a request because of its host name or origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Misdirected {
-    /// The status of HTTP.
+pub(super) struct MisdirectedRequest {
+    /// HTTP status.
     pub(super) status: u16,
-    /// Why, and what to do.
+    /// Reason and remedy.
     pub(super) why: String,
 }
 
@@ -28,7 +28,7 @@ fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// The host of `HOST[:PORT]`.
+/// Returns the host of `HOST[:PORT]`.
 fn host_of(authority: &str) -> &str {
     if authority.starts_with('[') {
         return authority.split_inclusive(']').next().unwrap_or_default();
@@ -38,56 +38,56 @@ fn host_of(authority: &str) -> &str {
 
 fn is_address(host: &str) -> bool {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-    // With the interface that it is on, which is up to who writes it (RFC 6874).
+    // The zone after `%` is the sender's choice (RFC 6874).
     let bare = bare.split('%').next().unwrap_or_default();
     bare.parse::<IpAddr>().is_ok()
 }
 
 impl Names {
-    /// Of a host of this name, and whatever its settings say; `*` is any.
+    /// Creates the names of a host: its own name, and those of the settings; `*` allows any name.
     pub fn new(host_name: &str, more: &[String]) -> Self {
         let host_name = plain(host_name);
         let first = host_name.split('.').next().unwrap_or_default();
         let mut own = vec!["localhost".to_owned()];
         if !first.is_empty() {
-            // The last one is its name where names are found without a server (RFC 6762).
+            // The last name is the one of multicast DNS (RFC 6762).
             own.extend([host_name.clone(), first.to_owned(), format!("{first}.local")]);
         }
         own.extend(more.iter().map(|name| plain(name)));
         Self { own, any: more.iter().any(|name| name == "*") }
     }
 
-    /// Any name.
+    /// Allows any name.
     pub fn any() -> Self {
         Self { own: Vec::new(), any: true }
     }
 
-    /// Whether a client may call this server so. An address is no name that another site
-    /// could have.
+    /// Returns whether a client may address this server by this name. Addresses are always allowed:
+    /// no other site can use them as a name.
     fn has(&self, authority: &str) -> bool {
         let host = host_of(authority.trim());
         self.any || is_address(host) || self.own.contains(&plain(host))
     }
 
-    /// Looks at who a request is for, and at what page it comes from.
-    pub(super) fn check(&self, request: &Request) -> Result<(), Misdirected> {
+    /// Checks the host name and the origin of a request.
+    pub(super) fn check(&self, request: &Request) -> Result<(), MisdirectedRequest> {
         self.check_host(request)?;
-        // Whoever asks and changes nothing has only the answer, which a browser keeps from
-        // the pages of others.
+        // Requests that change nothing are safe: a browser hides the answer from pages of other
+        // sites.
         if matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS") {
             return Ok(());
         }
         check_origin(request)
     }
 
-    fn check_host(&self, request: &Request) -> Result<(), Misdirected> {
-        let no = |status, why: String| Err(Misdirected { status, why });
+    fn check_host(&self, request: &Request) -> Result<(), MisdirectedRequest> {
+        let no = |status, why: String| Err(MisdirectedRequest { status, why });
         let mut hosts = request.headers.all("Host");
         let host = hosts.next().map(String::from_utf8_lossy);
         if hosts.next().is_some() {
-            return no(400, "the request names two hosts".to_owned());
+            return no(400, "the request has two Host headers".to_owned());
         }
-        // A target with a host in it counts more than the header (RFC 9112, section 3.2.2).
+        // A host in the request target takes precedence over the header (RFC 9112, section 3.2.2).
         let of_target = request.path.split_once("://").map(|(_, rest)| {
             let end = rest.find(['/', '?']).unwrap_or(rest.len());
             &rest[..end]
@@ -100,9 +100,9 @@ impl Names {
         match host {
             Some(host) if self.has(&host) => Ok(()),
             Some(host) => no(421, misdirected(&host)),
-            // Before HTTP/1.1 there was none (RFC 9112, section 3.2).
+            // HTTP/1.0 has no `Host` header (RFC 9112, section 3.2).
             None if request.minor == 0 => Ok(()),
-            None => no(400, "the request does not say which host it is for".to_owned()),
+            None => no(400, "the request has no Host header".to_owned()),
         }
     }
 }
@@ -110,19 +110,18 @@ impl Names {
 fn misdirected(host: &str) -> String {
     let host: String = host.chars().filter(|one| !one.is_control()).take(255).collect();
     format!(
-        "this server is not called {host:?}: ask it by an address, as localhost, or by the name of \
-         its host; another name of it belongs into names of its settings"
+        "this server is not called {host:?}: use its address, localhost or its host name, or add the \
+         name to names in its settings"
     )
 }
 
-/// A browser says what page a request comes from (RFC 6454, section 7; the
-/// `Sec-Fetch-Site` of Fetch Metadata): only this server's own pages may change something.
-/// What is no browser says nothing of that.
-fn check_origin(request: &Request) -> Result<(), Misdirected> {
+/// Checks the origin of a request, which browsers send (RFC 6454, section 7; `Sec-Fetch-Site` of
+/// Fetch Metadata). Only this server's own pages may change anything. Other clients send no origin.
+fn check_origin(request: &Request) -> Result<(), MisdirectedRequest> {
     let no = |page: &str| {
         let page: String = page.chars().filter(|one| !one.is_control()).take(255).collect();
         let why = format!("a page of {page:?} may not change anything here");
-        Err(Misdirected { status: 403, why })
+        Err(MisdirectedRequest { status: 403, why })
     };
     if let Some(site) = request.headers.text("Sec-Fetch-Site")
         && !matches!(site.trim(), "same-origin" | "none")

@@ -1,12 +1,12 @@
-//! Users with passwords: a file of their hashes (Argon2id, RFC 9106), and who asks with
-//! one.
+//! Users with passwords: a file of password hashes (Argon2id, RFC 9106), and the check of logins.
 //!
-//! A hash takes some 20 ms and 19 MiB on purpose. So no more than one is worked on at a
-//! time for each two processors, and one for each host ([`super::turns`]): who tries many passwords
-//! keeps no other host waiting. Who waits too long for a turn is told to come again, and a password that was right is known by a keyed digest of it that lives in
-//! memory alone. A user who is not there costs as much as one who is. From one host one
-//! name may be tried so often in a minute and no more: then it is not looked at at all, be
-//! it right or wrong, as else the digests would tell.
+//! A hash takes some 20 ms and 19 MiB on purpose. So at most one hash is computed for every two
+//! processors, and one for each host ([`super::turns`]). A host that tries many passwords delays no
+//! other host. A client that waits too long for a turn is told to try again. A password that was
+//! right is recognized by a keyed digest, which is kept in memory alone. An unknown user costs as
+//! much as a known one. Wrong passwords for one name from one host are limited per minute. Beyond
+//! the limit no password is checked, right or wrong, as otherwise the digests would reveal the
+//! right one.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -25,85 +25,86 @@ use sha2::Sha256;
 use super::peers::network;
 use super::turns::{NoTurn, Turns};
 
-/// The largest file of passwords: 10,000 users have 1 MB.
+/// Maximum size of the password file in bytes: 10,000 users have 1 MB.
 const MAX_FILE: u64 = 4 << 20;
 
-/// The longest name.
+/// Maximum length of a user name in bytes.
 const MAX_USER: usize = 127;
-/// The longest password.
+/// Maximum length of a password in bytes.
 const MAX_PASSWORD: usize = 512;
 
-/// How often a wrong password may be said of a name from one host within [`WINDOW`].
+/// Maximum number of wrong passwords for one name from one host within [`WINDOW`].
 const MAX_WRONG: u32 = 10;
 const WINDOW: Duration = Duration::from_secs(60);
 
-/// Of how many hosts and names it is known how often they were wrong, and how many right
-/// passwords are known.
+/// Maximum number of remembered pairs of host and name with wrong passwords, and of remembered
+/// right passwords.
 const MAX_KNOWN: usize = 4_096;
 
-/// How often it is looked whether the file has changed.
+/// Interval between checks whether the file has changed.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Why a file of passwords does not do.
+/// Errors of a password file.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordsError {
-    /// The system says no.
+    /// The file cannot be read or written.
     #[error("the passwords in {}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A line of it is none.
+    /// A line has the wrong form.
     #[error("the passwords in {}: line {line}: {why}", path.display())]
     Line {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which line.
+        /// Number of the line.
         line: usize,
-        /// What is wrong with it.
+        /// Kind of the error.
         why: &'static str,
     },
-    /// What is to be kept cannot be.
+    /// The name or the password cannot be stored.
     #[error("{0}")]
     Unusable(&'static str),
 }
 
-/// What came of a password.
+/// Results of a password check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checked {
-    /// It is right.
+pub enum PasswordCheck {
+    /// The password is right.
     Right,
-    /// It is wrong, or there is no such user.
+    /// The password is wrong, or there is no such user.
     Wrong,
-    /// Too many were wrong: it was not looked at. After so many seconds it is again.
+    /// Too many wrong passwords: the password was not checked. The number is the time in seconds
+    /// until the next check.
     TooMany(u64),
-    /// Too many are looked at just now.
+    /// Too many checks are in progress.
     Busy,
 }
 
 type Users = HashMap<String, String>;
 
-/// What is read of the file, and when.
+/// Cached content of the file.
 #[derive(Debug, Default)]
-struct Held {
+struct CachedUsers {
     users: Users,
-    /// The time and the size of the file that was read.
+    /// Modification time, size and inode of the file that was read.
     of: Option<(SystemTime, u64, u64)>,
     looked: Option<Instant>,
 }
 
-/// The users of a file.
+/// Users and password hashes of a file.
 pub struct Passwords {
     path: PathBuf,
-    held: Mutex<Held>,
+    held: Mutex<CachedUsers>,
     key: [u8; 32],
-    /// Digests of right passwords, by the hash that they are right for.
+    /// Digests of right passwords, by their hashes.
     right: Mutex<HashMap<String, [u8; 32]>>,
     wrong: Mutex<HashMap<(String, String), (Instant, u32)>>,
     turns: Turns,
-    /// A hash that no password is right for.
+    /// Hash that no password matches.
     nobody: String,
 }
 
@@ -113,7 +114,7 @@ impl std::fmt::Debug for Passwords {
     }
 }
 
-/// The hash of a password, in the form of the PHC string format.
+/// Returns the hash of a password in PHC string format.
 fn hashed(password: &str) -> Result<String, PasswordsError> {
     let failed = PasswordsError::Unusable("the password could not be hashed");
     let hash = Argon2::default().hash_password(password.as_bytes());
@@ -125,7 +126,7 @@ fn verified(hash: &str, password: &str) -> bool {
         .is_ok_and(|hash| Argon2::default().verify_password(password.as_bytes(), &hash).is_ok())
 }
 
-/// Whether a user may be called so: what a line of the file, a job and HTTP can hold.
+/// Returns whether a user name is valid in a line of the file, in a job, and in HTTP.
 fn is_name(user: &str) -> bool {
     let is_fine = |one: char| !one.is_control() && !one.is_whitespace() && one != ':';
     (1..=MAX_USER).contains(&user.len()) && user.chars().all(is_fine) && !user.starts_with('#')
@@ -138,17 +139,17 @@ fn parsed(path: &Path, text: &str) -> Result<Users, PasswordsError> {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
-        let (user, hash) = line.split_once(':').ok_or_else(|| no("it is no USER:HASH"))?;
+        let (user, hash) = line.split_once(':').ok_or_else(|| no("the line must be USER:HASH"))?;
         if !is_name(user) {
-            return Err(no("that is no name of a user"));
+            return Err(no("the user name is not valid"));
         }
         let is_fine =
             PasswordHash::new(hash).is_ok_and(|hash| hash.algorithm.as_str() == "argon2id");
         if !is_fine {
-            return Err(no("the hash is none of Argon2id"));
+            return Err(no("the hash is not of Argon2id"));
         }
         if users.insert(user.to_owned(), hash.to_owned()).is_some() {
-            return Err(no("the user is there twice"));
+            return Err(no("the user is listed twice"));
         }
     }
     Ok(users)
@@ -160,16 +161,16 @@ fn text(path: &Path) -> io::Result<(String, fs::Metadata)> {
     let mut text = String::new();
     file.take(MAX_FILE + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_FILE {
-        return Err(io::Error::other("it is too long"));
+        return Err(io::Error::other("the file is too long"));
     }
     Ok((text, metadata))
 }
 
-/// Sets the password of a user in a file, which is made where there is none; nothing
-/// removes the user. Only its owner may read it. Tells whether the user was there.
+/// Sets the password of a user in a file, which is created if need be; `None` removes the user.
+/// Only the file's owner may read it. Returns whether the user existed.
 ///
 /// # Errors
-/// Where the file cannot be read or written, or the name or the password cannot be kept.
+/// The file cannot be read or written, or the name or the password cannot be stored.
 pub fn set_password(
     path: &Path,
     user: &str,
@@ -177,7 +178,7 @@ pub fn set_password(
 ) -> Result<bool, PasswordsError> {
     let no = |source| PasswordsError::File { path: path.to_owned(), source };
     if !is_name(user) {
-        let why = "a user has 1 to 127 letters, and no spaces, colons or control characters";
+        let why = "a user name has 1 to 127 letters, and no spaces, colons or control characters";
         return Err(PasswordsError::Unusable(why));
     }
     if password.is_some_and(|one| !(1..=MAX_PASSWORD).contains(&one.len())) {
@@ -203,7 +204,7 @@ pub fn set_password(
     if let Some(password) = password {
         after.push_str(&format!("{user}:{}\n", hashed(password)?));
     }
-    // As a whole or not at all: a server may read it meanwhile.
+    // Replaces the file atomically: a server may read it at the same time.
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}", std::process::id()));
     let part = PathBuf::from(name);
@@ -221,10 +222,10 @@ pub fn set_password(
 }
 
 impl Passwords {
-    /// Of a file.
+    /// Opens a password file.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// The file cannot be read.
     pub fn open(path: &Path) -> Result<Self, PasswordsError> {
         let no = |source| PasswordsError::File { path: path.to_owned(), source };
         let mut key = [0; 32];
@@ -241,7 +242,7 @@ impl Passwords {
         };
         let (text, metadata) = text(path).map_err(no)?;
         if metadata.permissions().mode() & 0o077 != 0 {
-            let why = "others than its owner may read it: chmod 600 mends that";
+            let why = "it is readable by others than its owner: run chmod 600 on it";
             return Err(no(io::Error::new(io::ErrorKind::PermissionDenied, why)));
         }
         let mut held = own.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -251,8 +252,8 @@ impl Passwords {
         Ok(own)
     }
 
-    /// The hash of a user. The file is read again where it has changed; where it cannot be,
-    /// what was known is.
+    /// Returns the hash of a user. Reads the file again if it has changed; if that fails, the old
+    /// content stays valid.
     fn hash(&self, user: &str) -> Option<String> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -277,34 +278,35 @@ impl Passwords {
         mac.finalize().into_bytes().into()
     }
 
-    /// Returns whether a password that was right is so still: the user may be gone, or have another.
+    /// Returns whether a password that was right is still right: the user may have been removed, or
+    /// may have a new password.
     pub(super) fn stays_right(&self, user: &str, password: &str) -> bool {
         let Some(hash) = self.hash(user) else { return false };
         let right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
         right.get(&hash) == Some(&self.digest(password))
     }
 
-    /// Looks whether a password of a user is right, who asks from a host.
-    pub fn check(&self, host: Option<IpAddr>, user: &str, password: &str) -> Checked {
+    /// Checks the password of a user from a host.
+    pub fn check(&self, host: Option<IpAddr>, user: &str, password: &str) -> PasswordCheck {
         let key = (host.map_or_else(|| "socket".to_owned(), network), user.to_owned());
         if let Some(seconds) = self.is_barred(&key) {
-            return Checked::TooMany(seconds);
+            return PasswordCheck::TooMany(seconds);
         }
         if user.len() > MAX_USER || password.len() > MAX_PASSWORD {
-            return Checked::Wrong;
+            return PasswordCheck::Wrong;
         }
         let hash = self.hash(user);
         let digest = self.digest(password);
         if let Some(hash) = &hash {
             let right = self.right.lock().unwrap_or_else(PoisonError::into_inner);
             if right.get(hash) == Some(&digest) {
-                return Checked::Right;
+                return PasswordCheck::Right;
             }
         }
         let _turn = match self.turns.take(&key.0) {
             Ok(turn) => turn,
-            Err(NoTurn::OfHost) => return Checked::TooMany(1),
-            Err(NoTurn::OfAll) => return Checked::Busy,
+            Err(NoTurn::OfHost) => return PasswordCheck::TooMany(1),
+            Err(NoTurn::OfAll) => return PasswordCheck::Busy,
         };
         let is_right = verified(hash.as_deref().unwrap_or(&self.nobody), password);
         match hash.filter(|_| is_right) {
@@ -314,16 +316,16 @@ impl Passwords {
                     right.clear();
                 }
                 right.insert(hash, digest);
-                Checked::Right
+                PasswordCheck::Right
             }
             None => {
                 self.note_wrong(key);
-                Checked::Wrong
+                PasswordCheck::Wrong
             }
         }
     }
 
-    /// How many seconds long a name is not looked at that comes from a host.
+    /// Returns the seconds for which a name from a host is not checked.
     fn is_barred(&self, key: &(String, String)) -> Option<u64> {
         let wrong = self.wrong.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, count) = wrong.get(key)?;
@@ -336,8 +338,8 @@ impl Passwords {
         if wrong.len() >= MAX_KNOWN {
             wrong.retain(|_, (since, _)| since.elapsed() < WINDOW);
         }
-        // Somebody who says thousands of names has nothing to gain from one that is
-        // forgotten: each costs him a hash.
+        // An attacker who tries thousands of names gains nothing from a forgotten one: each costs a
+        // hash.
         if wrong.len() >= MAX_KNOWN
             && let Some(any) = wrong.keys().next().cloned()
         {
@@ -351,7 +353,7 @@ impl Passwords {
     }
 }
 
-/// By what it is seen that a file is another one.
+/// Returns the file's properties that show a change.
 fn stamp(metadata: &fs::Metadata) -> Option<(SystemTime, u64, u64)> {
     metadata.modified().ok().map(|time| (time, metadata.len(), metadata.ino()))
 }
@@ -370,21 +372,21 @@ mod tests {
         let passwords = Passwords::open(&path).unwrap();
         let host = Some(IpAddr::from([192, 0, 2, 1]));
         let check = |user: &str, password: &str| passwords.check(host, user, password);
-        assert_eq!(check("ann", "one: two"), Checked::Right);
-        assert_eq!(check("ann", "one: two"), Checked::Right, "by its digest");
-        assert_eq!(check("ann", "three"), Checked::Wrong);
-        assert_eq!(check("bob", "one: two"), Checked::Wrong);
-        assert_eq!(check("cid", "nobody"), Checked::Wrong, "the hash of nobody");
-        assert_eq!(check("ann", &"x".repeat(9_000)), Checked::Wrong);
-        // Another password takes the place of the first.
+        assert_eq!(check("ann", "one: two"), PasswordCheck::Right);
+        assert_eq!(check("ann", "one: two"), PasswordCheck::Right, "by its digest");
+        assert_eq!(check("ann", "three"), PasswordCheck::Wrong);
+        assert_eq!(check("bob", "one: two"), PasswordCheck::Wrong);
+        assert_eq!(check("cid", "nobody"), PasswordCheck::Wrong, "the hash of nobody");
+        assert_eq!(check("ann", &"x".repeat(9_000)), PasswordCheck::Wrong);
+        // A new password replaces the first.
         assert!(set_password(&path, "ann", Some("other")).unwrap());
         passwords.held.lock().unwrap().looked = None;
-        assert_eq!(check("ann", "one: two"), Checked::Wrong);
-        assert_eq!(check("ann", "other"), Checked::Right);
+        assert_eq!(check("ann", "one: two"), PasswordCheck::Wrong);
+        assert_eq!(check("ann", "other"), PasswordCheck::Right);
         assert!(set_password(&path, "ann", None).unwrap());
         assert!(!set_password(&path, "ann", None).unwrap());
         passwords.held.lock().unwrap().looked = None;
-        assert_eq!(check("ann", "other"), Checked::Wrong);
+        assert_eq!(check("ann", "other"), PasswordCheck::Wrong);
     }
 
     #[test]
@@ -398,13 +400,13 @@ mod tests {
         for _ in 0..MAX_WRONG {
             passwords.note_wrong((network(host.unwrap()), "ann".to_owned()));
         }
-        assert!(matches!(passwords.check(host, "ann", "right"), Checked::TooMany(1..=61)));
-        assert_eq!(passwords.check(other, "ann", "right"), Checked::Right);
+        assert!(matches!(passwords.check(host, "ann", "right"), PasswordCheck::TooMany(1..=61)));
+        assert_eq!(passwords.check(other, "ann", "right"), PasswordCheck::Right);
         let mut wrong = passwords.wrong.lock().unwrap();
         let long_ago = Instant::now().checked_sub(WINDOW).unwrap();
         wrong.values_mut().for_each(|(since, _)| *since = long_ago);
         drop(wrong);
-        assert_eq!(passwords.check(host, "ann", "right"), Checked::Right);
+        assert_eq!(passwords.check(host, "ann", "right"), PasswordCheck::Right);
     }
 
     #[test]
@@ -425,10 +427,10 @@ mod tests {
         let path = folder.path().join("passwords");
         let hash = hashed("one").unwrap();
         for (text, expected) in [
-            ("ann\n".to_owned(), "line 1: it is no USER:HASH"),
-            ("# note\nann:secret\n".to_owned(), "line 2: the hash is none of Argon2id"),
-            (format!("a b:{hash}\n"), "line 1: that is no name"),
-            (format!("a:{hash}\na:{hash}\n"), "line 2: the user is there twice"),
+            ("ann\n".to_owned(), "line 1: the line must be USER:HASH"),
+            ("# note\nann:secret\n".to_owned(), "line 2: the hash is not of Argon2id"),
+            (format!("a b:{hash}\n"), "line 1: the user name is not valid"),
+            (format!("a:{hash}\na:{hash}\n"), "line 2: the user is listed twice"),
         ] {
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();

@@ -1,5 +1,4 @@
-//! What is known of the hosts at the other ends: whether one is this host, and of whom it
-//! was told lately.
+//! Facts about client hosts: whether one is this host, and when it was last logged.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -8,24 +7,24 @@ use std::time::{Duration, Instant};
 
 use windlass_sys::interfaces::interfaces;
 
-/// How long a list of this host's addresses is believed in which an address is not.
+/// Time for which the list of this host's addresses is trusted that an address is not in it.
 const FRESH: Duration = Duration::from_secs(5);
 
-/// How long of a host nothing is told again that was told often enough.
+/// Time for which a host is not logged again once it was logged often enough.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// The most hosts of which it is known when something was told of them.
+/// Maximum number of hosts with a remembered log time.
 const MAX_NOTED: usize = 1_024;
 
-/// The addresses of this host.
+/// Addresses of this host.
 #[derive(Debug, Default)]
 pub(super) struct OwnAddresses {
     known: Mutex<(Option<Instant>, Vec<IpAddr>)>,
 }
 
 impl OwnAddresses {
-    /// Whether an address is one of them. Interfaces come and go, so a list that does not
-    /// have it is not believed for long.
+    /// Returns whether an address is one of this host. Interfaces come and go, so a list without
+    /// the address is not trusted for long.
     pub(super) fn has(&self, address: IpAddr, now: Instant) -> bool {
         let address = address.to_canonical();
         if address.is_loopback() {
@@ -36,7 +35,7 @@ impl OwnAddresses {
         let is_old = read.is_none_or(|read| now.saturating_duration_since(read) >= FRESH);
         if is_old && (read.is_none() || !list.contains(&address)) {
             *read = Some(now);
-            // Where the system does not tell, what was known is known still.
+            // If the system reports an error, the old list stays valid.
             if let Ok(found) = interfaces(None) {
                 let addresses = found.into_iter().flat_map(|one| one.addresses);
                 *list = addresses.map(|(address, _)| address).collect();
@@ -46,23 +45,22 @@ impl OwnAddresses {
     }
 }
 
-/// Of whom something was told lately: of each host so often in a while, however often it
-/// comes.
+/// Rate limit of log entries per host.
 #[derive(Debug, Default)]
-pub(super) struct Noted {
-    hosts: Mutex<HashMap<(IpAddr, &'static str), Told>>,
+pub(super) struct LogLimiter {
+    hosts: Mutex<HashMap<(IpAddr, &'static str), LogCount>>,
 }
 
-/// Since when something is told of a host, and how often that was.
+/// Time of the first log entry of a host, and number of entries since.
 #[derive(Debug)]
-struct Told {
+struct LogCount {
     since: Instant,
     times: u32,
 }
 
-impl Noted {
-    /// What is told of a host now for the so-many-th time within a while, the first being 1,
-    /// if that is not more than `most`: each kind for itself.
+impl LogLimiter {
+    /// Returns the number of this entry for a host within a minute, from 1 on; `None` beyond
+    /// `most`. Each kind of entry counts for itself.
     pub(super) fn times(
         &self,
         host: IpAddr,
@@ -71,7 +69,7 @@ impl Noted {
         now: Instant,
     ) -> Option<u32> {
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_recent = |told: &Told| now.saturating_duration_since(told.since) < QUIET;
+        let is_recent = |told: &LogCount| now.saturating_duration_since(told.since) < QUIET;
         let key = (host.to_canonical(), kind);
         if let Some(told) = hosts.get_mut(&key).filter(|told| is_recent(told)) {
             told.times = told.times.saturating_add(1);
@@ -80,16 +78,17 @@ impl Noted {
         if hosts.len() >= MAX_NOTED {
             hosts.retain(|_, told| is_recent(told));
         }
-        // From more hosts than that a log is not to be filled either.
+        // Entries of still more hosts must not fill a log either.
         if hosts.len() >= MAX_NOTED {
             return None;
         }
-        hosts.insert(key, Told { since: now, times: 1 });
+        hosts.insert(key, LogCount { since: now, times: 1 });
         Some(1)
     }
 }
 
-/// Returns the address of a host; of IPv6 its network (a /64), in which it has as many as it likes.
+/// Returns the address of a host; for IPv6, its /64 network, in which a host has as many addresses
+/// as it likes.
 pub(super) fn network(host: IpAddr) -> String {
     match host.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
@@ -107,7 +106,7 @@ mod tests {
 
     #[test]
     fn of_each_host_it_is_told_so_often_a_minute() {
-        let (noted, now) = (Noted::default(), Instant::now());
+        let (noted, now) = (LogLimiter::default(), Instant::now());
         let host = |last| IpAddr::V4(Ipv4Addr::new(192, 0, 2, last));
         assert_eq!(noted.times(host(1), "a", 1, now), Some(1));
         assert_eq!(noted.times(host(1), "a", 1, now + Duration::from_secs(59)), None);
@@ -120,7 +119,7 @@ mod tests {
 
     #[test]
     fn of_many_hosts_no_more_is_kept_than_fits() {
-        let (noted, now) = (Noted::default(), Instant::now());
+        let (noted, now) = (LogLimiter::default(), Instant::now());
         let host = |number: u32| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + number));
         let is_told = |number, now| noted.times(host(number), "a", 1, now).is_some();
         assert_eq!((0..5_000).filter(|number| is_told(*number, now)).count(), MAX_NOTED);

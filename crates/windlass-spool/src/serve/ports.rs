@@ -1,4 +1,4 @@
-//! Ports for raw data. They change while a server runs, as printers come and go.
+//! Ports for raw data, which change at run time as printers come and go.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,39 +8,39 @@ use std::thread::{self, JoinHandle};
 use windlass_spool_core::Event;
 
 use super::listeners::{Listener, raw};
-use super::{Gate, ListenError, PrinterPorts, Speaks, accept};
+use super::{Gate, ListenError, PortProtocol, PrinterPorts, accept};
 use crate::spooler::Spooler;
 
-/// The ports for raw data.
+/// Open ports for raw data.
 #[derive(Debug, Default)]
 pub(super) struct Ports(Mutex<Vec<Port>>);
 
-/// A port at which it is listened.
+/// An open port.
 #[derive(Debug)]
 struct Port {
-    /// The place of its printer.
+    /// Index of the port's printer.
     place: usize,
     asked: SocketAddr,
-    /// Where that is: with port 0 the system chose one.
+    /// Actual address; port 0 is replaced by the port that the system chose.
     at: SocketAddr,
     ends: Arc<AtomicBool>,
     thread: JoinHandle<()>,
 }
 
-/// One that is had, and where nobody is answered yet.
+/// An open port that does not serve clients yet.
 #[derive(Debug)]
-pub(super) struct Had {
+pub(super) struct BoundPort {
     pub(super) printer: String,
     pub(super) asked: SocketAddr,
     pub(super) listener: TcpListener,
     pub(super) at: SocketAddr,
 }
 
-/// The place of a printer, and an address that it is to have.
-type Wanted = (usize, SocketAddr);
+/// Index of a printer, and an address that the printer should have.
+type PortAssignment = (usize, SocketAddr);
 
-/// What printers are to have, in their order.
-fn wanted(spooler: &Spooler) -> Vec<Wanted> {
+/// Returns the ports that the printers should have, in the printers' order.
+fn wanted(spooler: &Spooler) -> Vec<PortAssignment> {
     spooler.look(|table| {
         let of = |name: &str| table.place(name).ok();
         let each = table.listed().filter_map(|one| Some((of(&one.settings.name)?, one)));
@@ -53,14 +53,14 @@ impl Ports {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins with ports that are had. One that a printer was given at run time, and that
-    /// cannot be had now, is told of, and no reason not to serve the others.
+    /// Starts to serve open ports. If a port that a printer got at run time cannot be opened now,
+    /// that is reported, and the others are served.
     ///
     /// # Errors
-    /// Where there is no thread.
+    /// A thread could not be started.
     pub(super) fn begin(
         &self,
-        mut had: Vec<Had>,
+        mut had: Vec<BoundPort>,
         spooler: &Arc<Spooler>,
         gate: &Arc<Gate>,
     ) -> Result<PrinterPorts, ListenError> {
@@ -83,21 +83,21 @@ impl Ports {
         Ok(named(&all, spooler))
     }
 
-    /// Whether ports could be had, where they are not already.
+    /// Checks that ports can be opened, except those that are open already.
     ///
     /// # Errors
-    /// Where one cannot.
+    /// A port cannot be opened.
     pub(super) fn can_listen(&self, ports: &[SocketAddr]) -> Result<(), ListenError> {
         let all = self.lock();
         let others = ports.iter().filter(|at| !all.iter().any(|port| port.asked == **at));
-        // Each is given back at once, and taken when the printer has it.
+        // Each port is closed at once, and opened again when the printer gets it.
         others.into_iter().try_for_each(|at| raw(*at).map(drop))
     }
 
-    /// Listens where printers that changed have their ports, and says where that is.
+    /// Opens and closes ports after printers changed, and returns all ports.
     ///
     /// # Errors
-    /// Where one cannot be had. The others are listened at.
+    /// A port cannot be opened. The other ports are open.
     pub(super) fn follow(
         &self,
         spooler: &Arc<Spooler>,
@@ -108,7 +108,7 @@ impl Ports {
         let is_gone = |port: &Port| !wanted.contains(&(port.place, port.asked));
         let (gone, kept): (Vec<_>, Vec<_>) = all.drain(..).partition(is_gone);
         *all = kept;
-        // One may go from a printer to another: nobody has both at a time.
+        // A port may move from one printer to another, and is never open for both.
         end_all(gone);
         let mut failed = None;
         for one in wanted {
@@ -123,14 +123,14 @@ impl Ports {
         failed.map_or_else(|| Ok(named(&all, spooler)), Err)
     }
 
-    /// Listens no more.
+    /// Closes all ports.
     pub(super) fn end(&self) {
         end_all(std::mem::take(&mut *self.lock()));
     }
 }
 
 fn begin(
-    (place, asked): Wanted,
+    (place, asked): PortAssignment,
     (listener, at): (TcpListener, SocketAddr),
     spooler: &Arc<Spooler>,
     gate: &Arc<Gate>,
@@ -139,16 +139,16 @@ fn begin(
     let (spooler, gate, end) = (Arc::clone(spooler), Arc::clone(gate), Arc::clone(&ends));
     let listener = Listener::Tcp(listener);
     let thread = thread::Builder::new().name("accept".to_owned());
-    let accepts = move || accept(&listener, Speaks::Raw(place), &spooler, &gate, &end);
+    let accepts = move || accept(&listener, PortProtocol::Raw(place), &spooler, &gate, &end);
     let thread = thread.spawn(accepts).map_err(ListenError::Thread)?;
     Ok(Port { place, asked, at, ends, thread })
 }
 
-/// Ends some: all of them are told before any is waited for.
+/// Closes ports: all threads are told before any is waited for.
 fn end_all(ports: Vec<Port>) {
     ports.iter().for_each(|port| port.ends.store(true, Ordering::Relaxed));
     for port in ports {
-        // One that panicked does not listen either.
+        // A thread that panicked does not listen either.
         let _ = port.thread.join();
     }
 }

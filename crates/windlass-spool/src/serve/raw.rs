@@ -1,9 +1,9 @@
-//! Raw data, as to port 9100: all that comes up to the end is a job.
+//! Raw data, as on port 9100: all data up to the end of the connection is one job.
 //!
-//! It has no word for yes but the end of the connection, and none for no but its reset.
-//! So a connection is reset, by whatever ends it, until its job is safe. And clients that
-//! have sent all may not heed a reset (CUPS's `socket` does not): where there is no room
-//! now, nothing is taken, and the client waits as it does for a printer that is at work.
+//! The only positive answer is the end of the connection, and the only negative one is its reset.
+//! So any end of the connection is a reset until the job is safe. Clients that have sent everything
+//! may ignore a reset (CUPS's `socket` does). So if there is no room, nothing is read, and the
+//! client waits as it does for a busy printer.
 
 use std::sync::Arc;
 use std::thread;
@@ -11,60 +11,66 @@ use std::time::Duration;
 
 use windlass_spool_core::{ANONYMOUS, Refusal, Right, Ticket};
 
-use super::client::{Client, Deadline, Gone, No};
+use super::client::{Client, ConnectionEnd, Deadline, ReceiveError};
 use crate::spooler::Spooler;
 use crate::spooler::intake::Intake;
-use crate::table::Filed;
+use crate::table::FiledDocument;
 
-/// How much is gathered of a job before any of it is kept. What has no more can wait for
-/// room, as nothing of it is half in the spool.
+/// Bytes of a job that are gathered before any are stored. A smaller job can wait for room, as no
+/// part of it is in the spool.
 const GATHER: usize = 64 << 10;
 
-/// How often it is looked whether there is room.
+/// Interval between checks for room.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Serves a connection to its end.
 pub(super) fn serve(mut client: Client, place: usize, spooler: &Arc<Spooler>) {
     let peer = client.peer();
     let what = match job(&mut client, place, spooler) {
-        Ok(()) | Err(No::Gone(Gone::Ending)) => return,
-        // The connection is reset: raw data has no other word for no.
-        Err(No::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
-        Err(no @ (No::Forbidden(_) | No::Garbled(_))) => format!("its raw data was refused: {no}"),
-        Err(no) => format!("its raw data was not whole, and is dropped: {no}"),
+        Ok(()) | Err(ReceiveError::Gone(ConnectionEnd::Ending)) => return,
+        // The connection is reset: raw data has no other negative answer.
+        Err(ReceiveError::Refused(refusal)) => format!("its raw data was refused: {refusal}"),
+        Err(no @ (ReceiveError::Forbidden(_) | ReceiveError::Garbled(_))) => {
+            format!("its raw data was refused: {no}")
+        }
+        Err(no) => format!("its raw data was incomplete, and is discarded: {no}"),
     };
     client.gate.tell_each(&peer, what, spooler);
 }
 
-fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), No> {
+fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), ReceiveError> {
     match client.fill(client.limits.patience) {
-        // Who connects and says nothing looks whether there is somebody.
-        Err(Gone::Closed) => {
+        // A client that connects and sends nothing only checks whether the server is there.
+        Err(ConnectionEnd::Closed) => {
             client.settle();
             return Ok(());
         }
-        Err(Gone::Silent(_) | Gone::Crowded) => return Ok(()),
+        Err(ConnectionEnd::Silent(_) | ConnectionEnd::Crowded) => return Ok(()),
         filled => filled?,
     }
     if !client.requester.rights.has(Right::Print) {
-        return Err(No::Forbidden(Right::Print));
+        return Err(ReceiveError::Forbidden(Right::Print));
     }
     let room_by = client.deadline(client.limits.raw_wait);
     let admission = when_there_is_room(client, room_by, |_, is_last_try| {
         spooler.try_admit(place, is_last_try)
     })?;
-    // It may come slowly: a program makes it, and prints as it does.
+    // The data may arrive slowly, from a program that prints while it runs.
     let by = client.deadline(client.limits.longest);
     let is_whole = gather(client, by)?;
     let kept = when_there_is_room(client, room_by, |client, _| {
         let mut intake = Intake::new(spooler, is_whole.then_some(client.data().len() as u64));
         intake.append(client.data())?;
-        if is_whole { intake.finish("raw data").map(Kept::Whole) } else { Ok(Kept::Part(intake)) }
+        if is_whole {
+            intake.finish("raw data").map(StoredPart::Whole)
+        } else {
+            Ok(StoredPart::Part(intake))
+        }
     })?;
     client.used(client.data().len());
     let filed = match kept {
-        Kept::Whole(filed) => filed,
-        Kept::Part(intake) => rest(client, intake, by)?,
+        StoredPart::Whole(filed) => filed,
+        StoredPart::Part(intake) => rest(client, intake, by)?,
     };
     let ticket = Ticket::new("raw data", ANONYMOUS, client.requester.peer.host());
     spooler.file(admission, ticket, vec![filed])?;
@@ -73,30 +79,32 @@ fn job(client: &mut Client, place: usize, spooler: &Arc<Spooler>) -> Result<(), 
     Ok(())
 }
 
-/// What was kept of a job when some of it had come.
-enum Kept {
-    Whole(Filed),
+/// Stored part of a job.
+enum StoredPart {
+    Whole(FiledDocument),
     Part(Intake),
 }
 
-/// Reads until there is a good piece, and tells whether that is all.
-fn gather(client: &mut Client, by: Deadline) -> Result<bool, No> {
+/// Reads until [`GATHER`] bytes have arrived, or all. Returns whether that is all.
+fn gather(client: &mut Client, by: Deadline) -> Result<bool, ReceiveError> {
     loop {
         if is_http(client.data()) {
-            return Err(No::Garbled("it is a request of HTTP, as of a web page".to_owned()));
+            return Err(ReceiveError::Garbled(
+                "it is a request of HTTP, such as from a web page".to_owned(),
+            ));
         }
         if client.data().len() >= GATHER {
             return Ok(false);
         }
         match client.fill_by(by) {
-            Err(Gone::Closed) => return Ok(true),
+            Err(ConnectionEnd::Closed) => return Ok(true),
             filled => filled?,
         }
     }
 }
 
-/// Returns whether data begins with a request line of HTTP (RFC 9112, section 3): a browser can be
-/// made to send any text to any port, and no printer's language begins so.
+/// Returns whether data begins with a request line of HTTP (RFC 9112, section 3). A web page can
+/// make a browser send text to any port, and no printer language begins so.
 fn is_http(data: &[u8]) -> bool {
     let Some(end) = data.iter().position(|byte| *byte == b'\n') else { return false };
     let line = data[..end].strip_suffix(b"\r").unwrap_or(&data[..end]);
@@ -107,12 +115,16 @@ fn is_http(data: &[u8]) -> bool {
         && version.is_some_and(|version| version.starts_with(b"HTTP/"))
 }
 
-/// Takes all that follows. What has begun cannot wait for room: so would others that
-/// have, and none of them would end.
-fn rest(client: &mut Client, mut intake: Intake, by: Deadline) -> Result<Filed, No> {
+/// Receives the rest of a job. A job that is partly stored cannot wait for room: several such jobs
+/// would wait for each other forever.
+fn rest(
+    client: &mut Client,
+    mut intake: Intake,
+    by: Deadline,
+) -> Result<FiledDocument, ReceiveError> {
     loop {
         match client.fill_by(by) {
-            Err(Gone::Closed) => return Ok(intake.finish("raw data")?),
+            Err(ConnectionEnd::Closed) => return Ok(intake.finish("raw data")?),
             filled => filled?,
         }
         let data = client.data();
@@ -121,19 +133,19 @@ fn rest(client: &mut Client, mut intake: Intake, by: Deadline) -> Result<Filed, 
     }
 }
 
-/// Does something as soon as there is room for it. The client is not read from meanwhile:
-/// where it has more than the kernel takes, it cannot send it.
+/// Calls `done` as soon as there is room. Meanwhile the client is not read from, so it cannot send
+/// more than the kernel buffers.
 fn when_there_is_room<T>(
     client: &Client,
     by: Deadline,
     mut done: impl FnMut(&Client, bool) -> Result<T, Refusal>,
-) -> Result<T, No> {
+) -> Result<T, ReceiveError> {
     loop {
         let is_last_try = client.is_over(by);
         match done(client, is_last_try) {
             Err(refusal) if refusal.passes() && !is_last_try => {
                 if client.gate.stops() {
-                    return Err(Gone::Ending.into());
+                    return Err(ConnectionEnd::Ending.into());
                 }
                 thread::sleep(POLL_INTERVAL);
             }

@@ -1,24 +1,23 @@
-//! A request of IPP as it comes: first its attributes, then the document.
+//! Reception of an IPP request: first its attributes, then the document.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use flate2::write::MultiGzDecoder;
 use flate2::{Decompress, FlushDecompress};
-use windlass_spool_core::respond::{self, Context, Goal, Listing, Receive, RequestStep};
+use windlass_spool_core::respond::{self, Context, ExpectedDocument, Goal, Listing, RequestStep};
 use windlass_spool_core::{JobId, Refusal};
-use windlass_wire::ipp::server::{No, Reply};
+use windlass_wire::ipp::server::{IppRefusal, Reply};
 use windlass_wire::ipp::{Compression, Decoder, Limits, Message, Operation, Status};
 
 use super::Gate;
 use crate::spooler::Spooler;
 use crate::spooler::intake::{Admission, Intake};
 
-/// The most that a request may be: the longest that drivers send have some
-/// kilobytes.
+/// Maximum size of a request: the longest that drivers send have some kilobytes.
 const LIMITS: Limits = Limits { bytes: 256 << 10, values: 8_192, depth: 8 };
 
-/// A request on its way in.
+/// An IPP request that is being received.
 pub(super) struct Reception<'a> {
     spooler: &'a Arc<Spooler>,
     gate: &'a Arc<Gate>,
@@ -27,28 +26,28 @@ pub(super) struct Reception<'a> {
 }
 
 enum RequestState {
-    /// Its attributes come.
+    /// The attributes are being received.
     Attributes(Decoder),
-    /// Its document comes.
-    Document(Box<Coming>),
-    /// It is answered; what comes now is of no use.
-    Told(Told),
+    /// The document is being received.
+    Document(Box<DocumentReception>),
+    /// The request is answered; further data is useless.
+    Told(RequestOutcome),
 }
 
-/// A document that comes.
-struct Coming {
-    receive: Receive,
+/// A document that is being received.
+struct DocumentReception {
+    receive: ExpectedDocument,
     unpacker: Unpacker,
     admission: Option<Admission>,
 }
 
-/// What becomes of a request.
-pub(super) enum Told {
-    /// It is answered.
+/// Results of a request.
+pub(super) enum RequestOutcome {
+    /// An answer.
     Answer(Message),
-    /// The same, with a list of jobs.
+    /// An answer with a list of jobs.
     List(Box<Listing>),
-    /// It was no request, and why.
+    /// The data was no valid request, for this reason.
     Garbled(String),
 }
 
@@ -62,17 +61,17 @@ impl<'a> Reception<'a> {
         Self { spooler, gate, context, state }
     }
 
-    /// Whether its attributes have come.
+    /// Returns whether all attributes have arrived.
     pub(super) const fn has_begun(&self) -> bool {
         !matches!(self.state, RequestState::Attributes(_))
     }
 
-    /// Whether what comes is of no use any more.
+    /// Returns whether the request is answered, so that further data is useless.
     pub(super) const fn is_answered(&self) -> bool {
         matches!(self.state, RequestState::Told(_))
     }
 
-    /// Whether it brings a document that is taken.
+    /// Returns whether a document is being accepted.
     pub(super) const fn has_document(&self) -> bool {
         matches!(self.state, RequestState::Document(_))
     }
@@ -83,7 +82,7 @@ impl<'a> Reception<'a> {
             match decoder.take(bytes) {
                 Ok(taken) => bytes = &bytes[taken..],
                 Err(garbled) => {
-                    self.state = RequestState::Told(Told::Garbled(garbled.to_string()));
+                    self.state = RequestState::Told(RequestOutcome::Garbled(garbled.to_string()));
                     return;
                 }
             }
@@ -100,7 +99,7 @@ impl<'a> Reception<'a> {
             && let Err(failure) = coming.unpacker.take(bytes)
         {
             let answer = answer(&coming.receive, Err(failure), self.spooler, &self.context);
-            self.state = RequestState::Told(Told::Answer(answer));
+            self.state = RequestState::Told(RequestOutcome::Answer(answer));
         }
     }
 
@@ -108,11 +107,11 @@ impl<'a> Reception<'a> {
         let context = &self.context;
         let possible = self.has_ports(request).and_then(|()| has_no_ppd(request, expected));
         if let Err(answer) = possible {
-            self.state = RequestState::Told(Told::Answer(*answer));
+            self.state = RequestState::Told(RequestOutcome::Answer(*answer));
             return;
         }
-        // A job that is only said to come would be there for the time of
-        // multiple-operation-time-out, and none of its documents would be taken.
+        // A job announced without room would exist until multiple-operation-time-out, and none of
+        // its documents would be accepted.
         let room = match request.code == Operation::CREATE_JOB.0 {
             true => self.spooler.committer.room(),
             false => Ok(()),
@@ -129,9 +128,9 @@ impl<'a> Reception<'a> {
         };
         self.state = match step {
             RequestStep::Answer(answer) | RequestStep::Created { answer, .. } => {
-                RequestState::Told(Told::Answer(answer))
+                RequestState::Told(RequestOutcome::Answer(answer))
             }
-            RequestStep::List(listing) => RequestState::Told(Told::List(listing)),
+            RequestStep::List(listing) => RequestState::Told(RequestOutcome::List(listing)),
             RequestStep::Receive(receive) => {
                 let admission = match &receive.goal {
                     Goal::New { place, .. } => Some(Admission::new(self.spooler, *place)),
@@ -141,28 +140,28 @@ impl<'a> Reception<'a> {
                 let allowance = receive.allowance.clone();
                 let intake = Intake::new(self.spooler, expected).within(allowance);
                 let unpacker = Unpacker::new(receive.compression, intake);
-                RequestState::Document(Box::new(Coming { receive, unpacker, admission }))
+                RequestState::Document(Box::new(DocumentReception { receive, unpacker, admission }))
             }
         };
     }
 
-    /// Whether the ports for raw data that a request gives a printer can be had: that takes
-    /// a look at the system, so the table does not know.
+    /// Checks that the raw ports of a request for a printer can be opened. Only the system knows
+    /// that, not the table.
     fn has_ports(&self, request: &Message) -> Result<(), Box<Message>> {
         let is_meant = request.code == Operation::CUPS_ADD_MODIFY_PRINTER.0;
         if !is_meant || !self.context.requester.rights.administer {
             return Ok(());
         }
-        // What is no address is refused with all else.
+        // Invalid addresses are refused later with all other errors.
         let Ok(Some(ports)) = respond::raw_ports(request) else { return Ok(()) };
         let can = self.gate.ports.can_listen(&ports);
         can.map_err(|error| {
-            let no = No::new(Status::NOT_POSSIBLE, error.to_string());
+            let no = IppRefusal::new(Status::NOT_POSSIBLE, error.to_string());
             Box::new(Reply::to(request).refused(no))
         })
     }
 
-    /// Listens where printers have their ports, after one changed.
+    /// Opens and closes raw ports after a printer changed.
     fn followed(&self, request: &Message, step: RequestStep) -> RequestStep {
         let changes = [
             Operation::CUPS_ADD_MODIFY_PRINTER,
@@ -178,34 +177,34 @@ impl<'a> Reception<'a> {
         match self.gate.ports.follow(self.spooler, self.gate) {
             Ok(_) => step,
             Err(error) => {
-                let why = format!("the printer is as it was told to be, but: {error}");
-                let no = No::new(Status::INTERNAL_ERROR, why);
+                let why = format!("the printer was changed, but: {error}");
+                let no = IppRefusal::new(Status::INTERNAL_ERROR, why);
                 RequestStep::Answer(Reply::to(request).refused(no))
             }
         }
     }
 
-    /// All has come. A request without a document is answered by now.
-    pub(super) fn finish(self) -> Told {
+    /// Completes the request. A request without a document is answered by now.
+    pub(super) fn finish(self) -> RequestOutcome {
         match self.state {
             RequestState::Told(told) => told,
             RequestState::Attributes(_) => {
-                Told::Garbled("it ends within its attributes".to_owned())
+                RequestOutcome::Garbled("the request ends within its attributes".to_owned())
             }
             RequestState::Document(coming) => {
-                let Coming { mut receive, unpacker, admission } = *coming;
+                let DocumentReception { mut receive, unpacker, admission } = *coming;
                 let intake = unpacker.finish();
                 let done = intake
                     .and_then(|intake| Ok(file(self.spooler, &mut receive, intake, admission)?));
-                Told::Answer(answer(&receive, done, self.spooler, &self.context))
+                RequestOutcome::Answer(answer(&receive, done, self.spooler, &self.context))
             }
         }
     }
 }
 
-/// What is answered where a document has come, or does not.
+/// Returns the answer to a document, or to its refusal.
 fn answer(
-    receive: &Receive,
+    receive: &ExpectedDocument,
     done: Result<JobId, Failure>,
     spooler: &Arc<Spooler>,
     context: &Context<'_>,
@@ -220,7 +219,7 @@ fn answer(
 
 fn file(
     spooler: &Arc<Spooler>,
-    receive: &mut Receive,
+    receive: &mut ExpectedDocument,
     intake: Intake,
     admission: Option<Admission>,
 ) -> Result<JobId, Refusal> {
@@ -230,17 +229,17 @@ fn file(
             let admission = admission.map_or_else(|| spooler.admit(*place), Ok)?;
             spooler.file(admission, ticket.clone(), vec![intake.finish(name)?])
         }
-        // The last request may say only that it is (RFC 8011, section 4.3.1).
+        // The last request may carry no document (RFC 8011, section 4.3.1).
         Goal::More { id, is_last: true } if intake.len() == 0 => spooler.add(*id, None, true),
         Goal::More { id, is_last } => spooler.add(*id, Some(intake.finish(name)?), *is_last),
     }
 }
 
-/// Why a document does not come in.
+/// Reasons for refusing a document.
 enum Failure {
-    /// It is not taken.
+    /// The spool refuses the document.
     Refused(Refusal),
-    /// It is not compressed as was said.
+    /// The data does not match the announced compression.
     Garbled(String),
 }
 
@@ -250,19 +249,18 @@ impl From<Refusal> for Failure {
     }
 }
 
-/// A document as it is sent, and where it goes as it is.
+/// Decompression of a document, and its destination.
 enum Unpacker {
     Plain(Box<Sink>),
     Gzip(Box<MultiGzDecoder<Sink>>),
     Deflate(Box<Inflater>),
 }
 
-/// IPP's deflate. It is RFC 1951's (RFC 8011, section 5.4.32), and so do CUPS's
-/// clients send it; some take the word as HTTP has it, and put RFC 1950's frame
-/// around it.
+/// IPP's deflate. RFC 8011, section 5.4.32, means RFC 1951, and CUPS's clients send that. Some
+/// clients follow HTTP's meaning, with the frame of RFC 1950.
 struct Inflater {
     sink: Sink,
-    /// None until the first byte tells which it is.
+    /// Decoder; `None` until the first byte shows which variant it is.
     data: Option<Decompress>,
     buffer: Vec<u8>,
     is_done: bool,
@@ -275,12 +273,11 @@ impl Inflater {
 
     fn take(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         let Some(first) = bytes.first() else { return Ok(()) };
-        // A frame's first byte says in its low half that it is 8, deflate. Without a
-        // frame that would be a stored block with a padding that is not zero, which
-        // nobody writes.
+        // The low half of a frame's first byte is 8, for deflate. Without a frame, such a byte
+        // would be a stored block with nonzero padding, which nobody writes.
         let is_framed = first & 0x0f == 8;
         let data = self.data.get_or_insert_with(|| Decompress::new(is_framed));
-        // What follows the end is nothing of the document.
+        // Data after the end is no part of the document.
         while !self.is_done {
             let (before_in, before_out) = (data.total_in(), data.total_out());
             let status = data.decompress(bytes, &mut self.buffer, FlushDecompress::None)?;
@@ -302,23 +299,22 @@ impl Inflater {
     }
 }
 
-/// Whether a request to add or change a printer brings nothing behind its attributes: what CUPS's
-/// clients bring there is a PPD file, and there are no drivers here.
+/// Checks that a request to add or change a printer has no data after its attributes: CUPS's
+/// clients send a PPD file there, and there are no drivers here.
 fn has_no_ppd(request: &Message, rest: Option<u64>) -> Result<(), Box<Message>> {
     if request.code != Operation::CUPS_ADD_MODIFY_PRINTER.0 || rest.unwrap_or(0) == 0 {
         return Ok(());
     }
-    let why =
-        "there are no drivers here, and a PPD file is of no use: raw and everywhere are known";
-    Err(Box::new(Reply::to(request).refused(No::new(Status::FORMAT_NOT_SUPPORTED, why))))
+    let why = "PPD files are not supported: use raw or everywhere";
+    Err(Box::new(Reply::to(request).refused(IppRefusal::new(Status::FORMAT_NOT_SUPPORTED, why))))
 }
 
-/// Where unpacked bytes go. It remembers why they do not.
+/// Destination of decompressed bytes, which remembers the refusal.
 struct Sink {
     intake: Intake,
     refused: Option<Refusal>,
-    /// Nothing more goes there. A decoder that is dropped writes what it has left, and a
-    /// document with a gap in it is no fault of the disk.
+    /// True if no more bytes are accepted. A dropped decoder writes its remaining bytes, and a
+    /// document with a gap must not count as a fault of the disk.
     is_closed: bool,
 }
 
@@ -371,9 +367,7 @@ impl Unpacker {
     fn failure(&mut self, error: &io::Error) -> Failure {
         match self.sink().refused.take() {
             Some(refusal) => Failure::Refused(refusal),
-            None => {
-                Failure::Garbled(format!("the document is not compressed as was said: {error}"))
-            }
+            None => Failure::Garbled(format!("the document cannot be decompressed: {error}")),
         }
     }
 
@@ -389,7 +383,7 @@ impl Unpacker {
             Self::Deflate(inflater) => inflater.finish(),
         };
         let failed =
-            |error| Failure::Garbled(format!("the document's compression has no end: {error}"));
+            |error| Failure::Garbled(format!("the compressed document is incomplete: {error}"));
         done.map(|sink| sink.intake).map_err(failed)
     }
 }

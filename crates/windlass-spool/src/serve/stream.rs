@@ -1,5 +1,4 @@
-//! What a client is spoken with over: sockets of TCP and Unix sockets, and whatever is
-//! put in their place.
+//! Transports of a connection: TCP sockets, Unix sockets, and substitutes for them.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -11,23 +10,23 @@ use std::time::Duration;
 use windlass_sys::socket::{receive_now, set_reset_on_close};
 use windlass_sys::wait::ready;
 
-/// What bytes of a client come by, and go.
+/// A transport of a client's data.
 pub trait Stream: Read + Write + Send {
-    /// Says that nothing more will be written.
+    /// Closes the writing side.
     fn end(&mut self) {}
 
-    /// Whether the client sees the end of this as a failure, and not as the end in order
-    /// that it takes for a yes.
+    /// Sets whether closing resets the connection, so that the client does not take the end for a
+    /// success.
     fn set_reset_on_close(&mut self, _: bool) {}
 
-    /// Reads what has come, without waiting; nothing where none has.
+    /// Reads available data without waiting; `None` if there is none.
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Sleeps until more may have come or the server ends, for so long at the most. What cannot
-    /// do that is read again at once, and waits there.
+    /// Sleeps until data may be available or the server ends, up to the given time. Transports that
+    /// cannot sleep are read again at once, and wait there.
     fn sleep(&self, _: &StopSignal, _: Duration) {}
 
-    /// The socket of TCP below it, where it is nothing else.
+    /// Returns the TCP socket, if the transport is nothing else.
     fn into_tcp(self: Box<Self>) -> Option<TcpStream> {
         None
     }
@@ -35,12 +34,12 @@ pub trait Stream: Read + Write + Send {
 
 impl Stream for TcpStream {
     fn end(&mut self) {
-        // Where the client has gone already it has nothing to hear.
+        // A client that has gone needs no notice.
         let _ = self.shutdown(Shutdown::Write);
     }
 
     fn set_reset_on_close(&mut self, resets: bool) {
-        // Every socket can do it.
+        // Every socket supports this option.
         let _ = set_reset_on_close(&*self, resets);
     }
 
@@ -57,12 +56,12 @@ impl Stream for TcpStream {
     }
 }
 
-/// Whether the server ends. Who waits for a client waits for that, too: to look now and then
-/// would keep a processor busy where there are thousands.
+/// Signal of the server's end. Threads that wait for a client wait for this signal as well:
+/// periodic checks would keep a processor busy with thousands of clients.
 #[derive(Debug)]
 pub struct StopSignal {
     given: AtomicBool,
-    /// What can be read when it ends: none where there was no file for it.
+    /// Socket pair that becomes readable at the end; `None` if there was no file descriptor left.
     ends: Option<(UnixStream, UnixStream)>,
 }
 
@@ -73,30 +72,30 @@ impl Default for StopSignal {
 }
 
 impl StopSignal {
-    /// Whether it was given.
+    /// Returns whether the signal was given.
     pub(super) fn is_given(&self) -> bool {
         self.given.load(Ordering::Relaxed)
     }
 
-    /// Gives it, and wakes all who wait.
+    /// Gives the signal, and wakes all waiting threads.
     pub(super) fn give(&self) {
         self.given.store(true, Ordering::Relaxed);
         if let Some((there, _)) = &self.ends {
-            // The other side can be read in any case.
+            // The other side becomes readable in any case.
             let _ = there.shutdown(Shutdown::Both);
         }
     }
 
-    /// Waits until something can be read or the server ends, so long at the most.
+    /// Waits until data is available or the server ends, up to `most`.
     pub(super) fn wait_beside(&self, file: BorrowedFd<'_>, most: Duration) {
         if let Some((_, here)) = &self.ends {
-            // Where waiting fails, reading does.
+            // If waiting fails, reading does, too.
             let _ = ready(&[file, here.as_fd()], Some(most));
         }
     }
 }
 
-/// In the place of a stream that was taken away.
+/// Placeholder of a stream that was taken away.
 pub(super) struct NoStream;
 
 impl Read for NoStream {
@@ -123,7 +122,7 @@ impl Stream for NoStream {
 
 impl Stream for UnixStream {
     fn end(&mut self) {
-        // As above.
+        // A client that has gone needs no notice.
         let _ = self.shutdown(Shutdown::Write);
     }
 
@@ -136,7 +135,7 @@ impl Stream for UnixStream {
     }
 }
 
-/// A connection as it was made.
+/// An accepted connection.
 pub(super) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),

@@ -1,5 +1,5 @@
-//! TLS of the server (RFC 8446), by rustls: its certificate, and a connection that is
-//! encrypted from its beginning or from an upgrade on (RFC 2817).
+//! TLS of the server (RFC 8446), by rustls: its certificate, and connections that are encrypted
+//! from the beginning or after an upgrade (RFC 2817).
 
 use std::fs;
 use std::io::{self, ErrorKind, Read, Write};
@@ -19,16 +19,16 @@ use windlass_sys::socket::{is_pause, receive_now};
 
 use super::stream::{StopSignal, Stream};
 
-/// The most that TLS keeps of what is written and cannot go out just now.
+/// Maximum number of bytes that TLS buffers while they cannot be sent.
 const MAX_PENDING: usize = 128 << 10;
 
-/// What a server is known by, and its key.
+/// Certificate and key of a server.
 #[derive(Clone)]
 pub struct Certificate {
     config: Arc<ServerConfig>,
-    /// That of the certificate.
+    /// Fingerprint of the certificate.
     pub fingerprint: Fingerprint,
-    /// Whether others than its owner may read the key.
+    /// True if users other than the owner may read the key.
     pub is_key_open: bool,
 }
 
@@ -40,34 +40,34 @@ impl std::fmt::Debug for Certificate {
     }
 }
 
-/// Why there is no certificate.
+/// Errors of reading a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// A file cannot be read, or has not what it should.
+    /// A file cannot be read, or lacks the expected content.
     #[error("{what} in {}: {why}", path.display())]
     File {
-        /// What was looked for.
+        /// Expected content.
         what: &'static str,
-        /// Where.
+        /// Path of the file.
         path: PathBuf,
-        /// Why it is not had.
+        /// Reason.
         why: String,
     },
-    /// Both are there, and do not do.
+    /// The certificate and the key cannot be used together.
     #[error("the certificate in {} and its key: {why}", path.display())]
     Unusable {
-        /// The certificate's file.
+        /// Path of the certificate.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         why: rustls::Error,
     },
 }
 
 impl Certificate {
-    /// Of two files in PEM: the certificate with those that vouch for it, and its key.
+    /// Reads two files in PEM: the certificate with its chain, and its key.
     ///
     /// # Errors
-    /// Where one cannot be read, or they do not belong together.
+    /// A file cannot be read, or the key does not belong to the certificate.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
         let no = |what, path: &Path, why: &dyn std::fmt::Display| CertificateError::File {
             what,
@@ -78,7 +78,7 @@ impl Certificate {
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|error| no("a certificate", certificate, &error))?;
         let Some(first) = chain.first() else {
-            return Err(no("a certificate", certificate, &"there is none in PEM"));
+            return Err(no("a certificate", certificate, &"the file has no PEM certificate"));
         };
         let fingerprint = Fingerprint::of(first);
         let mode =
@@ -97,25 +97,26 @@ impl Certificate {
 }
 
 /// An encrypted connection of a client.
-pub(super) struct Encrypted {
+pub(super) struct TlsStream {
     stream: TcpStream,
     connection: ServerConnection,
-    /// What came before it was known that it is TLS.
+    /// Data that arrived before TLS began.
     before: io::Cursor<Vec<u8>>,
     is_at_end: bool,
 }
 
-/// A socket that is read without waiting.
-struct Now<'a>(&'a TcpStream);
+/// Adapter that reads a socket without waiting.
+struct NonBlockingRead<'a>(&'a TcpStream);
 
-impl Read for Now<'_> {
+impl Read for NonBlockingRead<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         receive_now(self.0, bytes)?.ok_or_else(|| ErrorKind::WouldBlock.into())
     }
 }
 
-impl Encrypted {
-    /// Over a connection of which this came already. Nothing is agreed upon yet.
+impl TlsStream {
+    /// Creates the TLS side of a connection, with data that arrived already. The handshake has not
+    /// begun.
     pub(super) fn over(
         stream: TcpStream,
         certificate: &Certificate,
@@ -127,8 +128,8 @@ impl Encrypted {
         Ok(Self { stream, connection, before: io::Cursor::new(before), is_at_end: false })
     }
 
-    /// Goes on with agreeing upon a session, and tells whether there is one. An answer that
-    /// says why there is none goes out, too.
+    /// Continues the handshake, and returns whether it is complete. An alert about a failure is
+    /// sent, too.
     pub(super) fn agree(&mut self) -> io::Result<bool> {
         self.put()?;
         if self.connection.is_handshaking() {
@@ -141,24 +142,24 @@ impl Encrypted {
         Ok(!self.connection.is_handshaking())
     }
 
-    /// Takes what comes by TLS.
+    /// Reads and processes TLS data.
     fn come(&mut self, now: bool) -> io::Result<()> {
         let has_before = (self.before.position() as usize) < self.before.get_ref().len();
         let got = match (has_before, now) {
             (true, _) => self.connection.read_tls(&mut self.before),
-            (false, true) => self.connection.read_tls(&mut Now(&self.stream)),
+            (false, true) => self.connection.read_tls(&mut NonBlockingRead(&self.stream)),
             (false, false) => self.connection.read_tls(&mut self.stream),
         }?;
         self.is_at_end = got == 0;
         if let Err(error) = self.connection.process_new_packets() {
-            // The word for it may not go out any more.
+            // The alert may not be sent any more.
             let _ = self.put();
             return Err(io::Error::new(ErrorKind::InvalidData, error));
         }
         Ok(())
     }
 
-    /// Gives out what TLS has to say.
+    /// Writes pending TLS data.
     fn put(&mut self) -> io::Result<()> {
         while self.connection.wants_write() {
             self.connection.write_tls(&mut self.stream)?;
@@ -174,7 +175,7 @@ impl Encrypted {
         loop {
             match self.connection.reader().read(bytes) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // HTTP says itself where a request ends.
+                // HTTP itself delimits requests.
                 Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(0),
                 read => return read,
             }
@@ -186,15 +187,15 @@ impl Encrypted {
     }
 }
 
-impl Read for Encrypted {
+impl Read for TlsStream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         self.read_as(bytes, false)
     }
 }
 
-impl Write for Encrypted {
+impl Write for TlsStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Nothing more is taken before what was taken is gone.
+        // Accepts more data only once earlier data is sent.
         self.put()?;
         let took = self.connection.writer().write(bytes)?;
         match self.put() {
@@ -208,16 +209,16 @@ impl Write for Encrypted {
     }
 }
 
-impl Stream for Encrypted {
+impl Stream for TlsStream {
     fn end(&mut self) {
         self.connection.send_close_notify();
-        // Where the client has gone already it has nothing to hear.
+        // A client that has gone needs no notice.
         let _ = self.put();
         let _ = self.stream.shutdown(Shutdown::Write);
     }
 
     fn sleep(&self, stop: &StopSignal, most: Duration) {
-        // What is still to go out goes when it is read again.
+        // Pending data is sent with the next read.
         if !self.connection.wants_write() {
             stop.wait_beside(self.stream.as_fd(), most);
         }

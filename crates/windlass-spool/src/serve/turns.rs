@@ -1,17 +1,18 @@
-//! Turns at work that takes a processor's time: so many at once, one for each host, and the first
-//! who came is the first.
+//! Turns for work that takes processor time: a limited number at once, one for each host, in the
+//! order of arrival.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The longest wait for a turn.
+/// Maximum wait for a turn.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// The most of one host that wait. Those of another host wait for that many at the most.
+/// Maximum number of waiting requests of one host. Those of another host wait for at most that
+/// many.
 const MAX_OF_HOST: usize = 16;
 
-/// Turns that are given and waited for.
+/// Turns in use, and the requests that wait for one.
 #[derive(Debug)]
 pub(super) struct Turns {
     state: Mutex<State>,
@@ -22,30 +23,30 @@ pub(super) struct Turns {
 struct State {
     free: usize,
     next: u64,
-    /// The hosts that have a turn.
+    /// Hosts with a turn.
     working: Vec<String>,
-    /// Those who wait, by number, and their host.
+    /// Waiting requests: number and host.
     waiting: VecDeque<(u64, String)>,
 }
 
 impl State {
-    /// Returns whether a turn may be had by who waits with this number.
+    /// Returns whether the request with this number may have a turn.
     fn is_first(&self, number: u64) -> bool {
         let mut could = self.waiting.iter().filter(|(_, host)| !self.working.contains(host));
         self.free > 0 && could.next().is_some_and(|(first, _)| *first == number)
     }
 }
 
-/// A reason for no turn.
+/// Reasons for getting no turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoTurn {
-    /// Too many of the same host wait.
+    /// Too many requests of the same host wait.
     OfHost,
-    /// It did not come in time.
+    /// No turn was free in time.
     OfAll,
 }
 
-/// A turn. It ends with this.
+/// A turn. Dropping it ends the turn.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
     of: &'a Turns,
@@ -53,7 +54,7 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turns {
-    /// So many at a time.
+    /// Allows `free` turns at a time.
     pub(super) const fn new(free: usize) -> Self {
         let state = State { free, next: 0, working: Vec::new(), waiting: VecDeque::new() };
         Self { state: Mutex::new(state), given_back: Condvar::new() }
@@ -81,7 +82,7 @@ impl Turns {
             state.free -= 1;
             state.working.push(host.to_owned());
         }
-        // Another may be the first now.
+        // Another request may be the first now.
         self.given_back.notify_all();
         if has_come { Ok(Turn { of: self, host: host.to_owned() }) } else { Err(NoTurn::OfAll) }
     }
@@ -113,7 +114,7 @@ mod tests {
             while turns.state().waiting.len() < MAX_OF_HOST {
                 thread::yield_now();
             }
-            // They wait for their own host's turn; the second one is another's.
+            // They wait for their own host's turn; the second turn is for another host.
             drop(turns.take("b").unwrap());
             assert_eq!(turns.take("a").err(), Some(NoTurn::OfHost));
             drop(first);

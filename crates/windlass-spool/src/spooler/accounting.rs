@@ -1,4 +1,4 @@
-//! The thread that accounts for jobs that are over.
+//! The accounting thread, which logs finished jobs.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -11,34 +11,33 @@ use super::{Shared, Spooler};
 use crate::account::Accountant;
 use crate::table::JobTable;
 
-/// So many jobs are worth a write.
+/// Number of jobs that are worth a write.
 const BATCH: usize = 64;
 
-/// So many accounts are ready at the most: a log may grow by as many lines before it is set
-/// aside. Other jobs stay in the table, as where a log cannot be written.
+/// Maximum number of accounts in memory: a log may grow by as many lines before it is rotated.
+/// Other jobs stay in the table, as they do if a log cannot be written.
 const MOST: usize = 512;
 
-/// How long it is waited for more jobs, so that each is not written alone.
+/// Wait for more jobs, so that several lines share a write.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// How long until a log that cannot be written is tried again.
+/// Wait until a failed write to a log is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
 
-type Failed = (PathBuf, std::io::Error);
+type LogWriteError = (PathBuf, std::io::Error);
 
-/// What is to be done yet.
+/// Pending work of the accounting.
 #[derive(Debug, Default)]
 struct Work {
-    /// Accounts that are to be written, or written again.
+    /// Accounts to be written, or written again.
     accounts: Vec<Account>,
-    /// Logged jobs that the journal need not have any more, once it has that they are: else a
-    /// start would take their lines for those of others.
+    /// Logged jobs that can leave the journal once it has the new lengths of the logs. Otherwise a
+    /// start would take their lines for those of other jobs.
     gone: Vec<JobId>,
 }
 
 impl Spooler {
-    /// Writes what is accounted for, until the server has ended all else and all is
-    /// written.
+    /// Writes the accounting logs, until all else has ended and all lines are written.
     pub(super) fn keep_accounts(self: &Arc<Self>, mut accountant: Accountant) {
         let mut has_failed = false;
         let mut has_begun = false;
@@ -71,13 +70,13 @@ impl Spooler {
         }
     }
 
-    /// Lets the journal know how far the logs are, before the first line is written: a
-    /// line of which it knows nothing would be written again.
+    /// Stores the lengths of the logs in the journal before the first line is written. A line that
+    /// the journal does not know of would be written again.
     fn begin_accounts(
         self: &Arc<Self>,
         accountant: &Accountant,
         has_begun: &mut bool,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), LogWriteError> {
         if !*has_begun {
             let written = accountant.so_far()?;
             *has_begun = self.are_known(|table| table.begins_logs(written));
@@ -85,19 +84,18 @@ impl Spooler {
         Ok(())
     }
 
-    /// Lets the journal know how far the logs are; whether it does.
+    /// Stores the lengths of the logs in the journal. Returns whether that succeeded.
     fn are_known(self: &Arc<Self>, change: impl FnOnce(&mut JobTable)) -> bool {
         let mut shared = self.lock();
         change(&mut shared.table);
         let logged = self.finish_change(&mut shared);
         drop(shared);
-        // A broken store was told of.
+        // A broken store was reported already.
         self.committer.safe(logged).is_ok()
     }
 
-    /// Has the accounts of jobs that are over ready for the accountant, as far as the journal
-    /// has that they are: one that is not over for a start would end again there, and have two
-    /// lines.
+    /// Prepares the accounts of finished jobs whose end the journal has. A start would end any
+    /// other job again, and the job would have two lines.
     pub(super) fn account(&self, shared: &mut Shared) {
         self.gather(shared, MOST);
         if shared.accountant_waits && !shared.ended.is_empty() {
@@ -117,7 +115,8 @@ impl Spooler {
         }
     }
 
-    /// Waits until something is to be written, or all ends; whether it goes on.
+    /// Waits until there is something to write, or until the server ends. Returns whether the
+    /// accounting goes on.
     fn wait_for_endings(&self, work: &Work) -> bool {
         let mut shared = self.lock();
         let closes = || self.closes.load(Ordering::Relaxed);
@@ -131,25 +130,25 @@ impl Spooler {
         !closes()
     }
 
-    /// Writes what is there and what has ended since, all of it.
+    /// Writes all prepared accounts, and those of jobs that have ended since.
     fn account_for_all(
         self: &Arc<Self>,
         by: &mut Accountant,
         Work { accounts, gone }: &mut Work,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), LogWriteError> {
         loop {
             if accounts.is_empty() {
                 let mut shared = self.lock();
-                // What the logs have already is made known at once: how far they are is known
-                // of them as a whole.
+                // Lines that the logs already have are reported together: their length is known
+                // only as a whole.
                 self.gather(&mut shared, BATCH.max(usize::try_from(by.ahead()).unwrap_or(BATCH)));
                 std::mem::swap(accounts, &mut shared.ended);
             }
             let Some(last) = accounts.last() else { return Ok(()) };
             let last = last.ending;
-            // A job that is not over for a start would have two lines; so would one whose line
-            // is in a log that was set aside before the start knows of it. A broken store was
-            // told of.
+            // A job that is not over for the next start would have two lines. The same holds if its
+            // line is in a log that was rotated before the start knows of it. A broken store was
+            // reported already.
             if self.committer.all_safe().is_err() {
                 return Ok(());
             }
@@ -167,7 +166,7 @@ impl Spooler {
             let logged = self.finish_change(&mut shared);
             drop(shared);
             by.logged(accounts.len());
-            // A broken store was told of.
+            // A broken store was reported already.
             if self.committer.noted(logged).is_ok()
                 && self.committer.noted(self.committer.store.remove_all(gone)).is_ok()
             {
@@ -176,7 +175,7 @@ impl Spooler {
             let is_short = accounts.len() < BATCH;
             accounts.clear();
             if is_short && !self.closes.load(Ordering::Relaxed) {
-                // What has ended since comes with more.
+                // Later jobs are gathered first.
                 return Ok(());
             }
         }

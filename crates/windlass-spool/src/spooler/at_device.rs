@@ -3,26 +3,26 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use windlass_print::{Attendant, Sign, Stall, Standing};
+use windlass_print::{Attendant, JobProgress, Sign, Stall};
 use windlass_spool_core::{DeviceStall, Moment, StallSign};
 
 use crate::spooler::{Spooler, held};
 use crate::table::now;
 
-/// Attends the job that a printer's device has.
-pub(super) struct AtDevice {
+/// Attendant of the job at a printer's device.
+pub(super) struct DeviceAttendant {
     spooler: Arc<Spooler>,
     place: usize,
     /// Bytes of the document whose data began last.
     pub(super) document_size: AtomicU64,
-    /// True if it is news that the device moves: nobody asks of one that never failed, and the
-    /// table has a lock.
+    /// True if progress of the device is news. The progress of a device without trouble is not
+    /// reported, as the table has a lock.
     is_news: AtomicBool,
-    /// The reasons that the device gave last.
+    /// Reasons that the device gave last.
     said: Mutex<Vec<String>>,
 }
 
-impl AtDevice {
+impl DeviceAttendant {
     pub(super) fn new(spooler: &Arc<Spooler>, place: usize, had_trouble: bool) -> Self {
         Self {
             spooler: Arc::clone(spooler),
@@ -33,13 +33,13 @@ impl AtDevice {
         }
     }
 
-    fn told(&self, standing: Standing) -> windlass_spool_core::Standing {
-        use windlass_spool_core::Standing as Told;
-        let Standing::Stalled(Stall { waited, acknowledged, sign }) = standing else {
-            return Told::Moving;
+    fn told(&self, standing: JobProgress) -> windlass_spool_core::DeviceProgress {
+        use windlass_spool_core::DeviceProgress;
+        let JobProgress::Stalled(Stall { waited, acknowledged, sign }) = standing else {
+            return DeviceProgress::Moving;
         };
         let waited = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
-        Told::Stalled(DeviceStall {
+        DeviceProgress::Stalled(DeviceStall {
             since: Moment(now().0.saturating_sub(waited)),
             acknowledged,
             of: self.document_size.load(Ordering::Relaxed),
@@ -53,18 +53,19 @@ impl AtDevice {
     }
 }
 
-impl Attendant for AtDevice {
+impl Attendant for DeviceAttendant {
     fn may_begin(&self) -> bool {
         let mut shared = self.spooler.lock();
         shared.table.begins(self.place);
         let logged = self.spooler.finish_change(&mut shared);
         drop(shared);
-        // A broken store was told of. What it does not know of would be sent again after a crash.
+        // A broken store was reported already. A job that the store does not know as begun would be
+        // sent again after a crash.
         self.spooler.committer.safe(logged).is_ok()
     }
 
-    fn stands(&self, standing: Standing) {
-        let is_stall = matches!(standing, Standing::Stalled(_));
+    fn stands(&self, standing: JobProgress) {
+        let is_stall = matches!(standing, JobProgress::Stalled(_));
         if self.is_news.swap(is_stall, Ordering::Relaxed) || is_stall {
             let standing = self.told(standing);
             self.spooler.lock().table.stands(self.place, standing);

@@ -1,5 +1,5 @@
-//! What makes changes of the table safe: it logs them in their order, waits for the
-//! disk where that was promised, and tells of a disk that is full or fails.
+//! Durability of the table's changes. They are logged in order, the disk is awaited if that was
+//! promised, and a full or failing disk is reported.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,22 +10,22 @@ use windlass_spool_core::{Entry, Event, Refusal};
 use crate::store::{Durability, Error, Store, Ticket};
 use crate::table::JobTable;
 
-/// Who is told of events.
-type Heard = Box<dyn Fn(Event) + Send + Sync>;
+/// Receiver of events.
+type EventListener = Box<dyn Fn(Event) + Send + Sync>;
 
-/// What was logged last, where anything was.
-pub(crate) type Logged = Result<Option<Ticket>, Error>;
+/// Ticket of the last change that was logged, if any.
+pub(crate) type LogResult = Result<Option<Ticket>, Error>;
 
-/// A store, and what is known of how it does.
+/// A store, and its health.
 pub(crate) struct Committer {
     pub(crate) store: Store,
     pub(crate) durability: Durability,
-    /// Keys of what there was no room for in the journal.
+    /// Keys of the changes that the journal had no room for.
     unlogged: Mutex<BTreeSet<u32>>,
     is_full: AtomicBool,
-    /// Why nothing is kept any more.
+    /// Reason why the store is broken.
     broken: OnceLock<String>,
-    heard: Heard,
+    heard: EventListener,
 }
 
 impl From<Error> for Refusal {
@@ -39,7 +39,7 @@ impl From<Error> for Refusal {
 }
 
 impl Committer {
-    pub(crate) fn new(store: Store, durability: Durability, heard: Heard) -> Self {
+    pub(crate) fn new(store: Store, durability: Durability, heard: EventListener) -> Self {
         Self {
             store,
             durability,
@@ -54,25 +54,25 @@ impl Committer {
         (self.heard)(event);
     }
 
-    /// Whether nothing is kept any more.
+    /// Returns whether the store is broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.get().is_some()
     }
 
-    /// Whether anything can be kept; where the store does not work any more, why.
+    /// Fails if the store is broken.
     pub(crate) fn usable(&self) -> Result<(), Refusal> {
         self.broken.get().map_or(Ok(()), |why| Err(Refusal::Broken(why.clone())))
     }
 
-    /// Whether there is room for another job's documents.
+    /// Fails if there is no room for another job's documents.
     pub(crate) fn room(&self) -> Result<(), Refusal> {
         Ok(self.noted(self.store.has_room())?)
     }
 
-    /// Logs changes as the table has them now, under whose lock this is called. What
-    /// there is no room for is tried again each time, or a start would not know of
-    /// it: so nobody whose change is logged is told of it.
-    pub(crate) fn log(&self, table: &JobTable, changes: Vec<u32>) -> Logged {
+    /// Logs changes in their current state; the caller holds the table's lock. Changes that did not
+    /// fit before are tried again each time, or the next start would not know of them. Nobody whose
+    /// change is logged hears of them.
+    pub(crate) fn log(&self, table: &JobTable, changes: Vec<u32>) -> LogResult {
         let mut last = None;
         let mut unlogged = self.unlogged.lock().unwrap_or_else(PoisonError::into_inner);
         unlogged.retain(|key| match self.log_one(table, *key) {
@@ -92,7 +92,7 @@ impl Committer {
                 failed = failed.take().or(Some(error));
             }
         };
-        // Jobs that go one after the other are one write.
+        // Consecutive removals share one write.
         let mut going = Vec::new();
         for key in changes {
             match table.entry(key) {
@@ -112,7 +112,7 @@ impl Committer {
         failed.map_or(Ok(last), Err)
     }
 
-    /// Whether there was no room in the journal for something, which it is to have yet.
+    /// Returns whether changes still wait for room in the journal.
     pub(crate) fn owes(&self) -> bool {
         !self.unlogged.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
@@ -124,19 +124,19 @@ impl Committer {
         }
     }
 
-    /// Waits until what was logged is safe.
-    pub(crate) fn safe(&self, logged: Logged) -> Result<(), Refusal> {
+    /// Waits until the logged change is durable.
+    pub(crate) fn safe(&self, logged: LogResult) -> Result<(), Refusal> {
         let done = logged.and_then(|last| last.map_or(Ok(()), |last| self.store.wait(last)));
         Ok(self.noted(done)?)
     }
 
-    /// Waits until all that was logged up to now is safe, for what is done because of it to
-    /// stay right after a crash.
+    /// Waits until everything logged so far is durable, so that actions that depend on it are right
+    /// after a crash.
     pub(crate) fn all_safe(&self) -> Result<(), Refusal> {
         self.safe(Ok(Some(self.store.last())))
     }
 
-    /// Tells of a store that is full or broken.
+    /// Reports a full or broken store.
     pub(crate) fn noted<T>(&self, done: Result<T, Error>) -> Result<T, Error> {
         match &done {
             Err(error @ Error::Full(_)) => {
@@ -144,7 +144,7 @@ impl Committer {
                     self.tell(Event::Full(error.to_string()));
                 }
             }
-            // What a client asks for is at fault, and not the disk.
+            // The client's request is at fault, not the disk.
             Err(Error::TooLarge { .. }) | Ok(_) => {}
             Err(error) => {
                 let why = error.to_string();
@@ -156,7 +156,7 @@ impl Committer {
         done
     }
 
-    /// A job was kept: where there was no room, there is now.
+    /// Reports that a full store has room again, after a job was stored.
     pub(crate) fn has_room(&self) {
         if self.is_full.load(Ordering::Relaxed) && self.is_full.swap(false, Ordering::Relaxed) {
             self.tell(Event::Room);

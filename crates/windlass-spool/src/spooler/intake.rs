@@ -1,15 +1,15 @@
-//! What comes in: the leave to bring a job, and its documents.
+//! Incoming jobs: their admission and their documents.
 
 use std::sync::Arc;
 
 use windlass_spool_core::{ByteAllowance, Refusal};
-use windlass_wire::pages::{Format, HEAD};
+use windlass_wire::pages::{DocumentFormat, HEAD};
 
 use crate::spooler::Spooler;
 use crate::store::Draft;
-use crate::table::Filed;
+use crate::table::FiledDocument;
 
-/// That a job may come. Where it is dropped unused, the job does not.
+/// Permission for a job to arrive. Dropping it unused gives the permission back.
 pub(crate) struct Admission {
     spooler: Arc<Spooler>,
     pub(crate) place: usize,
@@ -17,17 +17,17 @@ pub(crate) struct Admission {
 }
 
 impl Admission {
-    /// Of a job that the table has admitted.
+    /// Creates the admission of a job that the table has admitted.
     pub(crate) fn new(spooler: &Arc<Spooler>, place: usize) -> Self {
         Self { spooler: Arc::clone(spooler), place, is_used: false }
     }
 
-    /// The job has come.
+    /// Marks the admission as used by a job.
     pub(crate) fn used(mut self) {
         self.is_used = true;
     }
 
-    /// No job came of it, and none was refused.
+    /// Gives the admission back, without counting a refused job.
     pub(crate) fn spared(mut self) {
         self.is_used = true;
         self.spooler.lock().table.spare(self.place);
@@ -42,18 +42,17 @@ impl Drop for Admission {
     }
 }
 
-/// A document on its way in. Its space is free again where it is dropped before
-/// its end.
+/// A document that is being received. If dropped before its end, its space is freed.
 pub(crate) struct Intake {
     spooler: Arc<Spooler>,
     draft: Draft,
-    /// Its first bytes, which tell what it is.
+    /// First bytes of the document, which tell its format.
     head: Vec<u8>,
     allowance: ByteAllowance,
 }
 
 impl Intake {
-    /// Of so many bytes where that is known.
+    /// Begins a document, of `expected` bytes if that is known.
     pub(crate) fn new(spooler: &Arc<Spooler>, expected: Option<u64>) -> Self {
         let mut draft = spooler.committer.store.draft();
         if let Some(expected) = expected {
@@ -67,12 +66,12 @@ impl Intake {
         }
     }
 
-    /// Bounds it by the quotas of its user.
+    /// Limits the document by the quotas of its user.
     pub(crate) fn within(self, allowance: ByteAllowance) -> Self {
         Self { allowance, ..self }
     }
 
-    /// Takes the next bytes, unless there are too many of them or the spool is full.
+    /// Appends bytes, unless the document becomes too large or the spool is full.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Refusal> {
         if let Some(most) = self.spooler.max_document()
             && self.draft.len() + bytes.len() as u64 > most
@@ -85,15 +84,15 @@ impl Intake {
         Ok(self.spooler.committer.noted(self.draft.append(bytes))?)
     }
 
-    /// Bytes so far.
+    /// Returns the number of bytes so far.
     pub(crate) const fn len(&self) -> u64 {
         self.draft.len()
     }
 
-    /// All has come.
-    pub(crate) fn finish(self, name: impl Into<Box<str>>) -> Result<Filed, Refusal> {
+    /// Completes the document.
+    pub(crate) fn finish(self, name: impl Into<Box<str>>) -> Result<FiledDocument, Refusal> {
         let document = self.spooler.committer.noted(self.draft.finish())?;
-        document.format().get_or_init(|| Format::of(&self.head));
-        Ok(Filed { document, name: name.into() })
+        document.format().get_or_init(|| DocumentFormat::of(&self.head));
+        Ok(FiledDocument { document, name: name.into() })
     }
 }

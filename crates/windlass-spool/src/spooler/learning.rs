@@ -1,5 +1,4 @@
-//! Devices that speak IPP are asked what they can do, so that clients are told that and
-//! nothing else.
+//! Queries to IPP devices about their capabilities, which clients are then told.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -15,29 +14,29 @@ use crate::commands::another_user;
 use crate::filters::Filters;
 use crate::spooler::Spooler;
 
-/// How often it is looked for printers with other devices.
+/// Interval between checks for printers with other devices.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The longest that a device has for its answer: others wait for their turn.
+/// Maximum time for a device's answer: other devices wait for their turn.
 const MAX_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long it is waited after no answer, at first and at most.
+/// Wait after a failed query, at first and at most.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
-/// What was asked of a printer's device.
+/// State of the query to a printer's device.
 #[derive(Clone, Copy)]
-struct Asked {
-    /// The printer's settings by then.
+struct DeviceQuery {
+    /// Revision of the printer's settings at the time of the query.
     revision: u32,
-    /// When to ask again, and how long it was waited; none where it answered.
+    /// Time of the next query, and the wait before it; `None` if the device answered.
     again: Option<(Instant, Duration)>,
 }
 
 impl Spooler {
-    /// Asks devices, one after the other, until the server ends.
+    /// Queries devices, one after the other, until the server ends.
     pub(super) fn learn(self: &Arc<Self>) {
-        let mut asked: HashMap<usize, Asked> = HashMap::new();
+        let mut asked: HashMap<usize, DeviceQuery> = HashMap::new();
         while !self.stops() {
             while let Some((place, revision, target, contact)) = self.unknown(&asked) {
                 if self.stops() {
@@ -50,7 +49,7 @@ impl Spooler {
                     let wait = waited.map_or(FIRST_WAIT, |waited| (waited * 2).min(LONGEST_WAIT));
                     (Instant::now() + wait, wait)
                 });
-                asked.insert(place, Asked { revision, again });
+                asked.insert(place, DeviceQuery { revision, again });
                 if let Some(said) = said {
                     self.look_for_filters();
                     self.lock().table.learned(place, revision, said);
@@ -62,8 +61,8 @@ impl Spooler {
         }
     }
 
-    /// Asks the device of a printer at once, as it is to get a job. One that gives no answer is
-    /// tried all the same: the attempt tells what is wrong.
+    /// Queries the device of a printer that is about to get a job. A device without an answer gets
+    /// the job all the same: the attempt shows the fault.
     pub(super) fn ask_now(&self, place: usize, revision: u32, target: &Target, contact: Duration) {
         if let Some(said) = self.said(target, contact) {
             self.look_for_filters();
@@ -71,7 +70,7 @@ impl Spooler {
         }
     }
 
-    /// Looks once for what converts documents, where that may be and this server may run it.
+    /// Searches once for the filters, if conversion is enabled and this server may run them.
     fn look_for_filters(&self) {
         self.filters.get_or_init(|| {
             let may_run = another_user(self.commands.user.as_deref()).is_ok();
@@ -81,9 +80,12 @@ impl Spooler {
         });
     }
 
-    /// A printer whose device is to be asked: one that was not asked yet before those that gave no
-    /// answer.
-    fn unknown(&self, asked: &HashMap<usize, Asked>) -> Option<(usize, u32, Target, Duration)> {
+    /// Returns the next printer whose device must be queried: new devices first, then those that
+    /// gave no answer.
+    fn unknown(
+        &self,
+        asked: &HashMap<usize, DeviceQuery>,
+    ) -> Option<(usize, u32, Target, Duration)> {
         let (shared, now) = (self.lock(), Instant::now());
         let printers = shared.table.printers().iter().enumerate();
         let due = printers.filter_map(|(place, printer)| {
@@ -92,7 +94,7 @@ impl Spooler {
             let before = asked.get(&place).filter(|one| one.revision == printer.revision);
             let since = match before {
                 None => None,
-                Some(Asked { again: Some((again, _)), .. }) if *again <= now => Some(*again),
+                Some(DeviceQuery { again: Some((again, _)), .. }) if *again <= now => Some(*again),
                 Some(_) => return None,
             };
             is_meant.then_some((since, place, printer, target))
@@ -101,7 +103,7 @@ impl Spooler {
         Some((place, printer.revision, target.clone(), printer.settings.contact))
     }
 
-    /// What a device says of what it can do; nothing where it says nothing.
+    /// Returns the capabilities that a device reports; `None` if it does not answer.
     fn said(&self, target: &Target, contact: Duration) -> Option<Vec<Attribute>> {
         let access = self.access_to(&Device::Target(target.clone()));
         let by = (&access, contact.min(MAX_PATIENCE));
@@ -114,6 +116,5 @@ impl Spooler {
     }
 }
 
-/// The most values of an attribute that are kept of what a device says. Printers name some
-/// hundred media.
+/// Maximum number of values that are kept of an attribute. Printers list some hundred media.
 const MAX_VALUES: usize = 1_000;

@@ -1,4 +1,4 @@
-//! The spool as its threads share it: the job table, the store, and who waits for what.
+//! The spool, shared by all threads: the job table, the store, and the waiting threads.
 
 mod accounting;
 mod at_device;
@@ -15,13 +15,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use windlass_print::{Access, Known, Login, Tls, Trust};
+use windlass_print::{Access, KnownServers, Login, Tls, Trust};
 use windlass_spool_core::{
     Account, Device, Event, JobId, Orders, PrinterChange, PrinterSettings, Refusal, Rules, Ticket,
 };
 use windlass_sys::limits::give_memory_back;
 
-use self::committer::{Committer, Logged};
+use self::committer::{Committer, LogResult};
 use self::intake::Admission;
 use self::trim::Backlog;
 use self::workers::Worker;
@@ -30,30 +30,30 @@ use crate::commands::CommandSettings;
 use crate::device_logins::DeviceLogins;
 use crate::filters::Filters;
 use crate::host::host;
-use crate::observer::{Observer, Watched};
-use crate::store::{Durability, Error, Kept, Recovery, Settings, Store, Usage};
-use crate::table::{Filed, JobTable, now};
+use crate::observer::{AttemptWatcher, Observer};
+use crate::store::{Durability, Error, Recovery, Settings, Store, StoredJob, Usage};
+use crate::table::{FiledDocument, JobTable, now};
 
-/// What a spool is told to be.
+/// Settings of a spool.
 #[derive(Clone, Debug)]
 pub struct SpoolerSettings {
-    /// Its printers.
+    /// Printers of the spool.
     pub printers: Vec<PrinterSettings>,
-    /// What the table keeps to.
+    /// Rules of the job table.
     pub rules: Rules,
-    /// How safe jobs are, and how many bytes of them there may be.
+    /// Durability of jobs, and the size limit of the spool.
     pub store: Settings,
-    /// The longest document that is taken.
+    /// Maximum size of a document, in bytes.
     pub max_document: Option<u64>,
-    /// Who looks on while devices get jobs.
+    /// Observer of deliveries.
     pub observer: Option<Arc<dyn Observer>>,
-    /// What commands may.
+    /// Limits and the user of commands.
     pub commands: CommandSettings,
-    /// Names and passwords for devices that ask.
+    /// Logins for devices that require them.
     pub device_logins: DeviceLogins,
     /// True if filters of this host convert documents that devices do not take.
     pub converts: bool,
-    /// What is accounted for.
+    /// Settings of the accounting.
     pub account: AccountSettings,
 }
 
@@ -61,49 +61,49 @@ pub struct SpoolerSettings {
 pub struct Spooler {
     pub(crate) shared: Mutex<Shared>,
     pub(crate) committer: Committer,
-    /// The longest document that is taken; all ones where any is.
+    /// Maximum size of a document in bytes; `u64::MAX`: no limit.
     max_document: AtomicU64,
-    pub(crate) watched: Watched,
+    pub(crate) watched: AttemptWatcher,
     pub(crate) commands: CommandSettings,
     converts: bool,
-    /// Filters for documents that devices do not take: looked for with the first device that says
-    /// what it takes.
+    /// Filters for documents that devices do not take. They are searched for once the first device
+    /// has reported its formats.
     pub(crate) filters: OnceLock<Option<Filters>>,
-    /// Which devices are trusted that speak TLS.
+    /// TLS trust for devices.
     access: Access,
-    /// The names and passwords that it says to devices that ask.
+    /// Logins for devices that require them.
     device_logins: RwLock<Arc<DeviceLogins>>,
     stops: AtomicBool,
-    /// Told when jobs that wait for a moment are to be looked for.
+    /// Notified when the jobs with a deadline must be checked again.
     timed: Condvar,
-    /// Told when the server ends.
+    /// Notified when the server ends.
     ended: Condvar,
-    /// Told when a job is over that is to be accounted for, and when the server ends.
+    /// Notified when a job to account for is over, and when the server ends.
     unlogged: Condvar,
-    /// Nothing ends any more but what is accounted for.
+    /// True once no more jobs end, and only the accounting is left.
     closes: AtomicBool,
     accountant: Mutex<Option<Accountant>>,
     accounting: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What is changed by one thread at a time.
+/// State that one thread at a time changes.
 pub(crate) struct Shared {
     pub(crate) table: JobTable,
-    /// One for each printer.
+    /// One worker for each printer.
     pub(crate) workers: Vec<Worker>,
-    /// The accounts of jobs that are over, which the accountant has not taken yet.
+    /// Accounts of finished jobs that the accountant has not taken yet.
     ended: Vec<Account>,
-    /// Whether the accountant is to be told of the next job that is over: to tell it of each
-    /// would be a call of the kernel for each.
+    /// True if the accountant must be notified of the next finished job. A notification for every
+    /// job would cost a system call each.
     accountant_waits: bool,
 }
 
-/// Where the certificates are kept that devices had the first time.
+/// File with the certificates that devices presented first.
 const KNOWN_DEVICES: &str = "known-servers";
 
-/// How devices are reached that speak TLS: as CUPS does it, by the system's authorities or by
-/// the certificate of the first time. Nobody says a password to them, nor what CUPS lays down
-/// for users of this host: jobs of any user go there.
+/// Returns the access to TLS devices, as in CUPS: trusted by the system's authorities, or by the
+/// certificate presented first. Neither a password nor CUPS's credentials of local users are sent:
+/// jobs of any user go there.
 fn access() -> Access {
     let nowhere = Login { certificates: "/dev/null".into(), ..Login::new("", None) };
     Access { tls: Tls::new(Trust::FirstUse, None).into(), login: nowhere }
@@ -116,11 +116,10 @@ impl std::fmt::Debug for Spooler {
 }
 
 impl Spooler {
-    /// Opens a spool in a folder and takes up what it keeps. Printers begin with
-    /// [`Self::begin`].
+    /// Opens a spool in a folder and restores its jobs. Printers start with [`Self::begin`].
     ///
     /// # Errors
-    /// Where the folder cannot be had, or holds something else.
+    /// The folder cannot be opened, or holds something else.
     pub fn open(
         folder: &Path,
         settings: SpoolerSettings,
@@ -129,14 +128,14 @@ impl Spooler {
         let durability = settings.store.durability;
         let spooler = Self::over(Store::open(folder, settings.store)?, settings, heard)?;
         if durability != Durability::Memory {
-            spooler.access.tls.remember(Known::new(folder.join(KNOWN_DEVICES)));
+            spooler.access.tls.remember(KnownServers::new(folder.join(KNOWN_DEVICES)));
         }
         Ok(spooler)
     }
 
-    /// The same over a store that is open, with what it keeps.
+    /// Opens a spool over an open store and its jobs.
     pub(crate) fn over(
-        (store, kept): (Store, Vec<Kept>),
+        (store, kept): (Store, Vec<StoredJob>),
         settings: SpoolerSettings,
         heard: impl Fn(Event) + Send + Sync + 'static,
     ) -> Result<Arc<Self>, Error> {
@@ -177,7 +176,7 @@ impl Spooler {
             }),
             committer: Committer::new(store, kind.durability, Box::new(heard)),
             max_document: AtomicU64::new(max_document.unwrap_or(u64::MAX)),
-            watched: Watched::new(observer),
+            watched: AttemptWatcher::new(observer),
             commands,
             converts,
             filters: OnceLock::new(),
@@ -198,17 +197,17 @@ impl Spooler {
         Ok(Arc::new(spooler))
     }
 
-    /// Lets the printers begin.
+    /// Starts the printers and the background threads.
     pub fn begin(self: &Arc<Self>) -> std::io::Result<()> {
         {
             let mut shared = self.lock();
-            // What was changed by taking it up.
+            // Logs the changes of the restoration.
             let logged = self.finish_change(&mut shared);
             for place in 0..shared.table.printers().len() {
                 self.wake(&mut shared, place);
             }
             drop(shared);
-            // A broken store was told of.
+            // A broken store was reported already.
             let _ = self.committer.noted(logged);
         }
         let spooler = Arc::clone(self);
@@ -226,17 +225,17 @@ impl Spooler {
         Ok(())
     }
 
-    /// What was found when it was opened.
+    /// Returns what the store found when it was opened.
     pub const fn recovery(&self) -> &Recovery {
         self.committer.store.recovery()
     }
 
-    /// What the spool takes of the disk.
+    /// Returns the disk usage of the spool.
     pub fn usage(&self) -> Usage {
         self.committer.store.usage()
     }
 
-    /// Returns how a device is reached: as who it wants.
+    /// Returns the access to a device, with the device's login.
     pub(crate) fn access_to(&self, device: &Device) -> Access {
         let logins = self.device_logins.read().unwrap_or_else(PoisonError::into_inner);
         let mut login = self.access.login.clone();
@@ -252,16 +251,16 @@ impl Spooler {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The longest document that is taken.
+    /// Returns the maximum size of a document in bytes, if there is one.
     pub fn max_document(&self) -> Option<u64> {
         Some(self.max_document.load(Ordering::Relaxed)).filter(|most| *most < u64::MAX)
     }
 
-    /// Takes other settings while it runs, and says what became of its printers. How jobs
-    /// are kept stays as it is.
+    /// Applies new settings to the running spool, and returns the changes of its printers. The
+    /// store's settings stay the same.
     ///
     /// # Errors
-    /// Where the change cannot be kept.
+    /// The change cannot be stored.
     pub fn reload(
         self: &Arc<Self>,
         settings: SpoolerSettings,
@@ -279,18 +278,18 @@ impl Spooler {
         })
     }
 
-    /// Looks at the table.
+    /// Calls `at` with the job table.
     pub fn look<T>(&self, at: impl FnOnce(&JobTable) -> T) -> T {
         at(&self.lock().table)
     }
 
-    /// Whether the server ends.
+    /// Returns whether the server is ending.
     pub(crate) fn stops(&self) -> bool {
         self.stops.load(Ordering::Relaxed)
     }
 
-    /// Ends all work: jobs that devices have are broken off and wait for the next
-    /// start. Waits until they have, but not for ever.
+    /// Stops all work. Jobs at devices are interrupted, and wait for the next start. Waits until
+    /// they have stopped, up to 5 s.
     pub fn end(self: &Arc<Self>) {
         self.stops.store(true, Ordering::Relaxed);
         {
@@ -301,25 +300,25 @@ impl Spooler {
                 worker.stop();
             }
         }
-        // A device that hangs is left to the end of the process.
+        // A device that still hangs then is left to the end of the process.
         wait_until(|| self.lock().workers.iter().all(Worker::is_still));
-        // What has ended by now is accounted for.
+        // Jobs that have ended by now are accounted for.
         {
             let mut shared = self.lock();
             shared.table.give_numbers_back();
-            // Where that cannot be kept, numbers are left out.
+            // If that cannot be stored, the next start skips some numbers.
             let _ = self.finish_change(&mut shared);
             self.closes.store(true, Ordering::Relaxed);
             self.unlogged.notify_all();
         }
         let accounting = held(&self.accounting).take();
         if let Some(accounting) = accounting {
-            // So is a disk that hangs: the next start writes what is missing.
+            // A disk that hangs is left, too: the next start writes the missing lines.
             wait_until(|| accounting.is_finished());
         }
     }
 
-    /// Changes the table, logs that, and waits until it is as safe as was promised.
+    /// Changes the table, logs the change, and waits until the change has the promised durability.
     pub(crate) fn change<T>(
         self: &Arc<Self>,
         with: impl FnOnce(&mut JobTable) -> T,
@@ -327,7 +326,7 @@ impl Spooler {
         self.change_or(with, |_, _| {})
     }
 
-    /// The same; where it cannot be logged, what came of it is taken back.
+    /// Changes the table as [`Self::change`] does, and calls `undo` if the change cannot be logged.
     pub(crate) fn change_or<T>(
         self: &Arc<Self>,
         with: impl FnOnce(&mut JobTable) -> T,
@@ -344,15 +343,15 @@ impl Spooler {
             Err(refusal) => {
                 let mut shared = self.lock();
                 undo(&mut shared.table, done);
-                // The disk may not take this either: it is tried again.
+                // The disk may reject the undo as well: it is tried again later.
                 let _ = self.finish_change(&mut shared);
                 Err(refusal)
             }
         }
     }
 
-    /// Logs what changed, and tells printers that have something to do.
-    pub(crate) fn finish_change(self: &Arc<Self>, shared: &mut Shared) -> Logged {
+    /// Logs the changes, and wakes printers that have work.
+    pub(crate) fn finish_change(self: &Arc<Self>, shared: &mut Shared) -> LogResult {
         let Orders { changes, wake, break_off, told, looks_again } = shared.table.orders();
         let logged = self.committer.log(&shared.table, changes);
         let printers = shared.table.printers().len();
@@ -376,7 +375,7 @@ impl Spooler {
         logged
     }
 
-    /// A job may come to a printer.
+    /// Admits a job to a printer.
     pub(crate) fn admit(self: &Arc<Self>, place: usize) -> Result<Admission, Refusal> {
         let mut shared = self.lock();
         self.committer.usable()?;
@@ -384,7 +383,7 @@ impl Spooler {
         Ok(Admission::new(self, place))
     }
 
-    /// The same for who waits where there is no room, and is refused only when that ends.
+    /// Admits a job for a client that waits for room, and that is refused only at its last try.
     pub(crate) fn try_admit(
         self: &Arc<Self>,
         place: usize,
@@ -399,16 +398,16 @@ impl Spooler {
         Ok(Admission::new(self, place))
     }
 
-    /// Files a job with all its documents. It is safe when this returns; where it cannot be
-    /// kept, nobody has it.
+    /// Files a job with all its documents. The job has the promised durability when this returns;
+    /// on an error, the job does not exist.
     pub(crate) fn file(
         self: &Arc<Self>,
         admission: Admission,
         ticket: Ticket,
-        documents: Vec<Filed>,
+        documents: Vec<FiledDocument>,
     ) -> Result<JobId, Refusal> {
         let place = admission.place;
-        // It is given up where the table is not locked any more.
+        // Dropping an unused admission locks the table: it must happen outside of the closure.
         let mut admission = Some(admission);
         let file = |table: &mut JobTable| {
             let bytes = documents.iter().map(|filed| filed.document.size()).sum();
@@ -422,11 +421,11 @@ impl Spooler {
         self.keep(file, JobTable::lost)
     }
 
-    /// Adds a document to an open job, or ends it without one.
+    /// Adds a document to an open job, or ends the job without one.
     pub(crate) fn add(
         self: &Arc<Self>,
         id: JobId,
-        filed: Option<Filed>,
+        filed: Option<FiledDocument>,
         is_last: bool,
     ) -> Result<JobId, Refusal> {
         let had_one = filed.is_some();
@@ -443,7 +442,7 @@ impl Spooler {
         self.keep(add, undo)
     }
 
-    /// Changes the table by a job, and lets its printer have it when it is safe.
+    /// Adds to the table, and releases the job to its printer once the change is durable.
     fn keep(
         self: &Arc<Self>,
         with: impl FnOnce(&mut JobTable) -> Result<JobId, Refusal>,
@@ -460,13 +459,13 @@ impl Spooler {
             shared = self.lock();
             if let Err(refusal) = done {
                 undo(&mut shared.table, id);
-                // It was never said to be kept, and the disk may take nothing.
+                // The job was never acknowledged, so a failure of the undo is harmless.
                 let _ = self.finish_change(&mut shared);
                 return Err(refusal);
             }
             logged = Ok(None);
         }
-        // What is written is as safe as it will be without a wait.
+        // A written change is as durable as it gets without a wait.
         shared.table.acknowledged(id, since.elapsed());
         shared.table.made_durable(id);
         let queued = self.finish_change(&mut shared);
@@ -477,7 +476,7 @@ impl Spooler {
         Ok(id)
     }
 
-    /// Ends jobs whose documents do not come, and releases those whose time has come.
+    /// Ends jobs whose documents do not arrive, and releases jobs whose hold time is over.
     fn watch_timed_jobs(self: &Arc<Self>) {
         let mut backlog = Backlog::default();
         while !self.stops() {
@@ -498,22 +497,21 @@ impl Spooler {
                 self.committer.store.shrink_to_fit();
                 give_memory_back();
             }
-            // A broken store was told of.
+            // A broken store was reported already.
             let _ = self.committer.noted(logged);
         }
     }
 }
 
-/// How often it is looked for jobs that wait for a moment, at the least: somebody may
-/// set the clock.
+/// Maximum interval between checks for jobs with a deadline: the clock may be set.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 const SHORT: Duration = Duration::from_millis(10);
 
-/// At the end devices have so many such waits to give jobs back: 5 s.
+/// Number of waits at the end in which devices must give their jobs back: 5 s.
 const ENDING: u32 = 500;
 const WAIT: Duration = Duration::from_millis(10);
 
-/// Waits for that, but not for ever.
+/// Waits until `done` returns true, up to 5 s.
 fn wait_until(done: impl Fn() -> bool) {
     for _ in 0..ENDING {
         if done() {

@@ -1,21 +1,21 @@
-//! When memory is given back: the allocator keeps what many jobs had for the next ones,
-//! and a spool that was full once would look full for ever.
+//! Release of unused memory. The allocator keeps the memory of many jobs for later ones, so a spool
+//! that was full once would look full for ever.
 
-/// Jobs that have gone, below which there is little to give back: some 600 bytes each.
+/// Number of finished jobs below which there is little memory to release: some 600 bytes each.
 const MANY: u64 = 20_000;
 
-/// How much came and went since memory was given back last.
+/// Load since memory was released last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Backlog {
-    /// The most jobs that were not over.
+    /// Maximum number of active jobs.
     most: usize,
-    /// Those that were over by then.
+    /// Number of jobs that were over at the last release.
     over: u64,
 }
 
 impl Backlog {
-    /// Whether many have gone and few are left, so that it is worth its milliseconds:
-    /// asked every few seconds, with the jobs that are not over and all that ever were.
+    /// Returns whether many jobs have ended and few are active, so that a release is worth its
+    /// milliseconds. Called every few seconds, with the active jobs and all jobs that ever ended.
     pub(super) fn has_gone(&mut self, active: usize, over: u64) -> bool {
         self.most = self.most.max(active);
         let has_gone = over.saturating_sub(self.over) >= MANY && active <= self.most / 8;
@@ -39,7 +39,7 @@ mod tests {
         assert!(!backlog.has_gone(25_000, 175_000), "once");
         assert!(!backlog.has_gone(3_000, 194_999), "few have gone since");
         assert!(backlog.has_gone(0, 200_000));
-        // Printed as they come, in the end they have gone as well.
+        // Jobs that are printed as they arrive add up as well.
         assert!(!backlog.has_gone(10, 260_000));
         assert!(backlog.has_gone(1, 261_000));
     }

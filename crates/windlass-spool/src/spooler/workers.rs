@@ -1,62 +1,62 @@
-//! Printers at work: each has a thread while it has jobs, and gives them to its
-//! device, one after the other.
+//! Threads of the printers. A printer has a thread while it has jobs, which gives them to its
+//! device one after the other.
 
 use std::sync::{Arc, Condvar, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use windlass_print::{Limit, Monitor, Protocol};
-use windlass_spool_core::{Device, Ending, Event, Next, Outcome, Phase, Then};
+use windlass_spool_core::{Consequence, Device, Ending, Event, NextStep, Outcome, Phase};
 use windlass_wire::pages::Pages;
 
 use crate::counting;
 use crate::delivery::Delivery;
-use crate::spooler::at_device::AtDevice;
+use crate::spooler::at_device::DeviceAttendant;
 use crate::spooler::{Shared, Spooler};
 use crate::store::Durability;
 use crate::table::{Job, now};
 
-/// How long the thread of a printer waits for another job before it ends.
+/// Time that the thread of a printer waits for another job before it ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The thread of a printer, and how it is told.
+/// Control of a printer's thread.
 #[derive(Debug, Default)]
 pub(crate) struct Worker {
     has_thread: bool,
     wake: Arc<Condvar>,
-    /// The job that the device has, and how long that may do nothing.
+    /// Monitor of the job at the device, and the device's limit of time without progress.
     monitor: Option<(Arc<Monitor>, Limit)>,
 }
 
 impl Worker {
-    /// Breaks off what the device does, and wakes who waits.
+    /// Interrupts the current job, and wakes the thread.
     pub(crate) fn stop(&self) {
         self.break_off();
         self.wake.notify_all();
     }
 
-    /// Breaks off what the device does.
+    /// Interrupts the current job.
     pub(crate) fn break_off(&self) {
         if let Some((monitor, _)) = &self.monitor {
             monitor.stop();
         }
     }
 
-    /// Has the device wait so long from now on.
+    /// Sets the maximum time without progress of the device.
     pub(crate) fn set_patience(&self, patience: Option<Duration>) {
         if let Some((_, limit)) = &self.monitor {
             limit.set(patience);
         }
     }
 
-    /// Whether nobody works there.
+    /// Returns whether no job is at the device.
     pub(crate) fn is_still(&self) -> bool {
         self.monitor.is_none()
     }
 }
 
 impl Spooler {
-    /// A printer may have something to do.
+    /// Wakes or starts the thread of a printer that may have work.
     pub(crate) fn wake(self: &Arc<Self>, shared: &mut Shared, place: usize) {
         if self.stops() {
             return;
@@ -64,18 +64,18 @@ impl Spooler {
         let Shared { table, workers, .. } = shared;
         let worker = &mut workers[place];
         if worker.monitor.is_some() {
-            // It looks for another job when it has done this one.
+            // The thread takes another job when this one is done.
         } else if worker.has_thread {
             worker.wake.notify_all();
         } else if table.has_work(place) {
             let spooler = Arc::clone(self);
             let name = thread::Builder::new().name("printer".to_owned());
-            // Where no thread is to be had now, the next job tries again.
+            // If the thread cannot start now, the next job tries again.
             worker.has_thread = name.spawn(move || spooler.work(place)).is_ok();
         }
     }
 
-    /// What the thread of a printer does.
+    /// Runs the thread of a printer.
     fn work(self: Arc<Self>, place: usize) {
         let mut shared = self.lock();
         let of = |shared: &Shared| {
@@ -87,7 +87,7 @@ impl Spooler {
         loop {
             let Some((work, mut held)) = self.next(shared, place) else { return };
             if held.table.printers()[place].revision != revision {
-                // It was told other things meanwhile.
+                // The settings were changed in the meantime.
                 (revision, settings) = of(&held);
             }
             let trying = self.watched.begin(matches!(settings.device, Device::Target(_)));
@@ -98,7 +98,7 @@ impl Spooler {
                 && target.protocol == Protocol::Ipp
                 && held.table.printers()[place].creates_jobs.is_none()
             {
-                // What it takes, and how, is to be known before it gets anything.
+                // The formats and operations of the device must be known before it gets anything.
                 drop(held);
                 self.ask_now(place, revision, target, settings.contact);
                 held = self.lock();
@@ -109,7 +109,7 @@ impl Spooler {
             let offer = printer.offer();
             drop(held);
             let access = self.access_to(&settings.device);
-            let at_device = Arc::new(AtDevice::new(&self, place, trouble.is_some()));
+            let at_device = Arc::new(DeviceAttendant::new(&self, place, trouble.is_some()));
             monitor.attend(Arc::clone(&at_device) as Arc<_>);
             let pages =
                 work.pages.unwrap_or_else(|| counting::pages(&work, &|| !monitor.is_stopped()));
@@ -130,7 +130,7 @@ impl Spooler {
                 progressed: &|passes| self.progressed(place, passes),
                 may_end: &|| self.may_end(place),
             };
-            // Who moved it may not have been told of that yet.
+            // The client that moved the job may still wait for that change to be stored.
             let is_there = !work.is_moved || self.committer.all_safe().is_ok();
             let uncounted = match pages {
                 Pages::Unknown(_) if !monitor.is_stopped() => {
@@ -161,15 +161,16 @@ impl Spooler {
             shared = self.lock();
             shared.workers[place].monitor = None;
             shared.table.tried(place, attempt);
-            // What no history keeps is gone with its end, however that was.
+            // A job that the history does not keep is gone after its end.
             let was_canceled = shared.table.job(work.id).is_none_or(Job::is_canceled);
             shared.table.counted(place, pages);
             shared.table.finished(place, outcome.clone(), now());
             let event = event.or_else(|| failed(&shared, place, &work, outcome, was_canceled));
             let logged = self.finish_change(&mut shared);
             drop(shared);
-            // A broken store was told of; no more jobs are begun then. What a device of the network
-            // has is known after a crash before anybody is told of it: else a start would hold it.
+            // A broken store was reported already, and no more jobs begin then. For network
+            // devices, the end of the job is stored before anybody hears of it: otherwise a start
+            // after a crash would hold the job.
             if matches!(settings.device, Device::Target(_)) {
                 let _ = self.committer.safe(logged);
             } else {
@@ -178,24 +179,24 @@ impl Spooler {
             if let Some(event) = event {
                 self.committer.tell(event);
             }
-            // The documents' space is free again without the lock.
+            // Frees the documents' space without the lock.
             drop(work);
             shared = self.lock();
         }
     }
 
-    /// The device has so many passes over the documents of its job, which is kept as
-    /// safe as a job itself before the next of them.
+    /// Records how many passes over the documents the device has. This is made as durable as the
+    /// job itself before the next pass.
     fn progressed(self: &Arc<Self>, place: usize, passes: u32) {
         let mut shared = self.lock();
         shared.table.progressed(place, passes);
         let logged = self.finish_change(&mut shared);
         drop(shared);
-        // A broken store was told of; then the job is sent again, as it is after a crash.
+        // A broken store was reported already. The job is then sent again, as after a crash.
         let _ = self.committer.safe(logged);
     }
 
-    /// Whether the device may do the last step of its job, that cannot be taken back.
+    /// Returns whether the device may do the last step of its job, which cannot be undone.
     fn may_end(self: &Arc<Self>, place: usize) -> bool {
         let mut shared = self.lock();
         let may = shared.table.may_end(place);
@@ -204,7 +205,7 @@ impl Spooler {
         may && self.committer.safe(logged).is_ok()
     }
 
-    /// Waits for the next job; none where the thread is to end.
+    /// Waits for the next job; `None` if the thread must end.
     fn next<'a>(
         &'a self,
         mut shared: MutexGuard<'a, Shared>,
@@ -216,22 +217,22 @@ impl Spooler {
                 return None;
             }
             let next = if self.committer.is_broken() {
-                Next::Nothing
+                NextStep::Nothing
             } else {
                 shared.table.next(place, now())
             };
             let (wait, ends) = match next {
-                Next::Job(work) => return Some((work, shared)),
-                Next::At(then) => (now().until(then).max(Duration::from_millis(1)), false),
-                Next::Nothing => (IDLE, true),
+                NextStep::Job(work) => return Some((work, shared)),
+                NextStep::At(then) => (now().until(then).max(Duration::from_millis(1)), false),
+                NextStep::Nothing => (IDLE, true),
             };
             let wake = Arc::clone(&shared.workers[place].wake);
             let waited = wake.wait_timeout(shared, wait).unwrap_or_else(PoisonError::into_inner);
             shared = waited.0;
             if ends && waited.1.timed_out() {
-                // What came in the very moment was said under the same lock.
-                let is_idle =
-                    self.committer.is_broken() || shared.table.ready(place, now()) == Next::Nothing;
+                // A job that arrived at this moment was announced under the same lock.
+                let is_idle = self.committer.is_broken()
+                    || shared.table.ready(place, now()) == NextStep::Nothing;
                 if is_idle {
                     shared.workers[place].has_thread = false;
                     return None;
@@ -241,7 +242,7 @@ impl Spooler {
     }
 }
 
-/// What is to be told of a job that was not delivered.
+/// Returns the event for a job that was not delivered.
 fn failed(
     shared: &Shared,
     place: usize,
@@ -259,16 +260,16 @@ fn failed(
     };
     let printer = &shared.table.printers()[place];
     let then = match shared.table.job(work.id).map(|job| job.phase) {
-        Some(Phase::Held) => Then::Held,
-        Some(Phase::Waiting) if printer.stopped.is_some() => Then::Stopped,
+        Some(Phase::Held) => Consequence::Held,
+        Some(Phase::Waiting) if printer.stopped.is_some() => Consequence::Stopped,
         Some(Phase::Waiting) => {
             let trouble = printer.trouble.as_ref();
             let again = trouble.map_or(Duration::ZERO, |one| now().until(one.again));
-            Then::Again((again + Duration::from_millis(500)).as_secs())
+            Consequence::Again((again + Duration::from_millis(500)).as_secs())
         }
-        Some(Phase::Over { how: Ending::Canceled, .. }) => Then::Canceled,
-        _ if was_canceled => Then::Canceled,
-        _ => Then::Aborted,
+        Some(Phase::Over { how: Ending::Canceled, .. }) => Consequence::Canceled,
+        _ if was_canceled => Consequence::Canceled,
+        _ => Consequence::Aborted,
     };
     Some(Event::Failed { printer: printer.settings.name.clone(), job: work.id, why, then })
 }

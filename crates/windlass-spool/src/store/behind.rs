@@ -1,60 +1,59 @@
-//! Brings documents to the disk behind those who write them, and out of memory.
+//! Write-behind of documents: a thread writes them to the disk and drops them from memory.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::space::Extent;
 
-/// Units that are brought to the disk at a time: 8 MiB.
+/// Number of units that are written at a time: 8 MiB.
 const STEP: u64 = 2_048;
-/// Units that the disk may have been told of and be busy with still: 64 MiB. When
-/// more are, the first of them are waited for.
+/// Maximum number of units whose writing was started but not awaited: 64 MiB. Beyond that, the
+/// first of them are awaited.
 const BUSY: u64 = 16_384;
-/// How many of the last parts another one is tried to be joined with: those of
-/// clients that write side by side.
+/// Number of recent parts that a new part may be merged with: those of clients that write side by
+/// side.
 const NEAR: usize = 16;
-/// Smaller parts are worth no calls of their own, and are left to the kernel: 256 KiB.
+/// Minimum size of a part in units: 256 KiB. Smaller parts are left to the kernel.
 const MIN: u32 = 64;
-/// The most parts that wait, where the disk stands still. What comes then is left to
-/// the kernel, too.
+/// Maximum number of waiting parts, if the disk stalls. Later parts are left to the kernel, too.
 const MAX: usize = 1 << 16;
 
-/// What is done with a part.
+/// Operation on a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pass {
-    /// The disk is told of it.
+pub(super) enum WriteStep {
+    /// Starts writing the part.
     Begin,
-    /// It is waited for, and leaves the memory.
+    /// Waits for the part's writing, and drops it from memory.
     Forget,
 }
 
-/// Parts that were written and need not stay in memory. One thread works on them.
+/// Written parts that need not stay in memory. One thread processes them.
 #[derive(Debug)]
-pub(super) struct Behind {
-    /// Units of a segment, which a part does not leave.
+pub(super) struct WriteBehind {
+    /// Size of a segment in units. A part lies in one segment.
     segment: u32,
-    waiting: Mutex<Waiting>,
-    /// There is enough for a step, or it is over.
+    waiting: Mutex<WriteQueue>,
+    /// Notified when there is enough for a step, and at the end.
     more: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WriteQueue {
     parts: VecDeque<Extent>,
     units: u64,
     works: bool,
     is_over: bool,
 }
 
-impl Behind {
+impl WriteBehind {
     pub(super) fn new(segment: u32) -> Self {
         Self { segment, waiting: Mutex::default(), more: Condvar::new() }
     }
 
-    /// Takes a part that was written. It lies in one segment.
+    /// Adds a part that was written. The part lies in one segment.
     pub(super) fn add(&self, part: Extent) {
         let mut waiting = self.lock();
-        // Where there is no thread for it, the kernel does it in its own time.
+        // Without a thread, the kernel does it in its own time.
         if !waiting.works || part.count == 0 {
             return;
         }
@@ -73,8 +72,8 @@ impl Behind {
         }
     }
 
-    /// Works until it is over, and has each part begun and later forgotten.
-    pub(super) fn work(&self, mut pass: impl FnMut(Extent, Pass)) {
+    /// Processes parts until the end: each part is started, and later forgotten.
+    pub(super) fn work(&self, mut pass: impl FnMut(Extent, WriteStep)) {
         {
             let mut waiting = self.lock();
             waiting.works = !waiting.is_over;
@@ -84,19 +83,19 @@ impl Behind {
             if part.count < MIN {
                 continue;
             }
-            pass(part, Pass::Begin);
+            pass(part, WriteStep::Begin);
             busy.push_back(part);
             units += u64::from(part.count);
             while units > BUSY
                 && let Some(part) = busy.pop_front()
             {
-                pass(part, Pass::Forget);
+                pass(part, WriteStep::Forget);
                 units -= u64::from(part.count);
             }
         }
     }
 
-    /// Ends the work. What waits stays in memory.
+    /// Ends the work. Waiting parts stay in memory.
     pub(super) fn stop(&self) {
         let mut waiting = self.lock();
         (waiting.works, waiting.is_over) = (false, true);
@@ -104,8 +103,7 @@ impl Behind {
         self.more.notify_one();
     }
 
-    /// The first part, or a step of it, when there is enough to do; nothing when it
-    /// is over.
+    /// Returns the first part, or one step of it, once there is enough to do; `None` at the end.
     fn next(&self) -> Option<Extent> {
         let mut waiting = self.lock();
         while waiting.units < STEP && !waiting.is_over {
@@ -122,7 +120,7 @@ impl Behind {
         Some(part)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WriteQueue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -141,9 +139,9 @@ mod tests {
         Extent { start, count }
     }
 
-    /// What is done where all of these parts were written.
-    fn done(parts: &[(u32, u32)], steps: usize) -> Vec<(Extent, Pass)> {
-        let behind = Arc::new(Behind::new(SEGMENT));
+    /// Returns the operations for these written parts.
+    fn done(parts: &[(u32, u32)], steps: usize) -> Vec<(Extent, WriteStep)> {
+        let behind = Arc::new(WriteBehind::new(SEGMENT));
         behind.add(part(0, 5_000));
         assert!(behind.lock().parts.is_empty(), "nobody would take it");
         let (say, hear) = channel();
@@ -159,20 +157,20 @@ mod tests {
         behind.stop();
         worker.join().unwrap();
         behind.add(part(0, 5_000));
-        assert!(behind.lock().parts.is_empty(), "it is over");
+        assert!(behind.lock().parts.is_empty(), "it is already finished");
         done
     }
 
     #[test]
     fn parts_of_clients_side_by_side_are_joined_and_little_ones_left() {
         let parts = [(0, 64), (1_024, 64), (3_000, 63), (64, 900), (1_088, 900), (500, 63)];
-        let begun = [part(0, 964), part(1_024, 964)].map(|part| (part, Pass::Begin));
+        let begun = [part(0, 964), part(1_024, 964)].map(|part| (part, WriteStep::Begin));
         assert_eq!(done(&[&parts[..], &[(9_000, 2_048)]].concat(), 2), begun);
     }
 
     #[test]
     fn a_disk_that_stands_still_makes_no_endless_list() {
-        let behind = Behind::new(SEGMENT);
+        let behind = WriteBehind::new(SEGMENT);
         behind.lock().works = true;
         (0..MAX as u32 + 9).for_each(|number| behind.add(part(number * 3, 1)));
         let waiting = behind.lock();
@@ -181,10 +179,10 @@ mod tests {
 
     #[test]
     fn parts_stay_in_their_segments_and_are_forgotten_in_order() {
-        let begun = |number: u32| (part(number * 2_048, 2_048), Pass::Begin);
+        let begun = |number: u32| (part(number * 2_048, 2_048), WriteStep::Begin);
         let mut steps: Vec<_> = (0..9).map(begun).collect();
-        // The ninth is more than the disk is to be busy with.
-        steps.push((part(0, 2_048), Pass::Forget));
+        // The ninth part exceeds the limit of started parts.
+        steps.push((part(0, 2_048), WriteStep::Forget));
         let all: Vec<_> = (0..9 * 4).map(|number| (number * 512, 512)).collect();
         assert_eq!(done(&all, 10), steps);
     }

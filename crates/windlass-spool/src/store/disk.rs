@@ -1,4 +1,4 @@
-//! Where a spool keeps its files: a folder, memory, or what a test puts there.
+//! Storage of a spool's files: a folder, memory, or a simulation of a test.
 
 use std::fmt::Debug;
 use std::fs::{self, DirBuilder, File, Metadata, TryLockError};
@@ -8,69 +8,68 @@ use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use windlass_sys::file::{self, Opening};
+use windlass_sys::file::{self, OpenMode};
 use windlass_sys::limits::is_out_of_files;
 use windlass_sys::privileges::Identity;
 
 use super::Error;
 
-/// A folder of files without folders in it.
+/// A folder of files, without subfolders.
 pub(super) trait Disk: Debug + Send + Sync {
-    /// The names in it.
+    /// Returns the names of all files.
     fn names(&self) -> io::Result<Vec<String>>;
-    /// Makes an empty file; an error where there is one.
-    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>>;
-    /// Opens a file that is there.
-    fn open(&self, name: &str) -> io::Result<Arc<dyn Open>>;
-    /// Takes a name away.
+    /// Creates an empty file; fails if the name exists.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn OpenFile>>;
+    /// Opens an existing file.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn OpenFile>>;
+    /// Removes a file name.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Until the names are on the disk as they are now.
+    /// Waits until the current names are on the disk.
     fn sync_names(&self) -> io::Result<()>;
-    /// The bytes that may still be written.
+    /// Returns the number of bytes that may still be written.
     fn available(&self) -> io::Result<u64>;
-    /// How many bytes of documents are to be in memory, too. A printer takes what comes
-    /// after them so much later that they would only be in the way.
+    /// Returns how many bytes of documents should stay in memory. Printers read later documents so
+    /// much later that those would only be in the way.
     fn cached(&self) -> u64 {
         u64::MAX
     }
-    /// Which start of the machine this is: what was written since is there.
+    /// Returns the id of the machine's boot: data written since then is there.
     fn boot(&self) -> [u8; 16];
-    /// A file's name for people.
+    /// Returns a file's path for messages.
     fn path(&self, name: &str) -> String;
 }
 
 /// An open file.
-pub(super) trait Open: Debug + Send + Sync {
-    /// Writes both pieces, one behind the other.
+pub(super) trait OpenFile: Debug + Send + Sync {
+    /// Writes both pieces, one after the other.
     fn write_at(&self, pieces: [&[u8]; 2], offset: u64) -> io::Result<()>;
-    /// Reads until the piece is full or the file ends.
+    /// Reads until the buffer is full or the file ends.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Copies up to so many bytes to a file that takes them at once: a plain one or
-    /// a device, no pipe. How many it copied.
+    /// Copies up to `most` bytes to a regular file or device, but not to a pipe. Returns the number
+    /// copied.
     fn copy_to(&self, to: &File, most: usize, offset: u64) -> io::Result<usize> {
         read_and_write(self, to, most, offset)
     }
-    /// Keeps space for a part, and makes the file as long as that. What is new
-    /// reads as zeros.
+    /// Reserves space for a part, and extends the file to the part's end. New bytes read as zeros.
     fn allocate(&self, part: Range<u64>) -> io::Result<()>;
-    /// Bytes of the file.
+    /// Returns the size of the file in bytes.
     fn size(&self) -> io::Result<u64>;
-    /// Until what was written is on the disk.
+    /// Waits until the written data is on the disk.
     fn sync(&self) -> io::Result<()>;
-    /// Begins to bring a part to the disk, and does not wait.
+    /// Starts writing a part to the disk, without waiting.
     fn start_writing(&self, _: Range<u64>) -> io::Result<()> {
         Ok(())
     }
-    /// Takes a part out of memory, when what was begun of it is on the disk. An error
-    /// of the disk that is told here is not told to who syncs this.
+    /// Drops a part from memory once its writing is complete. A disk error reported here is not
+    /// reported again by `sync`.
     fn forget(&self, _: Range<u64>) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// What [`Open::copy_to`] does without the kernel's help.
-fn read_and_write<Kept: Open + ?Sized>(
-    from: &Kept,
+/// Copies as [`OpenFile::copy_to`] does, without the kernel's help.
+fn read_and_write<DiskFile: OpenFile + ?Sized>(
+    from: &DiskFile,
     mut to: &File,
     most: usize,
     offset: u64,
@@ -81,44 +80,44 @@ fn read_and_write<Kept: Open + ?Sized>(
     Ok(read)
 }
 
-/// A folder of a file system, which nobody else uses meanwhile.
+/// A folder of a file system, used by this process alone.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
     folder: File,
     boot: [u8; 16],
-    /// Nothing is changed.
+    /// True if the folder must not be changed.
     is_read_only: bool,
-    /// Descriptors that are given up where the process has no other left: so connections
-    /// cannot take those away that documents need.
+    /// Spare descriptors, closed when the process has no others left. So connections cannot take
+    /// those that documents need.
     reserve: Mutex<Vec<File>>,
-    /// Held as long as this is there.
+    /// Lock file, locked while this exists.
     _lock: Option<File>,
 }
 
-/// Files that can still be made where there are no descriptors: 512 MiB of documents.
+/// Number of files that can still be created without free descriptors: 512 MiB of documents.
 const RESERVE: usize = 8;
 
-/// The file that is locked.
+/// Name of the lock file.
 const LOCK: &str = "lock";
 
 impl Folder {
-    /// Opens a folder, made if need be, for this process alone.
+    /// Opens a folder for this process alone, and creates it if need be.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let io = |during| Error::io(during, path.display().to_string());
-        // Those above it are the user's own affair.
+        // The permissions of parent folders are the user's own choice.
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         if let Some(parent) = parent {
-            fs::create_dir_all(parent).map_err(io("make the folder"))?;
+            fs::create_dir_all(parent).map_err(io("create the folder"))?;
         }
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                return Err(io("make the folder")(error));
+                return Err(io("create the folder")(error));
             }
             _ => {}
         }
         let folder = File::open(path).map_err(io("open the folder"))?;
-        let metadata = folder.metadata().map_err(io("look at the folder"))?;
+        let metadata = folder.metadata().map_err(io("examine the folder"))?;
         if let Some(why) = weakness(&metadata, Identity::own().user) {
             return Err(Error::Unsafe { folder: path.to_owned(), why });
         }
@@ -133,18 +132,18 @@ impl Folder {
         })
     }
 
-    /// Opens a folder that is there to look at its files alone, while no server has it.
+    /// Opens an existing folder for reading, unless a server uses it.
     pub(super) fn look(path: &Path) -> Result<Self, Error> {
         let io = |during, at: &Path| Error::io(during, at.display().to_string());
         let folder = File::open(path).map_err(io("open the folder", path))?;
         let name = path.join(LOCK);
-        let lock = match file::open_in(&folder, LOCK, Opening::Read) {
+        let lock = match file::open_in(&folder, LOCK, OpenMode::Read) {
             Ok(mut lock) => match lock.try_lock_shared() {
                 Ok(()) => Some(lock),
                 Err(TryLockError::WouldBlock) => return Err(held(path, &mut lock)),
                 Err(TryLockError::Error(error)) => return Err(io("lock", &name)(error)),
             },
-            // A copy of a spool may have none.
+            // A copy of a spool may lack the lock file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(io("open", &name)(error)),
         };
@@ -154,12 +153,12 @@ impl Folder {
     }
 }
 
-/// Why a folder is no place for the files of a user, where that is root: what root writes there,
-/// others could have lead elsewhere.
+/// Returns why a folder is unsafe for root: other users could redirect the files that root writes
+/// there.
 fn weakness(folder: &Metadata, user: u32) -> Option<String> {
     let (owner, mode) = (folder.uid(), folder.mode());
     match user {
-        0 if owner != 0 => Some(format!("it belongs to the user {owner}")),
+        0 if owner != 0 => Some(format!("its owner is the user {owner}")),
         0 if mode & 0o022 != 0 => {
             Some(format!("others than its owner may write to it (mode {:o})", mode & 0o7777))
         }
@@ -170,10 +169,10 @@ fn weakness(folder: &Metadata, user: u32) -> Option<String> {
 fn lock(path: &Path, folder: &File) -> Result<File, Error> {
     let name = path.join(LOCK);
     let io = |during| Error::io(during, name.display().to_string());
-    let mut lock = file::open_in(folder, LOCK, Opening::WriteOrCreate).map_err(io("open"))?;
-    let metadata = lock.metadata().map_err(io("look at"))?;
+    let mut lock = file::open_in(folder, LOCK, OpenMode::WriteOrCreate).map_err(io("open"))?;
+    let metadata = lock.metadata().map_err(io("examine"))?;
     if !metadata.is_file() || metadata.nlink() > 1 {
-        let why = format!("{LOCK:?} in it is no file of its own");
+        let why = format!("{LOCK:?} in it is a link, or not a regular file");
         return Err(Error::Unsafe { folder: path.to_owned(), why });
     }
     match lock.try_lock() {
@@ -181,20 +180,19 @@ fn lock(path: &Path, folder: &File) -> Result<File, Error> {
         Err(TryLockError::WouldBlock) => return Err(held(path, &mut lock)),
         Err(TryLockError::Error(error)) => return Err(io("lock")(error)),
     }
-    // Only the lock counts: on a full disk the name of its holder may be missing.
+    // Only the lock counts: on a full disk, the process id may be missing from the file.
     let _ = lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id()));
     Ok(lock)
 }
 
-/// That somebody has a folder, by the file that says who.
+/// Returns the error of a folder in use, with the process id from the lock file.
 fn held(folder: &Path, lock: &mut File) -> Error {
     let mut text = String::new();
     let _ = Read::by_ref(lock).take(20).read_to_string(&mut text);
     Error::Held { folder: folder.to_owned(), process: text.trim().parse().ok() }
 }
 
-/// The kernel's name for its start; zeros where it has none, so that all starts
-/// look the same.
+/// Returns the kernel's boot id; zeros if there is none, so that all boots look alike.
 fn boot() -> [u8; 16] {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     u128::from_str_radix(&text.trim().replace('-', ""), 16).unwrap_or(0).to_be_bytes()
@@ -204,32 +202,32 @@ impl Disk for Folder {
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path)? {
-            // What is no text is none of ours.
+            // A name that is not UTF-8 belongs to somebody else.
             names.extend(entry?.file_name().into_string());
         }
         Ok(names)
     }
 
-    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
+    fn create(&self, name: &str) -> io::Result<Arc<dyn OpenFile>> {
         let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match file::open_in(&self.folder, name, Opening::Create) {
+            match file::open_in(&self.folder, name, OpenMode::Create) {
                 Err(error) if is_out_of_files(&error) && reserve.pop().is_some() => {}
                 made => {
-                    // Those that were given up are had again where there are some.
+                    // Reopens spare descriptors that were closed.
                     while made.is_ok() && reserve.len() < RESERVE {
                         let Ok(spare) = File::open("/dev/null") else { break };
                         reserve.push(spare);
                     }
-                    return Ok(Arc::new(Plain(made?)));
+                    return Ok(Arc::new(PlainFile(made?)));
                 }
             }
         }
     }
 
-    fn open(&self, name: &str) -> io::Result<Arc<dyn Open>> {
-        let opening = if self.is_read_only { Opening::Read } else { Opening::Write };
-        Ok(Arc::new(Plain(file::open_in(&self.folder, name, opening)?)))
+    fn open(&self, name: &str) -> io::Result<Arc<dyn OpenFile>> {
+        let opening = if self.is_read_only { OpenMode::Read } else { OpenMode::Write };
+        Ok(Arc::new(PlainFile(file::open_in(&self.folder, name, opening)?)))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
@@ -244,8 +242,8 @@ impl Disk for Folder {
         file::available(&self.path)
     }
 
-    /// A sixteenth of the memory. When a tenth of what is free waits for the disk,
-    /// Linux begins to write in any case (`vm.dirty_background_ratio`).
+    /// Returns a sixteenth of the memory. Once a tenth of the free memory waits for the disk, Linux
+    /// starts writing in any case (`vm.dirty_background_ratio`).
     fn cached(&self) -> u64 {
         memory("MemTotal:").map_or(u64::MAX, |all| all / 16)
     }
@@ -259,7 +257,7 @@ impl Disk for Folder {
     }
 }
 
-/// What the kernel tells of its memory, in bytes.
+/// Returns a figure of the kernel's memory statistics, in bytes.
 fn memory(name: &str) -> io::Result<u64> {
     let text = fs::read_to_string("/proc/meminfo")?;
     let line = text.lines().find_map(|line| line.strip_prefix(name));
@@ -267,7 +265,7 @@ fn memory(name: &str) -> io::Result<u64> {
     kib.map(|kib| kib << 10).ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// Files that end with the process.
+/// Files in memory, which end with the process.
 #[derive(Debug)]
 pub(super) struct Memory;
 
@@ -276,15 +274,15 @@ impl Disk for Memory {
         Ok(Vec::new())
     }
 
-    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
-        Ok(Arc::new(Plain(file::in_memory(name)?)))
+    fn create(&self, name: &str) -> io::Result<Arc<dyn OpenFile>> {
+        Ok(Arc::new(PlainFile(file::in_memory(name)?)))
     }
 
-    fn open(&self, _: &str) -> io::Result<Arc<dyn Open>> {
+    fn open(&self, _: &str) -> io::Result<Arc<dyn OpenFile>> {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    /// They go with their last owner.
+    /// A file disappears with its last owner.
     fn remove(&self, _: &str) -> io::Result<()> {
         Ok(())
     }
@@ -306,11 +304,11 @@ impl Disk for Memory {
     }
 }
 
-/// A file of the kernel's.
+/// A file of the operating system.
 #[derive(Debug)]
-struct Plain(File);
+struct PlainFile(File);
 
-impl Open for Plain {
+impl OpenFile for PlainFile {
     fn write_at(&self, pieces: [&[u8]; 2], offset: u64) -> io::Result<()> {
         match pieces {
             [piece, []] | [[], piece] => self.0.write_all_at(piece, offset),
@@ -340,7 +338,7 @@ impl Open for Plain {
 
     fn allocate(&self, part: Range<u64>) -> io::Result<()> {
         match file::allocate(&self.0, part.clone()) {
-            // Some file systems cannot: there, what is new is written.
+            // Some file systems cannot reserve space: zeros are written instead.
             Err(error) if file::is_unsupported(&error) => {
                 let zeros = [0; 64 << 10];
                 let mut at = self.size()?.max(part.start);

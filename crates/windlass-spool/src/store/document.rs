@@ -1,4 +1,4 @@
-//! Documents: received piece by piece, kept, read.
+//! Documents: received in pieces, stored, and read.
 
 use std::fmt;
 use std::fs::File;
@@ -7,48 +7,47 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crc32fast::Hasher;
-use windlass_spool_core::Stored;
-use windlass_wire::pages::Format;
+use windlass_spool_core::StoredDocument;
+use windlass_wire::pages::DocumentFormat;
 
-use super::disk::Open;
+use super::disk::OpenFile;
 use super::error::Error;
 use super::segments::{Piece, Segments};
 use super::space::{Extent, UNIT};
 
-/// Small pieces are gathered up to here, so that each write is worth its call.
+/// Size in bytes up to which small pieces are gathered, so that each write is worth its call.
 const GATHER: usize = 64 << 10;
-/// A piece of this size is written as it comes: copying it costs more than a call.
+/// Size in bytes from which a piece is written directly: copying it would cost more than a call.
 const DIRECT: usize = 32 << 10;
-/// Units that a document of unknown length asks for first, and at most: 256 KiB
-/// and 4 MiB. What it does not need it gives back at its end.
+/// Units that a document of unknown length requests first, and at most: 256 KiB and 4 MiB. At its
+/// end, the document returns those that it does not need.
 const FIRST: u32 = 64;
 const LAST: u32 = 1_024;
 
 const PAGE: usize = UNIT as usize;
 
-/// How much is read at once where all of a document is looked at.
+/// Bytes that are read at once for a checksum.
 const CHECKED: usize = 256 << 10;
 
-/// A document that is being received. Its space is free again where it is dropped
-/// before its end.
+/// A document that is being received. If dropped before its end, its space is freed.
 pub struct Draft {
     segments: Arc<Segments>,
     pieces: Vec<Piece>,
-    /// Bytes of all pieces. All but the last are full.
+    /// Size of all pieces in bytes. All but the last are full.
     room: u64,
-    /// Bytes that are written.
+    /// Number of bytes written.
     written: u64,
-    /// What is not written yet.
+    /// Bytes that are not written yet.
     gathered: Vec<u8>,
-    /// The checksum of all that came.
+    /// Checksum of all bytes received.
     sum: Hasher,
-    /// Much is to be printed before it, so that it need not stay in memory.
+    /// True if much is to be printed before this document, so that it need not stay in memory.
     late: bool,
-    /// Bytes that are still to come, as far as the sender said.
+    /// Bytes that are still to come, as announced by the sender.
     expected: u64,
-    /// Nothing will come any more.
+    /// True once no more bytes come.
     ends: bool,
-    /// A write went wrong.
+    /// True if a write failed.
     failed: bool,
 }
 
@@ -74,37 +73,36 @@ impl Draft {
         }
     }
 
-    /// Says how many bytes will still come, where the sender told. It may be
-    /// wrong: it only finds the right amount of space at once.
+    /// Announces the number of bytes still to come. A wrong number is harmless: it only serves to
+    /// allocate the right amount of space at once.
     pub const fn expect(&mut self, bytes: u64) {
         self.expected = bytes;
     }
 
-    /// Bytes that it has.
+    /// Returns the number of bytes so far.
     pub const fn len(&self) -> u64 {
         self.written + self.gathered.len() as u64
     }
 
-    /// Whether it has none.
+    /// Returns whether there are no bytes yet.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes the next bytes.
+    /// Appends bytes.
     ///
     /// # Errors
-    /// Where the spool is full, or the disk does not take them. Then this one can
-    /// only be dropped.
+    /// The spool is full, or the disk rejects the write. The draft can only be dropped then.
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.expected = self.expected.saturating_sub(bytes.len() as u64);
-        // Here they are in the processor's cache: nobody reads them for it again.
+        // The bytes are in the processor's cache here: the checksum needs no second read.
         self.sum.update(bytes);
         let all = self.gathered.len() + bytes.len();
         if all < GATHER && bytes.len() < DIRECT {
             self.gathered.extend_from_slice(bytes);
             return Ok(());
         }
-        // Whole pages only, so that the kernel need not read the rest of one.
+        // Writes whole pages only, so that the kernel need not read the rest of a page.
         let whole = all / PAGE * PAGE;
         let gathered = std::mem::take(&mut self.gathered);
         let (now, later) = bytes.split_at(whole.saturating_sub(gathered.len()).min(bytes.len()));
@@ -115,10 +113,10 @@ impl Draft {
         Ok(())
     }
 
-    /// Ends it.
+    /// Completes the document.
     ///
     /// # Errors
-    /// As for [`Draft::append`], and where that had one.
+    /// As for [`Draft::append`], and if an earlier append failed.
     pub fn finish(mut self) -> Result<Document, Error> {
         if self.failed {
             return Err(Error::Unfinished);
@@ -150,9 +148,9 @@ impl Draft {
         Ok(Document::new(&self.segments, size, sum, &kept))
     }
 
-    /// Writes what ends with a page.
+    /// Writes pieces whose end is the end of a page.
     fn write(&mut self, pieces: [&[u8]; 2]) -> Result<(), Error> {
-        // Taken back at the end: between, nothing else says that it is not whole.
+        // Cleared at the end: on any error in between, the draft stays marked as failed.
         if std::mem::replace(&mut self.failed, true) {
             return Err(Error::Unfinished);
         }
@@ -173,7 +171,7 @@ impl Draft {
                 Error::io("write a document to", file)(source)
             })?;
             if self.late {
-                // All of it is whole units.
+                // The written part consists of whole units.
                 let units = |bytes: u64| u32::try_from(bytes / UNIT).unwrap_or(u32::MAX);
                 let start = piece.extent.start + units(at);
                 self.segments.leave(Extent { start, count: units(done) });
@@ -185,13 +183,13 @@ impl Draft {
         Ok(())
     }
 
-    /// Asks for space for at least the bytes that are there.
+    /// Allocates space for at least the next `left` bytes.
     fn ask(&mut self, left: u64) -> Result<(), Error> {
-        // Where its length is not known, it grows with what it has.
+        // A document of unknown length requests more, the larger it is.
         let units = |bytes: u64| u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let known = units(left.saturating_add(self.expected));
         let want = if self.ends || self.expected > 0 {
-            // What a sender says that it will send is no reason to keep all of it.
+            // An announced size is no reason to reserve all of it.
             known.min(units(left).max(LAST))
         } else {
             known.max(units(self.room).clamp(FIRST, LAST))
@@ -217,24 +215,23 @@ impl Drop for Draft {
     }
 }
 
-/// A document that is kept. Its space is used again when its removal is safe and
-/// the last clone of this has gone.
+/// A stored document. Its space is reused once its removal is safe and the last clone is dropped.
 #[derive(Clone)]
-pub struct Document(Arc<Kept>);
+pub struct Document(Arc<DocumentData>);
 
-struct Kept {
+struct DocumentData {
     segments: Arc<Segments>,
     size: u64,
     extents: Extents,
-    /// The checksum of its bytes.
+    /// Checksum of the bytes.
     sum: u32,
-    /// Its bytes are on the disk.
+    /// True once the bytes are on the disk.
     safe: AtomicBool,
-    /// What its first bytes say that it is, once somebody has looked.
-    format: OnceLock<Option<Format>>,
+    /// Format that the first bytes show, once it was detected.
+    format: OnceLock<Option<DocumentFormat>>,
 }
 
-/// Most documents have one.
+/// Extents of a document. Most documents have one.
 enum Extents {
     One(Extent),
     Many(Box<[Extent]>),
@@ -263,26 +260,27 @@ impl Document {
         };
         segments.documents.fetch_add(size, Ordering::Relaxed);
         let (segments, safe) = (Arc::clone(segments), AtomicBool::new(false));
-        Self(Arc::new(Kept { segments, size, extents, sum, safe, format: OnceLock::new() }))
+        Self(Arc::new(DocumentData { segments, size, extents, sum, safe, format: OnceLock::new() }))
     }
 
-    /// Its bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> u64 {
         self.0.size
     }
 
-    /// Reads it from its start. That takes no lock, and the bytes stay as long as
-    /// the reader is there.
+    /// Returns a reader at the start of the document. Reading takes no lock, and the bytes stay as
+    /// long as the reader exists.
     pub fn reader(&self) -> Reader {
         let pieces = self.0.segments.pieces(self.extents());
         Reader { pieces, left: self.size(), place: (0, 0), document: self.clone() }
     }
 
-    /// Whether all of its bytes are those that came, by their checksum (CRC-32 of
-    /// IEEE 802.3). It reads them, through a buffer that the caller may use again.
+    /// Returns whether the stored bytes match their checksum (CRC-32 of IEEE 802.3). Reads all of
+    /// them, through a buffer that the caller may reuse.
     ///
     /// # Errors
-    /// Where the disk cannot read them. Where its file ends before them, it is not whole.
+    /// The disk cannot read the bytes. A file that ends too early is not an error: the document is
+    /// then not whole.
     pub fn is_whole(&self, buffer: &mut Vec<u8>) -> io::Result<bool> {
         let size = usize::try_from(self.size()).unwrap_or(usize::MAX);
         buffer.resize(buffer.len().max(size.min(CHECKED)), 0);
@@ -297,8 +295,8 @@ impl Document {
         }
     }
 
-    /// What its first bytes say that it is, where somebody has looked.
-    pub(crate) fn format(&self) -> &OnceLock<Option<Format>> {
+    /// Returns the format that the first bytes show, once it was detected.
+    pub(crate) fn format(&self) -> &OnceLock<Option<DocumentFormat>> {
         &self.0.format
     }
 
@@ -323,27 +321,27 @@ impl Document {
     }
 }
 
-impl Stored for Document {
+impl StoredDocument for Document {
     fn size(&self) -> u64 {
         self.size()
     }
 }
 
-impl Drop for Kept {
+impl Drop for DocumentData {
     fn drop(&mut self) {
         self.segments.documents.fetch_sub(self.size, Ordering::Relaxed);
         self.segments.free(self.extents.all());
     }
 }
 
-/// Reads a document.
+/// Reader of a document.
 pub struct Reader {
     pieces: Vec<Piece>,
-    /// Bytes that are still to be read.
+    /// Number of bytes still to be read.
     pub(super) left: u64,
-    /// The piece that is read, and the bytes of it that were.
+    /// Index of the current piece, and the number of its bytes already read.
     place: (usize, u64),
-    /// Keeps the space.
+    /// Keeps the document's space allocated.
     document: Document,
 }
 
@@ -354,7 +352,7 @@ impl fmt::Debug for Reader {
 }
 
 impl Reader {
-    /// Passes over up to so many bytes, without reading them; how many it was.
+    /// Skips up to `bytes` bytes without reading them. Returns the number skipped.
     pub(crate) fn pass(&mut self, bytes: u64) -> u64 {
         let mut left = bytes.min(self.left);
         let all = left;
@@ -370,20 +368,20 @@ impl Reader {
         all - left
     }
 
-    /// Copies up to so many bytes to a file that takes them at once: a plain one or
-    /// a device, no pipe. How many it copied: none at the end.
+    /// Copies up to `most` bytes to a regular file or device, but not to a pipe. Returns the number
+    /// copied; 0 at the end.
     ///
     /// # Errors
-    /// As for a read of this and a write to that.
+    /// Reading the document fails, or writing to the file.
     pub fn copy_to(&mut self, to: &File, most: usize) -> io::Result<usize> {
         self.step(most, |file, most, offset| file.copy_to(to, most, offset))
     }
 
-    /// Takes the next bytes out of the file where they are.
+    /// Processes the next bytes at their place in the file.
     fn step(
         &mut self,
         most: usize,
-        work: impl FnOnce(&dyn Open, usize, u64) -> io::Result<usize>,
+        work: impl FnOnce(&dyn OpenFile, usize, u64) -> io::Result<usize>,
     ) -> io::Result<usize> {
         if self.left == 0 || most == 0 {
             return Ok(0);

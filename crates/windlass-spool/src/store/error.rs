@@ -1,4 +1,4 @@
-//! What can go wrong with a spool.
+//! Errors of a store.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,132 +6,132 @@ use std::path::PathBuf;
 use windlass_sys::file::is_full;
 use windlass_sys::limits::is_out_of_files;
 
-/// What went wrong, and with what.
+/// Errors of a store, with their location.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no room. What was accepted is kept, jobs can still be removed, and
-    /// then it goes on.
+    /// The spool is full. Accepted jobs are kept. Jobs can still be removed, and then the spool has
+    /// room again.
     #[error("the spool is full: {0}")]
-    Full(Full),
-    /// Another server has the folder.
+    Full(FullReason),
+    /// Another server uses the folder.
     #[error(
-        "the spool {} is in use{}: a folder serves one server at a time",
+        "the spool {} is in use{}: only one server can use a folder",
         .folder.display(), by(*.process)
     )]
     Held {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// The process that says it has it.
+        /// Process id that the lock file names.
         process: Option<u32>,
     },
-    /// Others could put files of theirs into the folder.
+    /// Other users could put files into the folder.
     #[error(
-        "the spool {} is not safe: {why}; a server that root runs keeps jobs only where nobody else \
-         may write",
+        "the spool {} is not safe: {why}; a server of root keeps jobs only in folders that no other \
+         user can write to",
         .folder.display()
     )]
     Unsafe {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// Why.
+        /// Reason.
         why: String,
     },
-    /// It was made by another version of windlass.
+    /// The file was written by another version of windlass.
     #[error(
-        "{file} is of version {found} of the spool's format, and only {known} is understood: \
+        "{file} has version {found} of the spool's format, but only version {known} is supported: \
          use the windlass that made it, or another folder"
     )]
     Version {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// The version that it has.
+        /// Version of the file.
         found: u32,
-        /// The one that is understood.
+        /// Supported version.
         known: u32,
     },
-    /// The disk gives back something that was not written there.
+    /// The disk returns data that was not written there.
     #[error(
-        "{file} is damaged at byte {offset}: {what}; nothing was changed: windlass spool salvage \
-         brings what is whole into a new folder, or put back a copy of this one"
+        "{file} is damaged at byte {offset}: {what}; nothing was changed. Recover the whole jobs \
+         with windlass spool salvage, or restore a backup of the folder"
     )]
     Damaged {
-        /// The file.
+        /// Path of the file.
         file: String,
-        /// Where in it.
+        /// Position in the file, in bytes.
         offset: u64,
-        /// What is wrong there.
+        /// Kind of the damage.
         what: String,
     },
-    /// Jobs are to be put into a folder that has some.
+    /// The target folder of salvaged jobs already has jobs.
     #[error(
-        "the spool {} has {jobs} records of its own: nothing was put there, as their numbers \
-         would be those of others",
+        "the spool {} already has {jobs} records: nothing was put there, as job numbers would \
+         collide",
         .folder.display()
     )]
     NotEmpty {
-        /// The folder.
+        /// Path of the folder.
         folder: PathBuf,
-        /// Records in it.
+        /// Number of records in the folder.
         jobs: usize,
     },
-    /// The system says no.
-    #[error("{during} {file}: {source}")]
+    /// The system reports an error.
+    #[error("cannot {during} {file}: {source}")]
     Io {
-        /// What was being done.
+        /// Action that failed.
         during: &'static str,
-        /// To what.
+        /// Path of the file.
         file: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Something was not written, and nobody can say what of it is on the disk.
+    /// A write failed, and the state of the disk is unknown.
     #[error(
-        "the spool takes nothing more since this failed: {0}; what was acknowledged before is \
-         kept: see to the disk, then start the server again"
+        "the spool accepts no more jobs since this failed: {0}; acknowledged jobs are kept. Repair \
+         the disk, then start the server again"
     )]
     Broken(String),
-    /// A job's own record is larger than any should be.
-    #[error("a job's record of {bytes} bytes is larger than {most}")]
+    /// The record of a job exceeds the maximum size.
+    #[error("a job's record has {bytes} bytes, the maximum is {most}")]
     TooLarge {
-        /// What it has.
+        /// Size of the record in bytes.
         bytes: usize,
-        /// The most that it may have.
+        /// Maximum size in bytes.
         most: usize,
     },
-    /// A document had an error before, so it is not whole.
+    /// An earlier write to the document failed, so it is not whole.
     #[error("the document is not whole: an earlier part of it was not written")]
     Unfinished,
 }
 
-/// Why there is no room.
+/// Reasons for a full spool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
-    /// The most that it may hold is reached.
+pub enum FullReason {
+    /// The size limit of the spool is reached.
     Limit {
-        /// Bytes of documents.
+        /// Maximum number of bytes of documents.
         most: u64,
     },
     /// The disk is full.
     Disk,
-    /// No more files may be open.
+    /// The limit of open files is reached.
     Files,
 }
 
-impl std::fmt::Display for Full {
+impl std::fmt::Display for FullReason {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Limit { most } => write!(to, "it holds the {most} bytes that it may hold"),
+            Self::Limit { most } => write!(to, "it holds its maximum of {most} bytes"),
             Self::Disk => to.write_str("no space is left on its disk"),
             Self::Files => to.write_str(
-                "it may have no more files open (LimitNOFILE= of a unit, ulimit -n of a shell)",
+                "the limit of open files is reached (LimitNOFILE= of a unit, ulimit -n of a shell)",
             ),
         }
     }
 }
 
 impl Error {
-    /// An error of the system; those of a full disk, and of too many open files, which
-    /// pass by themselves, are one of its own.
+    /// Converts an error of the system. A full disk and too many open files, which are temporary,
+    /// have a variant of their own.
     pub(super) fn io(
         during: &'static str,
         file: impl Into<String>,
@@ -139,16 +139,16 @@ impl Error {
         let file = file.into();
         move |source| {
             if is_full(&source) {
-                Self::Full(Full::Disk)
+                Self::Full(FullReason::Disk)
             } else if is_out_of_files(&source) {
-                Self::Full(Full::Files)
+                Self::Full(FullReason::Files)
             } else {
                 Self::Io { during, file, source }
             }
         }
     }
 
-    /// Whether there is no room, which passes by itself.
+    /// Returns whether the error is a lack of room, which is temporary.
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
     }

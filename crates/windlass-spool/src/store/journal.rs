@@ -1,111 +1,111 @@
-//! The journal's two files. One is written to; the other takes its place when
-//! most of the first is of jobs that have gone. Both are as long as they will be
-//! needed, so that on a full disk jobs can still be removed.
+//! The journal's two files. One is written to. The other replaces it when most records of the first
+//! are obsolete. Both have their full length in advance, so that on a full disk jobs can still be
+//! removed.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use super::disk::{Disk, Open};
+use super::disk::{Disk, OpenFile};
 use super::error::Error;
 use super::record::{self, Header, START};
 use super::scan::Window;
 
-/// The names of the files.
+/// Names of the two files.
 pub(super) const NAMES: [&str; 2] = ["journal.a", "journal.b"];
 
-/// The name of the file with a copy of the header that counts. What it says is safe is
-/// how long the journal is at least: where that ends before, something is missing. It is
-/// not synced, so that it costs the disk nothing.
+/// Name of the file with a copy of the current header. Its `safe` field is the minimum length of
+/// the journal: if the journal ends before, records are missing. The copy is never synced, so that
+/// it costs the disk nothing.
 pub(super) const COPY: &str = "journal.head";
 
-/// Bytes that are written without a sync before the copy says so.
+/// Number of bytes written without a sync before the copy is updated.
 const NOTED: u64 = 32 << 10;
 
-/// The most by which a file grows at once, but for what is needed.
+/// Maximum growth of a file at once in bytes, unless more is needed.
 const MAX_STEP: u64 = 8 << 20;
-/// What is written at once.
+/// Bytes that are written at once.
 const CHUNK: usize = 1 << 20;
 
-/// The files, and what they hold.
+/// The journal's files and their state.
 #[derive(Debug)]
 pub(super) struct Journal {
     pub(super) disk: Arc<dyn Disk>,
-    pub(super) files: [Arc<dyn Open>; 2],
-    /// Where a copy of the header is, if there is room for one.
-    pub(super) copy: Option<Arc<dyn Open>>,
-    /// The length that it says.
+    pub(super) files: [Arc<dyn OpenFile>; 2],
+    /// File with the copy of the header, if there is room for one.
+    pub(super) copy: Option<Arc<dyn OpenFile>>,
+    /// Length that the copy states.
     pub(super) noted: u64,
-    /// Bytes that are kept on the disk.
+    /// Bytes reserved on the disk for each file.
     pub(super) capacity: [u64; 2],
-    /// Which is written to.
+    /// Index of the file that is written to.
     pub(super) current: usize,
     pub(super) header: Header,
-    /// The number of the next record that is written.
+    /// Sequence number of the next record.
     pub(super) sequence: u64,
-    /// Where the next record is written.
+    /// Position of the next record.
     pub(super) written: u64,
-    /// Up to where it is on the disk.
+    /// Position up to which the journal is on the disk.
     pub(super) safe: u64,
-    /// Records are synced before they count.
+    /// True if records are synced before they count.
     pub(super) synced: bool,
-    /// The least by which a file grows, if there is room.
+    /// Minimum growth of a file in bytes, if there is room.
     pub(super) step: u64,
-    /// Garbage below this is not worth a rewriting.
+    /// Minimum garbage in bytes for a rewrite.
     pub(super) garbage: u64,
-    /// Syncs the new file after a rewriting that did not wait for it.
+    /// Thread that syncs the new file after a rewrite that did not wait for the sync.
     pub(super) retiring: Option<JoinHandle<()>>,
 }
 
-/// A record that goes into a new file.
+/// A record to be copied into a new file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedRecord {
     pub(super) offset: u64,
     pub(super) id: u32,
     pub(super) size: u32,
 }
 
-/// The rewriting of a journal.
+/// A rewrite of the journal into its other file.
 #[derive(Debug)]
-pub(super) struct Rewriting {
-    pub(super) plan: Vec<Planned>,
-    /// Where the new one ends.
+pub(super) struct JournalRewrite {
+    pub(super) plan: Vec<PlannedRecord>,
+    /// End of the new file's records.
     pub(super) end: u64,
     disk: Arc<dyn Disk>,
-    copy: Option<Arc<dyn Open>>,
-    from: (usize, Arc<dyn Open>, Header),
-    to: (usize, Arc<dyn Open>, Header),
+    copy: Option<Arc<dyn OpenFile>>,
+    from: (usize, Arc<dyn OpenFile>, Header),
+    to: (usize, Arc<dyn OpenFile>, Header),
 }
 
 impl Journal {
-    /// What is left free for removals and changes, for so many bytes of records. So
-    /// rewriting costs a few bytes for each byte that is logged, even then.
+    /// Returns the bytes that stay free for removals and changes, with `live` bytes of records.
+    /// Even then, a rewrite costs only a few bytes for each logged byte.
     pub(super) const fn reserve(&self, live: u64) -> u64 {
         self.step / 4 + live / 4
     }
 
-    /// The file that is not written to.
+    /// Returns the index of the file that is not written to.
     pub(super) const fn other(&self) -> usize {
         1 - self.current
     }
 
-    /// Makes a file longer, to at least `need` bytes.
+    /// Extends a file to at least `need` bytes.
     pub(super) fn grow(&mut self, which: usize, need: u64) -> Result<(), Error> {
         let start = self.capacity[which];
         let least = need.saturating_sub(start).next_multiple_of(4_096);
         let mut step = (start / 2).clamp(self.step, MAX_STEP).next_multiple_of(4_096).max(least);
         let file = &self.files[which];
         loop {
-            match file.allocate(start..start + step).map_err(self.io("keep space in", which)) {
+            match file.allocate(start..start + step).map_err(self.io("reserve space in", which)) {
                 Ok(()) => break,
                 Err(error) if error.is_full() && step > least => step = (step / 2).max(least),
                 Err(error) => return Err(error),
             }
         }
         if self.synced {
-            // A page that was written once needs no note in the file system's own
-            // journal when it is synced.
+            // A page that was written before needs no entry in the file system's own journal when
+            // it is synced.
             let zeros = vec![0; CHUNK];
             let mut at = start;
             while at < start + step {
@@ -119,8 +119,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Begins a rewriting into the other file, which is long enough.
-    pub(super) fn rewriting(&self, mut plan: Vec<Planned>) -> Rewriting {
+    /// Begins a rewrite into the other file, which is long enough.
+    pub(super) fn rewriting(&self, mut plan: Vec<PlannedRecord>) -> JournalRewrite {
         plan.sort_unstable_by_key(|planned| planned.offset);
         let end = START + plan.iter().map(|planned| u64::from(planned.size)).sum::<u64>();
         let (current, other) = (self.current, self.other());
@@ -134,7 +134,7 @@ impl Journal {
             copied: end,
             safe: if self.synced { end } else { START },
         };
-        Rewriting {
+        JournalRewrite {
             plan,
             end,
             disk: Arc::clone(&self.disk),
@@ -144,8 +144,8 @@ impl Journal {
         }
     }
 
-    /// Goes on with the file that was rewritten.
-    pub(super) fn switch(&mut self, rewriting: &Rewriting) {
+    /// Continues with the rewritten file.
+    pub(super) fn switch(&mut self, rewriting: &JournalRewrite) {
         self.current = rewriting.to.0;
         self.header = rewriting.to.2;
         self.sequence = rewriting.plan.len() as u64;
@@ -154,7 +154,7 @@ impl Journal {
         self.noted = rewriting.end;
     }
 
-    /// Says how long the journal is, as far as that is known without a sync.
+    /// Updates the length in the header's copy, without a sync.
     pub(super) fn note(&mut self) {
         if self.written - self.noted >= NOTED {
             note(self.copy.as_deref(), &self.header, self.written);
@@ -162,15 +162,15 @@ impl Journal {
         }
     }
 
-    /// Whether a rewriting may begin without waiting for the end of the last one.
+    /// Returns whether a rewrite may begin without waiting for the end of the last one.
     pub(super) fn retired(&self) -> bool {
         self.retiring.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the end of the last rewriting.
+    /// Waits for the end of the last rewrite.
     pub(super) fn retire(&mut self) {
         if let Some(retiring) = self.retiring.take() {
-            // It gives nothing back.
+            // The thread returns nothing.
             let _ = retiring.join();
         }
     }
@@ -184,8 +184,8 @@ impl Journal {
     }
 }
 
-impl Rewriting {
-    /// Copies the records. The new file does not count before [`Self::commit`].
+impl JournalRewrite {
+    /// Copies the records. The new file counts only after [`Self::commit`].
     pub(super) fn copy(
         &self,
         mut each: impl FnMut(u32, &[u8]) -> Result<(), Error>,
@@ -203,7 +203,7 @@ impl Rewriting {
                 return Err(Error::Damaged {
                     file: self.disk.path(NAMES[*from]),
                     offset: planned.offset,
-                    what: "a record is not there any more".to_owned(),
+                    what: "a record is missing".to_owned(),
                 });
             };
             each(planned.id, record)?;
@@ -220,7 +220,7 @@ impl Rewriting {
         new_file.write_at([&out, &[]], at).map_err(self.io("write", *to))
     }
 
-    /// Makes the new file the one that counts, and waits until it is on the disk.
+    /// Makes the new file the current one, and waits until it is on the disk.
     pub(super) fn commit(&self) -> Result<(), Error> {
         let (to, file, _) = &self.to;
         file.sync().map_err(self.io("sync", *to))?;
@@ -229,17 +229,17 @@ impl Rewriting {
         self.end_old()
     }
 
-    /// The same without waiting: should the machine end meanwhile, there is still
-    /// the old one.
+    /// Makes the new file the current one without waiting: if the machine stops in the meantime,
+    /// the old file still exists.
     pub(super) fn commit_later(self) -> Result<Option<JoinHandle<()>>, Error> {
         self.begin()?;
         let sync = move || {
             if self.to.1.sync().is_ok() {
-                // Where that fails, the next start looks at both.
+                // If that fails, the next start examines both files.
                 let _ = self.end_old();
             }
         };
-        // Without a thread the old one only stays longer.
+        // Without a thread, the old file only stays longer.
         Ok(std::thread::Builder::new().name("journal".to_owned()).spawn(sync).ok())
     }
 
@@ -261,14 +261,14 @@ impl Rewriting {
     }
 }
 
-/// Writes a copy of a header that says how long its journal is.
-pub(super) fn note(copy: Option<&dyn Open>, header: &Header, length: u64) {
+/// Writes a copy of a header, with the length of its journal.
+pub(super) fn note(copy: Option<&dyn OpenFile>, header: &Header, length: u64) {
     let bytes = Header { safe: length, ..*header }.encode();
-    // It is a witness more: without it, all goes on.
+    // The copy is only additional evidence: its errors are ignored.
     let _ = copy.map(|copy| copy.write_at([&bytes, &[]], 0));
 }
 
-/// A number that nobody who sends a job can know.
+/// Returns a number that no sender of a job can know.
 pub(super) fn salt() -> u64 {
     RandomState::new().build_hasher().finish()
 }

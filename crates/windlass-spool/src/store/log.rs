@@ -1,82 +1,81 @@
-//! What is logged, what of it is safe, and who makes it so.
+//! The log: its entries, their durability, and the thread that writes for all.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use super::document::Document;
-use super::error::{Error, Full};
-use super::journal::{Journal, Planned, Rewriting, note};
+use super::error::{Error, FullReason};
+use super::journal::{Journal, JournalRewrite, PlannedRecord, note};
 use super::record::{self, Header, MARK, START};
 use super::segments::Segments;
 use super::{Durability, Store};
 
-/// A job, as far as it is in memory.
+/// The part of a job that is in memory.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Where its record is in the journal.
+    /// Position of the job's record in the journal.
     pub(super) offset: u64,
     pub(super) size: u32,
     pub(super) documents: Box<[Document]>,
 }
 
-/// What is shared by all who log.
+/// State that all logging threads share.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(super) struct LogState {
     pub(super) index: HashMap<u32, Entry>,
-    /// Bytes of the records of all jobs.
+    /// Bytes of the current records of all jobs.
     pub(super) live: u64,
-    /// Where the next record goes, behind what is not written yet.
+    /// Position of the next record, after those that are not written yet.
     pub(super) end: u64,
     pub(super) pending: Batch,
-    /// The number of the last thing that was logged, and of the last that is safe.
+    /// Number of the last logged entry, and of the last safe one.
     pub(super) logged: u64,
     pub(super) durable: u64,
-    /// Somebody writes for all.
+    /// True while a thread writes for all.
     pub(super) leading: bool,
-    /// Why nothing is taken any more.
+    /// Reason why nothing is accepted any more.
     pub(super) broken: Option<String>,
-    /// There is none where all is in memory.
+    /// Journal; `None` if everything is in memory.
     pub(super) journal: Option<Journal>,
-    /// A rewriting is going on: what is there so far, and its end in the new file.
+    /// Progress of a rewrite: the end of the copied part in the old file, and in the new file.
     pub(super) rewriting: Option<(u64, u64)>,
 }
 
-/// What is written and synced at once.
+/// Records that are written and synced together.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
-    /// Records without their seals.
+    /// Records without seals.
     pub(super) bytes: Vec<u8>,
-    /// Documents that are to be on the disk before it.
+    /// Documents that must be on the disk before the records.
     pub(super) fresh: Vec<Document>,
-    /// Documents that nobody needs when it is on the disk.
+    /// Documents that nobody needs once the records are on the disk.
     pub(super) gone: Vec<Document>,
 }
 
-/// Where a batch goes in the journal.
-struct Place {
+/// Destination of a batch in the journal.
+struct BatchTarget {
     which: usize,
-    file: std::sync::Arc<dyn super::disk::Open>,
-    copy: Option<std::sync::Arc<dyn super::disk::Open>>,
+    file: std::sync::Arc<dyn super::disk::OpenFile>,
+    copy: Option<std::sync::Arc<dyn super::disk::OpenFile>>,
     header: Header,
     sequence: u64,
     safe: u64,
     start: u64,
     end: u64,
-    /// The number of the last thing in it.
+    /// Number of the last entry in the batch.
     ticket: u64,
 }
 
-pub(super) type Guard<'a> = MutexGuard<'a, Log>;
+pub(super) type Guard<'a> = MutexGuard<'a, LogState>;
 
-impl Log {
-    /// Bytes of the journal that no job needs.
+impl LogState {
+    /// Returns the bytes of the journal that no job needs.
     fn garbage(&self) -> u64 {
         self.end.saturating_sub(START + self.live)
     }
 
-    /// A file of the journal that is too short for another record, and how long
-    /// it should be.
+    /// Returns a journal file that is too short for another record, and the length that it needs.
     fn short(&self, journal: &Journal, size: u64, new: bool) -> Option<(usize, u64)> {
         let (current, other) = (journal.current, journal.other());
         let size = size + MARK as u64;
@@ -92,7 +91,7 @@ impl Log {
         (need > journal.capacity[other]).then_some((other, need))
     }
 
-    /// Puts a job into the index, and gives the documents that it had.
+    /// Inserts a job into the index, and returns the documents that it had before.
     pub(super) fn enter(&mut self, id: u32, entry: Entry) -> Box<[Document]> {
         self.live += u64::from(entry.size);
         match self.index.insert(id, entry) {
@@ -104,11 +103,10 @@ impl Log {
         }
     }
 
-    /// Takes what is not written, with where it goes; nothing where there is no
-    /// journal.
-    fn batch(&mut self) -> Option<(Batch, Place)> {
+    /// Takes the unwritten records and their destination; `None` if there is no journal.
+    fn batch(&mut self) -> Option<(Batch, BatchTarget)> {
         let journal = self.journal.as_ref()?;
-        let place = Place {
+        let place = BatchTarget {
             which: journal.current,
             file: std::sync::Arc::clone(&journal.files[journal.current]),
             copy: journal.copy.clone(),
@@ -122,8 +120,8 @@ impl Log {
         Some((std::mem::take(&mut self.pending), place))
     }
 
-    /// Begins a rewriting of what is written; nothing where there is no room.
-    fn begin_rewriting(&mut self) -> Result<Option<Rewriting>, Error> {
+    /// Begins a rewrite of the written records; `None` if there is no room.
+    fn begin_rewriting(&mut self) -> Result<Option<JournalRewrite>, Error> {
         let Some(journal) = self.journal.as_mut() else { return Ok(None) };
         let (other, boundary) = (journal.other(), journal.written);
         let need = START + self.live + (self.end - boundary) + MARK as u64;
@@ -135,15 +133,15 @@ impl Log {
         }
         let written = self.index.iter().filter(|(_, entry)| entry.offset < boundary);
         let plan = written
-            .map(|(id, entry)| Planned { offset: entry.offset, id: *id, size: entry.size })
+            .map(|(id, entry)| PlannedRecord { offset: entry.offset, id: *id, size: entry.size })
             .collect();
         let rewriting = journal.rewriting(plan);
         self.rewriting = Some((boundary, rewriting.end));
         Ok(Some(rewriting))
     }
 
-    /// Goes on with the new file.
-    fn end_rewriting(&mut self, rewriting: &Rewriting) {
+    /// Continues with the new file.
+    fn end_rewriting(&mut self, rewriting: &JournalRewrite) {
         let Some((boundary, end)) = self.rewriting.take() else { return };
         let mut at = START;
         for planned in &rewriting.plan {
@@ -154,8 +152,7 @@ impl Log {
             }
             at += u64::from(planned.size);
         }
-        // What is not written yet follows. What is copied lies before the boundary in
-        // both files.
+        // Unwritten records follow. Copied records lie before the boundary in both files.
         for entry in self.index.values_mut().filter(|entry| entry.offset >= boundary) {
             entry.offset = entry.offset - boundary + end;
         }
@@ -167,8 +164,7 @@ impl Log {
 }
 
 impl Store {
-    /// Until the journal has room for another record. It waits only where the disk
-    /// is full.
+    /// Makes room in the journal for another record. Waits only if the disk is full.
     pub(super) fn room<'a>(
         &'a self,
         mut log: Guard<'a>,
@@ -190,7 +186,7 @@ impl Store {
             }
             let grown = log.journal.as_mut().map_or(Ok(()), |journal| journal.grow(which, need));
             match grown {
-                // What no document needs is better used here.
+                // Space that no document needs is better used here.
                 Err(error) if error.is_full() => {
                     if self.segments.shrink() {
                         continue;
@@ -202,7 +198,7 @@ impl Store {
                 }
             }
             if rewritten || garbage == 0 {
-                return Err(Error::Full(Full::Disk));
+                return Err(Error::Full(FullReason::Disk));
             }
             if cached {
                 self.rewrite_cached(&mut log)?;
@@ -217,11 +213,11 @@ impl Store {
         }
     }
 
-    /// Logs records, which `encode` appends without their seals, and gives the place of
-    /// the first. Without syncs they are written at once.
+    /// Logs the records that `encode` appends without seals, and returns the position of the first.
+    /// Without syncs, the records are written at once.
     pub(super) fn log(
         &self,
-        log: &mut Log,
+        log: &mut LogState,
         encode: impl FnOnce(&mut Vec<u8>),
     ) -> Result<u64, Error> {
         let offset = log.end;
@@ -244,8 +240,8 @@ impl Store {
         Ok(offset)
     }
 
-    /// Writes and syncs for all who wait, and rewrites the journal where that is
-    /// worth it or asked for.
+    /// Writes and syncs for all waiting threads, and rewrites the journal if that is worth it or
+    /// requested.
     pub(super) fn lead(&self, mut log: Guard<'_>, rewrite: bool) -> Result<(), Error> {
         log.leading = true;
         let Some((mut batch, place)) = log.batch() else { return Ok(()) };
@@ -259,7 +255,7 @@ impl Store {
         let least = log.journal.as_ref().map_or(u64::MAX, |journal| journal.garbage);
         let worth = log.garbage() >= log.live.max(least);
         if rewrite || worth {
-            // Those who waited for this batch need not wait for that as well.
+            // Threads that waited for this batch need not wait for the rewrite.
             self.safer.notify_all();
             let done = self.rewrite_synced(log);
             log = self.lock();
@@ -273,9 +269,9 @@ impl Store {
         Ok(())
     }
 
-    /// A batch of so many records is on the disk. Those who wait for it are told by
-    /// the caller.
-    fn is_safe(&self, log: &mut Log, batch: &Batch, place: &Place, count: u64) {
+    /// Records that a batch of `count` records is on the disk. The caller notifies the waiting
+    /// threads.
+    fn is_safe(&self, log: &mut LogState, batch: &Batch, place: &BatchTarget, count: u64) {
         if let Some(journal) = log.journal.as_mut() {
             journal.written = place.end;
             journal.safe = place.end;
@@ -286,8 +282,8 @@ impl Store {
         batch.fresh.iter().for_each(Document::set_safe);
     }
 
-    /// Nothing is taken any more. What may be removed or not is kept.
-    pub(super) fn breaks(&self, log: &mut Log, error: &Error, batch: Batch) -> Error {
+    /// Marks the store as broken. Documents whose removal is uncertain are kept.
+    pub(super) fn breaks(&self, log: &mut LogState, error: &Error, batch: Batch) -> Error {
         let text = error.to_string();
         self.segments.freeze();
         log.broken = Some(text.clone());
@@ -297,8 +293,8 @@ impl Store {
         Error::Broken(text)
     }
 
-    /// Seals a batch and writes it, documents first. Gives the records that it has.
-    fn write(&self, batch: &mut Batch, place: &Place) -> Result<u64, Error> {
+    /// Seals a batch and writes it, after syncing its documents. Returns its number of records.
+    fn write(&self, batch: &mut Batch, place: &BatchTarget) -> Result<u64, Error> {
         if batch.bytes.is_empty() {
             return Ok(0);
         }
@@ -312,9 +308,9 @@ impl Store {
     }
 
     fn rewrite_synced(&self, mut log: Guard<'_>) -> Result<(), Error> {
-        // What was logged meanwhile is written first, while nothing more is logged: a
-        // job whose new record is not written would be in neither file, as its old one
-        // counts no more.
+        // Writes the entries logged in the meantime first, while nothing more is logged. Otherwise
+        // a job whose new record is unwritten would be in neither file, as its old record no longer
+        // counts.
         let Some((mut batch, place)) = log.batch() else { return Ok(()) };
         match self.write(&mut batch, &place) {
             Ok(count) => self.is_safe(&mut log, &batch, &place, count),
@@ -333,7 +329,7 @@ impl Store {
         Ok(())
     }
 
-    fn rewrite_cached(&self, log: &mut Log) -> Result<(), Error> {
+    fn rewrite_cached(&self, log: &mut LogState) -> Result<(), Error> {
         if let Some(journal) = log.journal.as_mut() {
             journal.retire();
         }
@@ -351,7 +347,7 @@ impl Store {
     }
 }
 
-/// Until the documents, and the names of their files, are on the disk.
+/// Waits until the documents, and the names of their files, are on the disk.
 pub(super) fn sync_documents(segments: &Segments, documents: &[Document]) -> Result<(), Error> {
     let fresh = documents.iter().filter(|document| !document.is_safe());
     let numbers: BTreeSet<u32> =

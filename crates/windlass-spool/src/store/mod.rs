@@ -1,5 +1,4 @@
-//! Keeps jobs on the disk: their documents in big files, what else is known of
-//! them in a journal.
+//! Storage of jobs on the disk: documents in large files, everything else in a journal.
 //!
 //! ```no_run
 //! # use std::path::Path;
@@ -18,8 +17,8 @@
 //! # }
 //! ```
 //!
-//! The order in which jobs are logged is the order in which they are safe: a start
-//! finds what was logged up to some point, and never less than what was waited for.
+//! Jobs become durable in the order in which they are logged. A start finds everything up to some
+//! point of the log, and at least everything that was waited for.
 
 mod behind;
 mod disk;
@@ -40,112 +39,108 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use disk::{Disk, Folder, Memory};
-use log::{Entry, Guard, Log};
-use record::{Kind, MAX_BODY};
+use log::{Entry, Guard, LogState};
+use record::{MAX_BODY, RecordKind};
 use segments::Segments;
 use serde::{Deserialize, Serialize};
 
 pub use document::{Document, Draft, Reader};
-pub use error::{Error, Full};
+pub use error::{Error, FullReason};
 #[doc(hidden)]
 pub use load::{ReadJob, read_journal};
-pub use salvage::{Fate, Findings, Found, salvage};
+pub use salvage::{Fate, Findings, SalvagedRecord, salvage};
 #[doc(hidden)]
 pub use salvage::{Survivor, survivors};
 pub use windlass_spool_core::MAX_RECORD;
 
-/// When a job is safe.
+/// Conditions for a job to be safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
-    /// Never: all is in memory, and ends with the process.
+    /// Never: everything is in memory and ends with the process.
     Memory,
-    /// When the kernel has it: it outlives the process, however that ends, but not
-    /// a loss of power.
+    /// Once the kernel has the data: it survives the process, but not a loss of power.
     Cache,
-    /// When it is on the disk.
+    /// Once the data is on the disk.
     Fsync,
 }
 
-/// How a spool is kept.
+/// Settings of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// When a job is safe.
+    /// Condition for a job to be safe.
     pub durability: Durability,
-    /// The most bytes that documents may take; without it, what the disk has.
-    /// Each document takes whole pages of 4,096 bytes.
+    /// Maximum number of bytes of all documents; `None`: limited by the disk. Each document takes
+    /// whole pages of 4,096 bytes.
     pub most: Option<u64>,
 }
 
-/// A job that an earlier server left.
-pub type Kept = windlass_spool_core::Kept<Document>;
+/// A job that an earlier server stored.
+pub type StoredJob = windlass_spool_core::StoredRecord<Document>;
 
-/// What a start found besides the jobs.
+/// Findings of a start besides the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// The machine ended while jobs were not synced ([`Durability::Cache`]):
-    /// documents may hold anything, the data of other jobs too, and jobs that were
-    /// removed may be back.
+    /// True if the machine stopped while jobs were not synced ([`Durability::Cache`]). Documents
+    /// may hold anything, even the data of other jobs, and removed jobs may be back.
     pub uncertain: bool,
-    /// Parts of what was logged last are there, behind others that are not. Nobody
-    /// was told that they are safe, and they are left out.
+    /// True if some of the last records are intact, after others that are not. Nobody was told that
+    /// they are safe, and they are left out.
     pub cut: bool,
-    /// The journal does not end with the mark that the last write left: what was
-    /// being logged when the server ended is not there in whole, or more is missing.
+    /// True if the journal does not end with the mark of the last write. The record that was being
+    /// written when the server ended is incomplete, or more is missing.
     pub torn: bool,
-    /// Bytes of the journal that were written and are not there, at least: the machine
-    /// ended while they were not synced ([`Durability::Cache`]), and the jobs in them
-    /// are lost.
+    /// Minimum number of journal bytes that were written and are missing. The machine stopped while
+    /// they were not synced ([`Durability::Cache`]), and the jobs in them are lost.
     pub missing: u64,
-    /// Jobs whose documents are not there. They are removed.
+    /// Jobs whose documents are missing. These jobs are removed.
     pub lost: Vec<u32>,
 }
 
-/// A point in the log.
+/// A position in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-/// What a spool holds.
+/// Usage of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Jobs.
+    /// Number of jobs.
     pub jobs: u64,
     /// Bytes of documents.
     pub documents: u64,
-    /// Bytes of the pages that documents and drafts take.
+    /// Bytes of the pages that documents and drafts occupy.
     pub taken: u64,
     /// Bytes of all files on the disk.
     pub files: u64,
-    /// Bytes that documents may still take, as far as is known.
+    /// Bytes that documents may still take, as an estimate.
     pub free: u64,
 }
 
-/// Jobs, kept. It is shared by all threads.
+/// Store of jobs, shared by all threads.
 #[derive(Debug)]
 pub struct Store {
     durability: Durability,
     disk: Arc<dyn Disk>,
     segments: Arc<Segments>,
-    log: Mutex<Log>,
-    /// More is safe than before, or nobody leads.
+    log: Mutex<LogState>,
+    /// Notified when more is safe, or when nobody leads.
     safer: Condvar,
-    /// The last that is safe, for those who need not wait.
+    /// Position of the last safe entry, for threads that need not wait.
     safe: AtomicU64,
     recovery: Recovery,
-    /// Takes from the memory what need not be there.
+    /// Thread that removes written documents from memory.
     behind: Option<JoinHandle<()>>,
     ended: bool,
 }
 
-/// Sizes that tests make small.
+/// Sizes that tests reduce.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
-    /// Units of a segment.
+    /// Size of a segment in units.
     segment: u32,
-    /// Bytes of a new journal.
+    /// Size of a new journal in bytes.
     journal: u64,
-    /// Garbage below this is not worth rewriting the journal; `None` goes by the
-    /// disk.
+    /// Minimum garbage in bytes for a rewrite of the journal; `None`: depends on the disk.
     garbage: Option<u64>,
 }
 
@@ -157,14 +152,14 @@ impl Default for Shape {
 }
 
 impl Store {
-    /// Opens the spool in a folder, made if need be, and gives back all jobs that
-    /// it keeps. Nobody else can open it as long as this, or one of its documents,
-    /// is there. With [`Durability::Memory`] the folder is not looked at.
+    /// Opens the store in a folder, which is created if need be, and returns its jobs. Nobody else
+    /// can open the folder while the store, or one of its documents, exists. With
+    /// [`Durability::Memory`] the folder is not used.
     ///
     /// # Errors
-    /// Where another server has it, the system says no, or what is there is
-    /// damaged or of another version.
-    pub fn open(folder: &Path, settings: Settings) -> Result<(Self, Vec<Kept>), Error> {
+    /// Another server uses the folder, the system reports an error, or the content is damaged or of
+    /// another version.
+    pub fn open(folder: &Path, settings: Settings) -> Result<(Self, Vec<StoredJob>), Error> {
         let shape = Shape::default();
         match settings.durability {
             Durability::Memory => Ok((Self::in_memory(settings, shape), Vec::new())),
@@ -179,7 +174,7 @@ impl Store {
             settings.durability,
             disk,
             Arc::new(segments),
-            Log::default(),
+            LogState::default(),
             Recovery::default(),
         )
     }
@@ -188,7 +183,7 @@ impl Store {
         durability: Durability,
         disk: Arc<dyn Disk>,
         segments: Arc<Segments>,
-        log: Log,
+        log: LogState,
         recovery: Recovery,
     ) -> Self {
         let behind = segments.has_behind().then(|| {
@@ -203,40 +198,38 @@ impl Store {
             safer: Condvar::new(),
             safe: AtomicU64::new(0),
             recovery,
-            // Without it the kernel does the same in its own time.
+            // Without this thread, the kernel does the same in its own time.
             behind: behind.and_then(Result::ok),
             ended: false,
         }
     }
 
-    /// What the start found besides the jobs.
+    /// Returns the findings of the start besides the jobs.
     pub const fn recovery(&self) -> &Recovery {
         &self.recovery
     }
 
-    /// Begins a document. No space is taken before its first bytes.
+    /// Begins a document. It takes no space before its first bytes.
     pub fn draft(&self) -> Draft {
         Draft::new(Arc::clone(&self.segments))
     }
 
-    /// Whether there is room for a document, as far as can be told before it comes.
+    /// Fails if there is no room for a document, as far as is known before it arrives.
     ///
     /// # Errors
-    /// Where there is none.
+    /// There is no room.
     pub fn has_room(&self) -> Result<(), Error> {
         self.segments.has_room()
     }
 
-    /// Logs a job, or its new state: what was logged of it before counts no more,
-    /// and documents that are not named here are not kept. It does not wait for
-    /// the disk, but where that is full.
+    /// Logs a job, or its new state. Earlier records of the job no longer count, and documents that
+    /// are not listed here are freed. Waits for the disk only if the disk is full.
     ///
     /// # Errors
-    /// Where there is no room for a new job, or the disk does not take it: then
-    /// nothing has changed.
+    /// There is no room for a new job, or the disk rejects the record; nothing has changed then.
     ///
     /// # Panics
-    /// Where a document is of another store.
+    /// A document belongs to another store.
     pub fn put(&self, id: u32, record: &[u8], documents: &[Document]) -> Result<Ticket, Error> {
         assert!(
             documents.iter().all(|document| document.is_of(&self.segments)),
@@ -257,7 +250,12 @@ impl Store {
                 let documents = documents
                     .iter()
                     .map(|document| (document.size(), document.sum(), document.extents()));
-                record::encode(Kind::Put, id, |to| record::encode_put(record, documents, to), to);
+                record::encode(
+                    RecordKind::Put,
+                    id,
+                    |to| record::encode_put(record, documents, to),
+                    to,
+                );
             })?,
         };
         let size = u32::try_from(size).unwrap_or(u32::MAX);
@@ -269,19 +267,19 @@ impl Store {
         Ok(self.logged(log, gone))
     }
 
-    /// Logs that a job has gone; else as [`Self::remove_all`].
+    /// Logs the removal of a job, as [`Self::remove_all`] does.
     ///
     /// # Errors
-    /// Where the disk does not take it.
+    /// The disk rejects the record.
     pub fn remove(&self, id: u32) -> Result<Ticket, Error> {
         self.remove_all(&[id])
     }
 
-    /// Logs that jobs have gone, with one write. Their space is used again when that is
-    /// safe and nobody reads it. A number that no job has changes nothing.
+    /// Logs the removal of jobs with one write. Their space is reused once the removal is safe and
+    /// nobody reads it. Unknown numbers change nothing.
     ///
     /// # Errors
-    /// Where the disk does not take it: then none of them has gone.
+    /// The disk rejects the records; no job is removed then.
     pub fn remove_all(&self, ids: &[u32]) -> Result<Ticket, Error> {
         let mut log = self.lock();
         self.check(&log)?;
@@ -296,7 +294,7 @@ impl Store {
             log = self.room(log, (going.len() * record::HEAD) as u64, false)?;
             self.log(&mut log, |to| {
                 for id in &going {
-                    record::encode(Kind::Remove, *id, |_| {}, to);
+                    record::encode(RecordKind::Remove, *id, |_| {}, to);
                 }
             })?;
         }
@@ -310,16 +308,16 @@ impl Store {
         Ok(self.logged(log, gone))
     }
 
-    /// The last point in the log.
+    /// Returns the last position in the log.
     pub fn last(&self) -> Ticket {
         Ticket(self.lock().logged)
     }
 
-    /// Until all that was logged up to there is safe. One who waits writes for all
-    /// who do.
+    /// Waits until everything logged up to the ticket is safe. One waiting thread writes for all of
+    /// them.
     ///
     /// # Errors
-    /// Where it cannot be made safe: then nothing more is taken.
+    /// The log cannot be made safe; the store accepts nothing more then.
     pub fn wait(&self, ticket: Ticket) -> Result<(), Error> {
         if self.durability != Durability::Fsync || self.safe.load(Ordering::Acquire) >= ticket.0 {
             return Ok(());
@@ -337,7 +335,7 @@ impl Store {
         Ok(())
     }
 
-    /// What it holds.
+    /// Returns the usage of the store.
     pub fn usage(&self) -> Usage {
         let (jobs, journal) = {
             let log = self.lock();
@@ -348,16 +346,16 @@ impl Store {
         Usage { jobs, files: held.files + journal, ..held }
     }
 
-    /// Gives memory back that many jobs had and few need.
+    /// Releases memory that many jobs needed and few need.
     pub fn shrink_to_fit(&self) {
         self.lock().index.shrink_to_fit();
     }
 
-    /// Ends it in good order, with all on the disk. Dropping it does the same, and
-    /// tells nobody what went wrong.
+    /// Closes the store, with all data on the disk. Dropping the store does the same, without
+    /// reporting errors.
     ///
     /// # Errors
-    /// Where something could not be synced.
+    /// Data could not be synced.
     pub fn close(mut self) -> Result<(), Error> {
         self.end()
     }
@@ -370,7 +368,7 @@ impl Store {
         if let Some(behind) = self.behind.take() {
             let _ = behind.join();
         }
-        // The jobs stay, though their documents are dropped.
+        // The jobs stay stored, although their documents are dropped.
         self.segments.freeze();
         if self.durability == Durability::Memory {
             return Ok(());
@@ -385,7 +383,7 @@ impl Store {
         }
         log = self.room(log, record::HEAD as u64, false)?;
         self.log(&mut log, |to| {
-            record::encode(Kind::Closed, 0, |_| {}, to);
+            record::encode(RecordKind::Closed, 0, |_| {}, to);
         })?;
         log.logged += 1;
         if self.durability == Durability::Fsync {
@@ -394,13 +392,13 @@ impl Store {
         let Some(journal) = log.journal.as_ref() else { return Ok(()) };
         let (file, which) = (&journal.files[journal.current], journal.current);
         file.sync().map_err(journal.io("sync", which))?;
-        // All of it is on the disk now.
+        // The whole journal is on the disk now.
         let header = record::Header { synced: true, ..journal.header };
         journal::note(journal.copy.as_deref(), &header, journal.written);
         Ok(())
     }
 
-    /// The end of each logging: what has gone is freed when that is safe.
+    /// Completes a log entry: removed documents are freed once the removal is safe.
     fn logged(&self, mut log: Guard<'_>, gone: impl IntoIterator<Item = Document>) -> Ticket {
         log.logged += 1;
         let ticket = Ticket(log.logged);
@@ -413,7 +411,7 @@ impl Store {
         ticket
     }
 
-    fn check(&self, log: &Log) -> Result<(), Error> {
+    fn check(&self, log: &LogState) -> Result<(), Error> {
         log.broken.as_ref().map_or(Ok(()), |text| Err(Error::Broken(text.clone())))
     }
 
@@ -428,7 +426,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // Whoever wants to know closes it.
+        // Callers that need the error call `close`.
         let _ = self.end();
     }
 }

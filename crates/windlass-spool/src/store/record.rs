@@ -1,65 +1,63 @@
-//! The journal's bytes. A file begins with a [`Header`] and goes on with records,
-//! each with a checksum and with its number in the row: what was there before, or
-//! was written in part only, is none of them. Behind what was written last stands a
-//! mark, so that an end is known from zeros that took the place of records. A record's
-//! head has a sum of its own, which tells whose record it was where the rest of it is
-//! damaged.
+//! Format of the journal. A file begins with a [`Header`], followed by records, each with a
+//! checksum and a sequence number. So older data and incomplete writes are not taken for records. A
+//! mark follows the last record, which distinguishes an end from records that were replaced by
+//! zeros. A record's head has a checksum of its own, which tells the job of a damaged record.
 //!
-//! All numbers are little-endian; each record begins at a multiple of eight bytes.
+//! All numbers are little-endian. Each record begins at a multiple of eight bytes.
 
 use crc32fast::Hasher;
 
 use super::space::{Extent, UNIT};
 
-/// Where the records begin.
+/// Position of the first record.
 pub(super) const START: u64 = 4_096;
-/// Bytes of a header: a sector of any disk, so that it is written whole.
+/// Size of a header in bytes: a sector of any disk, so that it is written whole.
 pub(super) const HEADER: usize = 512;
-/// Bytes in front of a record's body.
+/// Size of a record's head in bytes.
 pub(super) const HEAD: usize = 32;
-/// Bytes of the mark behind the last record. It begins at a multiple of as many, so
-/// that it lies in one sector.
+/// Size in bytes of the mark after the last record. The mark is aligned to its size, so that it
+/// lies in one sector.
 pub(super) const MARK: usize = 8;
-/// The most bytes of a record's body. A document in single pages of 8 bytes each
-/// comes to 8 GiB with this.
+/// Maximum size of a record's body in bytes. A document in single pages, of 8 bytes each, can have
+/// 8 GiB with this.
 pub(super) const MAX_BODY: usize = 16 << 20;
 
 const MAGIC: &[u8; 8] = b"windlass";
-/// The version of all this.
+/// Version of the format.
 pub(super) const VERSION: u32 = 4;
 
 const LIVE: u8 = 1;
 const OLD: u8 = 2;
 
-/// What a journal is.
+/// Header of a journal file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// It is not one that another has taken the place of.
+    /// True if no other file has replaced this one.
     pub(super) live: bool,
-    /// Counts the rewritings.
+    /// Number of rewrites so far.
     pub(super) generation: u64,
-    /// Part of all checksums: records of another generation fit in none.
+    /// Salt of all checksums: records of another generation match none.
     pub(super) salt: u64,
-    /// Units of a segment.
+    /// Size of a segment in units.
     pub(super) segment: u32,
-    /// Acknowledged jobs were synced.
+    /// True if acknowledged jobs were synced.
     pub(super) synced: bool,
-    /// The machine's start.
+    /// Boot id of the machine.
     pub(super) boot: [u8; 16],
-    /// Where the part ends that was there when the header was written.
+    /// End of the part that existed when the header was written.
     pub(super) copied: u64,
-    /// Where the part ends that was on the disk by then.
+    /// End of the part that was on the disk by then.
     pub(super) safe: u64,
 }
 
-/// What the start of a file holds.
+/// Content of the start of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Zeros, or nothing: it was never written.
+pub(super) enum HeaderState {
+    /// Zeros or nothing: the file was never written.
     Blank,
-    /// A header.
+    /// A valid header.
     Header(Header),
-    /// One of a version that is not understood.
+    /// A header of an unsupported version.
     Version(u32),
     /// Anything else.
     Damaged,
@@ -83,22 +81,22 @@ impl Header {
         bytes
     }
 
-    /// Reads the start of a file; where that is shorter, zeros stand for the rest.
-    pub(super) fn decode(bytes: &[u8; HEADER]) -> Found {
+    /// Decodes the start of a file. If the file is shorter, zeros stand for the rest.
+    pub(super) fn decode(bytes: &[u8; HEADER]) -> HeaderState {
         if bytes.iter().all(|byte| *byte == 0) {
-            return Found::Blank;
+            return HeaderState::Blank;
         }
         if &bytes[..8] != MAGIC {
-            return Found::Damaged;
+            return HeaderState::Damaged;
         }
         match u32_at(bytes, 8) {
             VERSION => {}
-            other => return Found::Version(other),
+            other => return HeaderState::Version(other),
         }
         let live = match bytes[36] {
             LIVE => true,
             OLD => false,
-            _ => return Found::Damaged,
+            _ => return HeaderState::Damaged,
         };
         let header = Self {
             live,
@@ -110,45 +108,45 @@ impl Header {
             copied: u64_at(bytes, 56),
             safe: u64_at(bytes, 64),
         };
-        // Nothing but what is written here makes this sum.
+        // Only a header as written here has this checksum.
         if header.encode() == *bytes && header.segment != 0 {
-            Found::Header(header)
+            HeaderState::Header(header)
         } else {
-            Found::Damaged
+            HeaderState::Damaged
         }
     }
 }
 
-/// What a record says.
+/// Kinds of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A job is new, or has another state.
+pub(super) enum RecordKind {
+    /// New job, or new state of a job.
     Put = 1,
-    /// A job is gone.
+    /// Removal of a job.
     Remove = 2,
-    /// The server ended in good order.
+    /// Regular end of the server.
     Closed = 3,
 }
 
-/// The front of a record.
+/// Head of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) kind: Kind,
+    pub(super) kind: RecordKind,
     pub(super) id: u32,
-    /// Its number in the row.
+    /// Sequence number.
     pub(super) sequence: u64,
-    /// Up to where the journal was on the disk when this was written.
+    /// Position up to which the journal was on the disk when this was written.
     pub(super) safe: u64,
-    /// Bytes of the whole record.
+    /// Size of the whole record in bytes.
     pub(super) size: usize,
 }
 
 impl Head {
-    /// Reads the front of a record; its sum was not looked at yet.
+    /// Decodes the head of a record, without checking its checksum.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..HEAD)?;
         let body = u32_at(bytes, 4) as usize;
-        let kinds = [Kind::Put, Kind::Remove, Kind::Closed];
+        let kinds = [RecordKind::Put, RecordKind::Remove, RecordKind::Closed];
         let kind = kinds.into_iter().find(|kind| *kind as u8 == bytes[28])?;
         if body > MAX_BODY || !body.is_multiple_of(8) {
             return None;
@@ -163,17 +161,17 @@ impl Head {
     }
 }
 
-/// Whether a whole record is what was written.
+/// Returns whether a whole record has the right checksum.
 pub(super) fn is_sealed(record: &[u8], salt: u64) -> bool {
     record.len() >= HEAD && sum(record, salt) == u32_at(record, 0)
 }
 
-/// Whether the front of a record is what was written, whatever became of the rest.
+/// Returns whether the head of a record has the right checksum, whatever the rest holds.
 pub(super) fn has_sure_head(record: &[u8], salt: u64) -> bool {
     record.len() >= HEAD && record[29..HEAD] == head_sum(record, salt)
 }
 
-/// Gives a record its number and its sums.
+/// Writes the sequence number and the checksums into a record.
 pub(super) fn seal(record: &mut [u8], salt: u64, sequence: u64, safe: u64) {
     record[8..16].copy_from_slice(&sequence.to_le_bytes());
     record[16..24].copy_from_slice(&safe.to_le_bytes());
@@ -183,8 +181,8 @@ pub(super) fn seal(record: &mut [u8], salt: u64, sequence: u64, safe: u64) {
     record[..4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Seals records that stand in a row, the first with this number, and puts the mark
-/// behind them. Gives how many they are.
+/// Seals consecutive records, the first with this sequence number, and appends the mark. Returns
+/// the number of records.
 pub(super) fn seal_all(bytes: &mut Vec<u8>, header: &Header, sequence: u64, safe: u64) -> u64 {
     let mut next = sequence;
     let mut rest = &mut bytes[..];
@@ -205,7 +203,7 @@ fn sum(record: &[u8], salt: u64) -> u32 {
     hasher.finalize()
 }
 
-/// A sum of all that stands in a head before it.
+/// Returns the checksum of the head's bytes before it.
 fn head_sum(record: &[u8], salt: u64) -> [u8; 3] {
     let mut hasher = Hasher::new();
     hasher.update(&salt.to_le_bytes());
@@ -214,18 +212,18 @@ fn head_sum(record: &[u8], salt: u64) -> [u8; 3] {
     [first, second, third]
 }
 
-/// What stands behind the last record, where the next one with this number will be.
+/// Returns the mark after the last record, for the sequence number of the next record.
 pub(super) const fn mark(salt: u64, sequence: u64) -> [u8; MARK] {
-    // The finalizer of splitmix64: no two numbers have the same.
+    // Uses the finalizer of splitmix64: no two sequence numbers have the same mark.
     let mut value = salt ^ sequence.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (value ^ (value >> 31)).to_le_bytes()
 }
 
-/// Appends a record without its seal, and gives its size.
+/// Appends a record without its seal, and returns its size.
 pub(super) fn encode(
-    kind: Kind,
+    kind: RecordKind,
     id: u32,
     body: impl FnOnce(&mut Vec<u8>),
     to: &mut Vec<u8>,
@@ -242,19 +240,19 @@ pub(super) fn encode(
     padded
 }
 
-/// Bytes of a document in a record, without its extents.
+/// Size in bytes of a document in a record, without its extents.
 const DOCUMENT: usize = 16;
 
-/// The parts of a document, as they are in a record.
+/// A document as stored in a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct DocumentRecord {
     pub(super) size: u64,
-    /// The checksum of its bytes.
+    /// Checksum of the bytes.
     pub(super) sum: u32,
     pub(super) extents: Vec<Extent>,
 }
 
-/// Appends what [`decode_put`] reads.
+/// Appends the body that [`decode_put`] decodes.
 pub(super) fn encode_put<'a>(
     record: &[u8],
     documents: impl ExactSizeIterator<Item = (u64, u32, &'a [Extent])>,
@@ -275,14 +273,14 @@ pub(super) fn encode_put<'a>(
     to.extend_from_slice(record);
 }
 
-/// Bytes of a whole record that holds such a body.
+/// Returns the size in bytes of a whole record with such a body.
 pub(super) fn put_size<'a>(record: usize, documents: impl Iterator<Item = &'a [Extent]>) -> usize {
     let documents: usize = documents.map(|extents| DOCUMENT + extents.len() * 8).sum();
     (HEAD + 8 + documents + record).next_multiple_of(8)
 }
 
-/// The documents and the job's own record; nothing where it is none of ours.
-pub(super) fn decode_put(body: &[u8]) -> Option<(Vec<Parts>, &[u8])> {
+/// Decodes the documents and the job's own record; `None` if the body is invalid.
+pub(super) fn decode_put(body: &[u8]) -> Option<(Vec<DocumentRecord>, &[u8])> {
     let (own, rest) = take_u32(body)?;
     let (count, mut rest) = take_u32(rest)?;
     let mut documents = Vec::with_capacity((count as usize).min(rest.len() / DOCUMENT));
@@ -300,7 +298,7 @@ pub(super) fn decode_put(body: &[u8]) -> Option<(Vec<Parts>, &[u8])> {
         if units != size.div_ceil(UNIT) || extents.iter().any(|extent| extent.count == 0) {
             return None;
         }
-        documents.push(Parts { size, sum, extents });
+        documents.push(DocumentRecord { size, sum, extents });
         rest = &behind[bytes.len()..];
     }
     let record = rest.get(..own as usize)?;

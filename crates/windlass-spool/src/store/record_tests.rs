@@ -18,13 +18,13 @@ fn header() -> Header {
 #[test]
 fn a_header_is_read_as_it_was_written() {
     let header = header();
-    assert_eq!(Header::decode(&header.encode()), Found::Header(header));
+    assert_eq!(Header::decode(&header.encode()), HeaderState::Header(header));
     let old = Header { live: false, synced: false, ..header };
-    assert_eq!(Header::decode(&old.encode()), Found::Header(old));
-    assert_eq!(Header::decode(&[0; HEADER]), Found::Blank);
+    assert_eq!(Header::decode(&old.encode()), HeaderState::Header(old));
+    assert_eq!(Header::decode(&[0; HEADER]), HeaderState::Blank);
     let mut later = header.encode();
     later[8] = 9;
-    assert_eq!(Header::decode(&later), Found::Version(9));
+    assert_eq!(Header::decode(&later), HeaderState::Version(9));
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn any_changed_byte_of_a_header_is_seen() {
     for at in (0..HEADER).filter(|at| !(8..12).contains(at)) {
         let mut bytes = header().encode();
         bytes[at] ^= 1;
-        assert_eq!(Header::decode(&bytes), Found::Damaged, "byte {at}");
+        assert_eq!(Header::decode(&bytes), HeaderState::Damaged, "byte {at}");
     }
 }
 
@@ -73,13 +73,13 @@ proptest! {
             .collect();
         let mut bytes = b"12345678".to_vec();
         let body = |to: &mut Vec<u8>| encode_put(&record, documents.iter().copied(), to);
-        let length = encode(Kind::Put, id, body, &mut bytes);
+        let length = encode(RecordKind::Put, id, body, &mut bytes);
         prop_assert_eq!(length, put_size(record.len(), extents.iter().map(|extents| &extents[..])));
         let mut bytes = bytes.split_off(8);
         prop_assert_eq!(bytes.len(), length);
         seal(&mut bytes, salt, sequence, 88);
         let head = Head::decode(&bytes).unwrap();
-        prop_assert_eq!(head, Head { kind: Kind::Put, id, sequence, safe: 88, size: length });
+        prop_assert_eq!(head, Head { kind: RecordKind::Put, id, sequence, safe: 88, size: length });
         prop_assert!(is_sealed(&bytes, salt) && !is_sealed(&bytes, salt ^ 1));
         let (parts, own) = decode_put(&bytes[HEAD..]).unwrap();
         prop_assert_eq!(own, &record[..]);
@@ -90,7 +90,7 @@ proptest! {
         let changed = changed.index(length);
         bytes[changed] ^= 0x40;
         prop_assert!(!is_sealed(&bytes, salt));
-        // Its own sum is of the head alone, and the sum of all is no part of it.
+        // The head's checksum covers the head alone, without the record's checksum.
         prop_assert_eq!(has_sure_head(&bytes, salt), !(4..HEAD).contains(&changed));
     }
 

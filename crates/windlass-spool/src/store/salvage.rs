@@ -1,9 +1,9 @@
-//! Brings out of a damaged spool what is whole. It reads record by record past any
-//! damage, and changes nothing.
+//! Recovery of intact jobs from a damaged spool. It reads all records, past any damage, and changes
+//! nothing.
 //!
-//! A journal is a row of changes, so a record that is not there may have been a newer
-//! state of any job before it, or its end. Where a damaged record's head tells whose it
-//! was, only that job is in doubt; where it does not, all before it are.
+//! A journal is a sequence of changes, so a missing record may have been a newer state, or the end,
+//! of any earlier job. If the head of a damaged record names its job, only that job is in doubt;
+//! otherwise all earlier jobs are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -12,72 +12,74 @@ use std::sync::Arc;
 use crc32fast::Hasher;
 
 use super::Store;
-use super::disk::{Disk, Folder, Open};
+use super::disk::{Disk, Folder, OpenFile};
 use super::error::Error;
 use super::journal::{COPY, NAMES};
-use super::record::{self, Found as Start, HEAD, Head, Header, Kind, MARK, Parts, START};
+use super::record::{
+    self, DocumentRecord, HEAD, Head, Header, HeaderState, MARK, RecordKind, START,
+};
 use super::segments;
 use super::space::UNIT;
 
-/// What is read of a file at once.
+/// Bytes of a file that are read at once.
 const CHUNK: usize = 256 << 10;
-/// What is read at once where the disk cannot read more.
+/// Bytes that are read at once after an error of a larger read.
 const PAGE: usize = 4_096;
 
-/// What became of a job.
+/// Results of a job's recovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its newest state and all its documents are there.
+    /// The newest state and all documents are intact.
     Whole,
-    /// All its documents are there, but a newer state of it may be lost: it may have
-    /// been printed, or canceled.
+    /// All documents are intact, but a newer state may be lost: the job may have been printed, or
+    /// canceled.
     Uncertain,
-    /// Its documents are not there, or not what came.
+    /// Documents are missing or damaged, for this reason.
     Damaged(String),
-    /// Its record is damaged; only its number is known.
+    /// The record is damaged; only the job's number is known.
     Lost,
 }
 
 /// A job, or another record of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Its number.
+pub struct SalvagedRecord {
+    /// Number of the job.
     pub id: u32,
-    /// What was logged with it; empty where that is lost.
+    /// Record of the job; empty if it is lost.
     pub record: Vec<u8>,
-    /// What became of it.
+    /// Result of the recovery.
     pub fate: Fate,
 }
 
-/// What a damaged spool holds.
+/// Contents of a damaged spool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Everything of which anything is known, by number.
-    pub found: Vec<Found>,
-    /// Records that are whole.
+    /// All known jobs and records, by number.
+    pub found: Vec<SalvagedRecord>,
+    /// Number of intact records.
     pub records: u64,
-    /// Records that are damaged, and tell whose they were.
+    /// Number of damaged records whose job is known.
     pub damaged: u64,
-    /// Records of which nothing is there, as far as their numbers tell.
+    /// Number of missing records, as gaps in the sequence numbers show.
     pub missing: u64,
-    /// The end of the journal is not there, with an unknown number of records.
+    /// True if the end of the journal is missing, with an unknown number of records.
     pub is_cut: bool,
 }
 
 impl Findings {
-    /// Whether nothing is missing.
+    /// Returns whether nothing is missing.
     pub fn is_whole(&self) -> bool {
-        let is_whole = |found: &Found| found.fate == Fate::Whole;
+        let is_whole = |found: &SalvagedRecord| found.fate == Fate::Whole;
         self.damaged + self.missing == 0 && !self.is_cut && self.found.iter().all(is_whole)
     }
 }
 
-/// Looks at all that a folder keeps, and puts what is whole into another spool, if there
-/// is one. `held_back` gives the record of what may be over already.
+/// Examines a folder, and copies intact jobs into another spool, if one is given. `held_back`
+/// converts the record of a job that may be over already.
 ///
 /// # Errors
-/// Where nothing in the folder tells how it is to be read, a server has it, or the other
-/// spool does not take what there is.
+/// The folder has no readable header, a server uses the folder, or the other spool rejects the
+/// jobs.
 pub fn salvage(
     folder: &Path,
     to: Option<&Store>,
@@ -98,7 +100,7 @@ pub(super) fn bring(
     for (id, job) in std::mem::take(&mut replayed.jobs) {
         let brought = documents.bring(&job.parts, to)?;
         let fate = match (brought, job.is_newest) {
-            // A guess from before, of what has gone since, is none.
+            // A guess from the older journal without its documents is dropped.
             (Err(_), _) if job.is_guess => continue,
             (Err(why), _) => Fate::Damaged(why),
             (Ok(kept), is_newest) => {
@@ -109,42 +111,42 @@ pub(super) fn bring(
                 if is_newest { Fate::Whole } else { Fate::Uncertain }
             }
         };
-        found.push(Found { id, record: job.record, fate });
+        found.push(SalvagedRecord { id, record: job.record, fate });
     }
     if let (Some(to), Some(last)) = (to, last) {
         to.wait(last)?;
     }
     let known: BTreeSet<u32> = found.iter().map(|found| found.id).collect();
     let lost = replayed.lost.iter().filter(|id| !known.contains(id));
-    found.extend(lost.map(|id| Found { id: *id, record: Vec::new(), fate: Fate::Lost }));
+    found.extend(lost.map(|id| SalvagedRecord { id: *id, record: Vec::new(), fate: Fate::Lost }));
     found.sort_unstable_by_key(|found| found.id);
     Ok(Findings { found, ..replayed.findings })
 }
 
-/// A job as a journal's records tell it.
+/// A job as the journal's records describe it.
 #[derive(Debug)]
-struct Job {
+struct ReplayedJob {
     record: Vec<u8>,
-    parts: Vec<Parts>,
+    parts: Vec<DocumentRecord>,
     is_newest: bool,
-    /// It is of a journal that another took the place of.
+    /// True if the job comes from a journal that was replaced.
     is_guess: bool,
 }
 
 #[derive(Debug, Default)]
-struct Replayed {
-    jobs: BTreeMap<u32, Job>,
-    /// Jobs whose newest record is damaged.
+struct JournalReplay {
+    jobs: BTreeMap<u32, ReplayedJob>,
+    /// Jobs with a damaged newest record.
     lost: BTreeSet<u32>,
     /// Jobs that were removed.
     removed: BTreeSet<u32>,
-    /// Records are missing that were copied when the journal was begun.
+    /// True if records are missing that were copied when the journal was begun.
     is_hollow: bool,
     findings: Findings,
 }
 
-/// Reads what counts of both journals.
-fn replayed(disk: &dyn Disk) -> Result<(Header, Replayed), Error> {
+/// Reads the valid content of both journals.
+fn replayed(disk: &dyn Disk) -> Result<(Header, JournalReplay), Error> {
     let names = disk.names().map_err(Error::io("list", disk.path("")))?;
     let read = |name: &str| content(disk, &names, name);
     let files = [read(NAMES[0])?, read(NAMES[1])?];
@@ -156,18 +158,18 @@ fn replayed(disk: &dyn Disk) -> Result<(Header, Replayed), Error> {
     };
     let starts = [start(&files[0]), start(&files[1])];
     let copy = match start(&read(COPY)?) {
-        Start::Header(copy) => Some(copy),
+        HeaderState::Header(copy) => Some(copy),
         _ => None,
     };
     let mut headers = starts.iter().enumerate().filter_map(|(which, start)| match start {
-        Start::Header(header) => Some((which, *header)),
+        HeaderState::Header(header) => Some((which, *header)),
         _ => None,
     });
     let newest = headers.clone().max_by_key(|(_, header)| header.generation);
     let is_newer =
         |copy: &Header| newest.is_none_or(|(_, header)| header.generation < copy.generation);
     let (which, header) = match (copy.filter(is_newer), newest) {
-        // Its own is gone: it is the file that has records of it.
+        // The file has lost its header: it is the file with more records of that header.
         (Some(copy), _) => {
             let count = |bytes: &[u8]| survivors(bytes, copy.salt).len();
             (usize::from(count(&files[1]) > count(&files[0])), copy)
@@ -185,7 +187,7 @@ fn replayed(disk: &dyn Disk) -> Result<(Header, Replayed), Error> {
         for (id, job) in older.jobs {
             let may_be = replayed.is_hollow || replayed.lost.contains(&id);
             if may_be && !replayed.removed.contains(&id) {
-                let guess = Job { is_newest: false, is_guess: true, ..job };
+                let guess = ReplayedJob { is_newest: false, is_guess: true, ..job };
                 replayed.jobs.entry(id).or_insert(guess);
             }
         }
@@ -193,10 +195,10 @@ fn replayed(disk: &dyn Disk) -> Result<(Header, Replayed), Error> {
     Ok((header, replayed))
 }
 
-/// What is wrong with a folder of which nothing tells how it is to be read.
-fn unreadable(disk: &dyn Disk, starts: &[Start; 2]) -> Error {
+/// Returns the error of a folder without a readable header.
+fn unreadable(disk: &dyn Disk, starts: &[HeaderState; 2]) -> Error {
     let version = starts.iter().enumerate().find_map(|(which, start)| match start {
-        Start::Version(found) => Some((which, *found)),
+        HeaderState::Version(found) => Some((which, *found)),
         _ => None,
     });
     match version {
@@ -206,21 +208,21 @@ fn unreadable(disk: &dyn Disk, starts: &[Start; 2]) -> Error {
         None => Error::Damaged {
             file: disk.path(NAMES[0]),
             offset: 0,
-            what: "neither this, nor the other journal, nor the copy has a header: no spool is \
-                   here, or nothing of it can be told"
+            what: "neither journal nor the copy has a header: this is no spool, or nothing can be \
+                   recovered"
                 .to_owned(),
         },
     }
 }
 
-/// All bytes of a file; zeros where the disk cannot read it.
+/// Returns all bytes of a file, with zeros for unreadable parts.
 fn content(disk: &dyn Disk, names: &[String], name: &str) -> Result<Vec<u8>, Error> {
     if !names.iter().any(|there| there == name) {
         return Ok(Vec::new());
     }
     let io = |during| Error::io(during, disk.path(name));
     let file = disk.open(name).map_err(io("open"))?;
-    let size = file.size().map_err(io("see the size of"))?;
+    let size = file.size().map_err(io("read the size of"))?;
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
     for (at, chunk) in bytes.chunks_mut(CHUNK).enumerate() {
         let start = (at * CHUNK) as u64;
@@ -236,25 +238,24 @@ fn content(disk: &dyn Disk, names: &[String], name: &str) -> Result<Vec<u8>, Err
     Ok(bytes)
 }
 
-/// A record whose head is there: where it begins, its number, whose it is, how long it
-/// is, and whether the rest is there as well.
+/// A record with an intact head.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Survivor {
-    /// Where in the file it begins.
+    /// Position in the file, in bytes.
     pub offset: usize,
-    /// Its number in the row.
+    /// Sequence number.
     pub sequence: u64,
-    /// The number of its job.
+    /// Number of the job.
     pub id: u32,
-    /// Its bytes.
+    /// Size of the record in bytes.
     pub size: usize,
-    /// All of it is what was written.
+    /// True if the whole record is intact.
     pub is_whole: bool,
-    kind: Kind,
+    kind: RecordKind,
 }
 
-/// All records of a journal's file whose heads are there, in their order.
+/// Returns all records of a journal file with intact heads, in order.
 #[doc(hidden)]
 pub fn survivors(bytes: &[u8], salt: u64) -> Vec<Survivor> {
     let mut found: Vec<Survivor> = Vec::new();
@@ -269,15 +270,15 @@ pub fn survivors(bytes: &[u8], salt: u64) -> Vec<Survivor> {
         let is_whole = rest.get(..head.size).is_some_and(|record| record::is_sealed(record, salt));
         let Head { kind, id, sequence, size, .. } = head;
         found.push(Survivor { offset: at, sequence, id, size, is_whole, kind });
-        // What stands in a damaged one is no record, but its length is known.
+        // The body of a damaged record is not trusted, so the search goes on within it.
         at += if is_whole { size } else { HEAD };
     }
     found
 }
 
-/// Makes jobs of a journal's records. `noted` is how long it was at least.
-fn replay(bytes: &[u8], header: &Header, noted: Option<u64>) -> Replayed {
-    let mut all = Replayed::default();
+/// Replays a journal's records. `noted` is the minimum length of the journal.
+fn replay(bytes: &[u8], header: &Header, noted: Option<u64>) -> JournalReplay {
+    let mut all = JournalReplay::default();
     let (mut next, mut end, mut is_closed) = (0, START as usize, false);
     for survivor in survivors(bytes, header.salt) {
         let Survivor { offset, sequence, id, size, is_whole, kind } = survivor;
@@ -290,15 +291,15 @@ fn replay(bytes: &[u8], header: &Header, noted: Option<u64>) -> Replayed {
         all.findings.records += u64::from(is_whole);
         all.findings.damaged += u64::from(!is_whole);
         match kind {
-            Kind::Put => all.put(id, body),
-            Kind::Remove => {
+            RecordKind::Put => all.put(id, body),
+            RecordKind::Remove => {
                 all.jobs.remove(&id);
                 all.lost.remove(&id);
                 all.removed.insert(id);
             }
-            Kind::Closed => {}
+            RecordKind::Closed => {}
         }
-        is_closed = kind == Kind::Closed;
+        is_closed = kind == RecordKind::Closed;
         (next, end) = (sequence + 1, offset + size);
     }
     let mark = record::mark(header.salt, next);
@@ -313,8 +314,8 @@ fn replay(bytes: &[u8], header: &Header, noted: Option<u64>) -> Replayed {
     all
 }
 
-impl Replayed {
-    /// A newer state of any job may be lost.
+impl JournalReplay {
+    /// Marks all jobs as uncertain: a newer state of any may be lost.
     fn doubt(&mut self) {
         self.jobs.values_mut().for_each(|job| job.is_newest = false);
     }
@@ -323,7 +324,7 @@ impl Replayed {
         self.removed.remove(&id);
         if let Some((parts, record)) = body.and_then(record::decode_put) {
             let record = record.to_owned();
-            self.jobs.insert(id, Job { record, parts, is_newest: true, is_guess: false });
+            self.jobs.insert(id, ReplayedJob { record, parts, is_newest: true, is_guess: false });
             self.lost.remove(&id);
             return;
         }
@@ -334,20 +335,20 @@ impl Replayed {
     }
 }
 
-/// The files with the documents.
+/// The segments with the documents.
 struct Documents<'a> {
     disk: &'a dyn Disk,
-    /// Units of a segment.
+    /// Size of a segment in units.
     size: u32,
-    files: HashMap<u32, Option<Arc<dyn Open>>>,
+    files: HashMap<u32, Option<Arc<dyn OpenFile>>>,
 }
 
 impl Documents<'_> {
-    /// Reads all documents of a job, and puts them into another spool. What is wrong
-    /// with them is the inner error.
+    /// Reads all documents of a job, and copies them into another spool. The inner error is the
+    /// damage.
     fn bring(
         &mut self,
-        parts: &[Parts],
+        parts: &[DocumentRecord],
         to: Option<&Store>,
     ) -> Result<Result<Vec<super::Document>, String>, Error> {
         let mut kept = Vec::new();
@@ -372,10 +373,10 @@ impl Documents<'_> {
         Ok(Ok(kept))
     }
 
-    /// Reads a document, and says what is wrong with it.
+    /// Reads a document. The inner error is the damage.
     fn read(
         &mut self,
-        parts: &Parts,
+        parts: &DocumentRecord,
         mut each: impl FnMut(&[u8]) -> Result<(), Error>,
     ) -> Result<Result<(), String>, Error> {
         let (mut left, mut sum) = (parts.size, Hasher::new());
@@ -385,7 +386,7 @@ impl Documents<'_> {
             let (start, name) =
                 (u64::from(extent.start % self.size) * UNIT, segments::name(number));
             let Some(file) = self.file(number, &name) else {
-                return Ok(Err(format!("{name} is not there, or cannot be opened")));
+                return Ok(Err(format!("{name} is missing, or cannot be opened")));
             };
             let mut at = 0;
             let whole = extent.bytes().min(left);
@@ -408,10 +409,10 @@ impl Documents<'_> {
             left -= whole;
         }
         let is_same = left == 0 && sum.finalize() == parts.sum;
-        Ok(if is_same { Ok(()) } else { Err("its bytes are not those that came".to_owned()) })
+        Ok(if is_same { Ok(()) } else { Err("the checksum does not match".to_owned()) })
     }
 
-    fn file(&mut self, number: u32, name: &str) -> Option<&dyn Open> {
+    fn file(&mut self, number: u32, name: &str) -> Option<&dyn OpenFile> {
         let disk = self.disk;
         self.files.entry(number).or_insert_with(|| disk.open(name).ok()).as_deref()
     }

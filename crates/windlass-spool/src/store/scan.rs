@@ -1,23 +1,23 @@
-//! Reads a journal from its start to its end, and tells an end from damage.
+//! Reading of a journal from start to end, which distinguishes an end from damage.
 
 use std::io;
 
-use super::disk::Open;
-use super::record::{self, HEAD, HEADER, Head, Header, Kind, MARK, START};
+use super::disk::OpenFile;
+use super::record::{self, HEAD, HEADER, Head, Header, MARK, RecordKind, START};
 
-/// What is read at once.
+/// Bytes that are read at once.
 const CHUNK: usize = 1 << 20;
 
-/// A file of which a part is in memory.
+/// A file with one part in memory.
 pub(super) struct Window<'a> {
-    file: &'a dyn Open,
+    file: &'a dyn OpenFile,
     size: u64,
     start: u64,
     bytes: Vec<u8>,
 }
 
 impl<'a> Window<'a> {
-    pub(super) fn new(file: &'a dyn Open) -> io::Result<Self> {
+    pub(super) fn new(file: &'a dyn OpenFile) -> io::Result<Self> {
         Ok(Self { file, size: file.size()?, start: 0, bytes: Vec::new() })
     }
 
@@ -25,8 +25,8 @@ impl<'a> Window<'a> {
         self.size
     }
 
-    /// The bytes from an offset on: at least as many as asked for, if the file has
-    /// them. It is fast where offsets grow.
+    /// Returns the bytes from an offset on: at least `least` bytes, if the file has them. Fast for
+    /// growing offsets.
     pub(super) fn at(&mut self, offset: u64, least: usize) -> io::Result<&[u8]> {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);
         let least = least.min(left);
@@ -43,43 +43,43 @@ impl<'a> Window<'a> {
     }
 }
 
-/// The start of a journal.
-pub(super) fn header(file: &dyn Open) -> io::Result<record::Found> {
+/// Reads the header of a journal.
+pub(super) fn header(file: &dyn OpenFile) -> io::Result<record::HeaderState> {
     let mut bytes = [0; HEADER];
     file.read_at(&mut bytes, 0)?;
     Ok(Header::decode(&bytes))
 }
 
-/// How a journal ends.
+/// Kinds of a journal's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    /// With a server's own last word.
+pub(super) enum JournalEnd {
+    /// Last record of a server that ended regularly.
     Closed,
-    /// At a record that is not there: the last one, or it was not promised to be.
+    /// Missing record: the first after the end, or one that was not promised to be there.
     Open {
-        /// There are whole records behind it, which are not part of the journal.
+        /// True if intact records follow, which are not part of the journal.
         more: bool,
     },
-    /// At something that was written, and is not there any more.
+    /// Record that was written and is now missing.
     Damaged,
 }
 
-/// What reading a journal found.
+/// Result of reading a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
-    /// Where it ends.
+    /// Position of the end.
     pub(super) end: u64,
-    pub(super) how: End,
-    /// It ends as the last write left it.
+    pub(super) how: JournalEnd,
+    /// True if the mark of the last write is at the end.
     pub(super) is_marked: bool,
-    /// The part is whole that was copied when it was begun.
+    /// True if the part that was copied when the journal was begun is complete.
     pub(super) whole: bool,
 }
 
-/// Reads all records. `kept` says that all that was ever written is there, as the
-/// machine has not ended since.
+/// Reads all records. `kept` means that everything ever written is there, because the machine has
+/// not stopped since.
 pub(super) fn scan(
-    file: &dyn Open,
+    file: &dyn OpenFile,
     header: &Header,
     kept: bool,
     mut each: impl FnMut(&Head, u64),
@@ -89,21 +89,21 @@ pub(super) fn scan(
     let mut closed = false;
     while let Some(head) = record_at(&mut window, offset, header.salt, sequence..=sequence)? {
         each(&head, offset);
-        closed = head.kind == Kind::Closed;
+        closed = head.kind == RecordKind::Closed;
         offset += head.size as u64;
         sequence += 1;
     }
     let whole = offset >= header.copied;
     if closed {
-        return Ok(Scan { end: offset, how: End::Closed, is_marked: true, whole });
+        return Ok(Scan { end: offset, how: JournalEnd::Closed, is_marked: true, whole });
     }
     let mark = record::mark(header.salt, sequence);
     let is_marked = window.at(offset, MARK)?.get(..MARK) == Some(&mark);
-    // Records behind the end: their batch was written, and not synced, in any
-    // order. But what one of them saw on the disk has to be there.
+    // Records after the end: their batch was written without a sync, in any order. But the part
+    // that one of them knows to be on the disk must be there.
     let (mut at, mut more) = (offset + 8, false);
     let mut damaged = offset < header.safe;
-    // Heads that only look like such cost a sum each: that has an end, too.
+    // Random data that looks like a head costs a checksum each: the budget limits that.
     let mut budget = window.size().saturating_mul(4);
     while !damaged && at < window.size() && budget > 0 {
         let most = sequence + (window.size() - offset) / HEAD as u64;
@@ -120,7 +120,7 @@ pub(super) fn scan(
         }
         at += 8;
     }
-    let how = if damaged { End::Damaged } else { End::Open { more } };
+    let how = if damaged { JournalEnd::Damaged } else { JournalEnd::Open { more } };
     Ok(Scan { end: offset, how, is_marked, whole })
 }
 

@@ -1,8 +1,8 @@
-//! The big files that hold the documents.
+//! The segments: large files that hold the documents.
 //!
-//! A file for a job costs more than its data: making it and taking it away change
-//! the file system's own records each time. Here space is kept in steps, and used
-//! again as soon as its job has gone.
+//! A file per job would cost more than its data: creating and removing a file changes the file
+//! system's own records each time. Segments reserve space in steps, and reuse space as soon as its
+//! job is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,39 +12,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use windlass_sys::file::is_full;
 
 use super::Usage;
-use super::behind::{Behind, Pass};
-use super::disk::{Disk, Open};
-use super::error::{Error, Full};
+use super::behind::{WriteBehind, WriteStep};
+use super::disk::{Disk, OpenFile};
+use super::error::{Error, FullReason};
 use super::space::{Extent, Space, UNIT};
 
-/// Wholly free segments that are kept for what comes next.
+/// Number of empty segments that are kept for later documents.
 const SPARE: usize = 2;
-/// Units that are kept at once on a disk with room: 8 MiB.
+/// Number of units that are reserved at once on a disk with room: 8 MiB.
 const STEP: u32 = 2_048;
-/// A part of at least this many units is good enough for a large document: 256 KiB.
+/// Minimum number of units of a part that is good enough for a large document: 256 KiB.
 const FAIR: u32 = 64;
 
-/// The start of the names of segments.
+/// Prefix of segment names.
 const NAME: &str = "data.";
 
-/// All segments, and what is free in them.
+/// All segments, and their free space.
 #[derive(Debug)]
 pub(super) struct Segments {
     disk: Arc<dyn Disk>,
-    /// Units of a segment.
+    /// Size of a segment in units.
     pub(super) size: u32,
-    /// The most units that documents may have.
+    /// Maximum number of units of all documents.
     most: Option<u64>,
-    /// Units that may be in memory, too, and what becomes of those beyond them.
+    /// Number of units that may stay in memory. Later units go to `behind`.
     cached: u64,
-    pub(super) behind: Behind,
+    pub(super) behind: WriteBehind,
     state: Mutex<SegmentsState>,
-    /// Nothing is freed any more: the store has been closed, or a removal may not
-    /// be on the disk.
+    /// True if nothing is freed any more: the store is closed, or a removal may not be on the disk.
     frozen: AtomicBool,
-    /// Names were made since they were last on the disk.
+    /// True if files were created since the names were last synced.
     new_names: AtomicBool,
-    /// Bytes of documents.
+    /// Number of bytes of documents.
     pub(super) documents: AtomicU64,
 }
 
@@ -52,32 +51,32 @@ pub(super) struct Segments {
 struct SegmentsState {
     space: Space,
     files: BTreeMap<u32, Segment>,
-    /// Those that may still grow.
+    /// Segments that may still grow.
     partial: BTreeSet<u32>,
-    /// Numbers that have no file, below the next.
+    /// Numbers without a file, below `next`.
     empty: BTreeSet<u32>,
     next: u32,
-    /// Units that are taken.
+    /// Number of units in use.
     used: u64,
-    /// Units of all files.
+    /// Number of units of all files.
     reserved: u64,
-    /// Segments of which nothing is taken.
+    /// Number of segments without units in use.
     idle: usize,
 }
 
 #[derive(Debug)]
 struct Segment {
-    file: Arc<dyn Open>,
+    file: Arc<dyn OpenFile>,
     reserved: u32,
     used: u32,
 }
 
-/// Units, and the file that they are in.
+/// An extent, and the file that it is in.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
     pub(super) extent: Extent,
-    pub(super) file: Arc<dyn Open>,
-    /// Where in the file it begins, in bytes.
+    pub(super) file: Arc<dyn OpenFile>,
+    /// Position of the extent in the file, in bytes.
     pub(super) offset: u64,
 }
 
@@ -97,7 +96,7 @@ impl Segments {
             size,
             most: most.map(|bytes| bytes / UNIT),
             cached: disk.cached() / UNIT,
-            behind: Behind::new(size),
+            behind: WriteBehind::new(size),
             disk,
             state: Mutex::new(state),
             frozen: AtomicBool::new(false),
@@ -106,8 +105,7 @@ impl Segments {
         }
     }
 
-    /// Takes over the files that are there. All of them is taken until
-    /// [`Self::free`] says what is not.
+    /// Adopts the existing files. All of their units count as used until [`Self::free`] frees some.
     pub(super) fn adopt(&self, names: &[String]) -> Result<(), Error> {
         let mut numbers: Vec<u32> = names.iter().filter_map(|name| number(name)).collect();
         numbers.sort_unstable();
@@ -118,7 +116,7 @@ impl Segments {
             }
             let name = name(number);
             let file = self.disk.open(&name).map_err(self.io("open", &name))?;
-            let bytes = file.size().map_err(self.io("see the size of", &name))?;
+            let bytes = file.size().map_err(self.io("read the size of", &name))?;
             let reserved = u32::try_from(bytes / UNIT).unwrap_or(u32::MAX).min(self.size);
             let gap = state.next..number;
             state.empty.extend(gap);
@@ -136,7 +134,7 @@ impl Segments {
         Ok(())
     }
 
-    /// The parts that have a file.
+    /// Returns the parts that have a file.
     pub(super) fn there(&self) -> Vec<Extent> {
         let files = &self.lock().files;
         let part = |(number, segment): (&u32, &Segment)| Extent {
@@ -146,24 +144,25 @@ impl Segments {
         files.iter().map(part).collect()
     }
 
-    /// Whether there is room for a document at all.
+    /// Fails if there is no room for any document.
     pub(super) fn has_room(&self) -> Result<(), Error> {
         let state = self.lock();
         if let Some(most) = self.most.filter(|most| state.used >= *most) {
-            return Err(Error::Full(Full::Limit { most: most * UNIT }));
+            return Err(Error::Full(FullReason::Limit { most: most * UNIT }));
         }
         let is_free = state.space.total > 0;
         drop(state);
-        // The disk is asked only where nothing is kept of it.
-        if is_free || self.disk.available().map_err(self.io("see the room of", ""))? >= UNIT {
+        // The disk is asked only if no reserved space is free.
+        if is_free || self.disk.available().map_err(self.io("read the free space of", ""))? >= UNIT
+        {
             Ok(())
         } else {
-            Err(Error::Full(Full::Disk))
+            Err(Error::Full(FullReason::Disk))
         }
     }
 
-    /// Takes up to `want` units: those at `behind`, if they are free, or what was
-    /// freed last and is large enough, or new ones, or any.
+    /// Allocates up to `want` units. First choice are those at `behind`, then space freed last that
+    /// is large enough, then new space, then any.
     pub(super) fn take(&self, want: u32, behind: Option<u32>) -> Result<Piece, Error> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -171,12 +170,12 @@ impl Segments {
         if let Some(most) = self.most {
             let room = most.saturating_sub(state.used);
             if room == 0 {
-                return Err(Error::Full(Full::Limit { most: most * UNIT }));
+                return Err(Error::Full(FullReason::Limit { most: most * UNIT }));
             }
             want = want.min(u32::try_from(room).unwrap_or(u32::MAX));
         }
         let least = want.min(FAIR);
-        // An extent stays in its segment.
+        // An extent does not leave its segment.
         let behind = behind.filter(|start| start % self.size != 0);
         let found = behind
             .and_then(|start| state.space.take_at(start, want))
@@ -185,7 +184,7 @@ impl Segments {
             Some(extent) => extent,
             None => {
                 let why = match self.grow(state, want) {
-                    Ok(()) => Error::Full(Full::Disk),
+                    Ok(()) => Error::Full(FullReason::Disk),
                     Err(error) if error.is_full() => error,
                     Err(error) => return Err(error),
                 };
@@ -209,40 +208,40 @@ impl Segments {
         Piece { extent, file: Arc::clone(&segment.file), offset }
     }
 
-    /// Whether more is taken than is to be in memory, too.
+    /// Returns whether more is in use than should stay in memory.
     pub(super) fn is_beyond_memory(&self) -> bool {
         self.lock().used > self.cached
     }
 
-    /// A part that lies in one segment was written, and need not stay in memory.
+    /// Hands over a written part, which need not stay in memory. It lies in one segment.
     pub(super) fn leave(&self, part: Extent) {
         self.behind.add(part);
     }
 
-    /// Brings to the disk and out of memory what is left to it, until `behind` is
-    /// stopped.
+    /// Writes the parts that were handed over to the disk and drops them from memory, until
+    /// `behind` is stopped.
     pub(super) fn work_behind(&self) {
         self.behind.work(|part, what| {
             let name = name(part.start / self.size);
-            // Opened anew, so that who syncs the segment hears of each error. A
-            // segment that has gone has nothing in memory.
+            // Opens the file anew, so that a sync of the segment still reports each error. A
+            // removed segment has nothing in memory.
             let Ok(file) = self.disk.open(&name) else { return };
             let start = u64::from(part.start % self.size) * UNIT;
             let bytes = start..start + part.bytes();
-            // Where that fails, the kernel does it in its own time.
+            // If that fails, the kernel does it in its own time.
             let _ = match what {
-                Pass::Begin => file.start_writing(bytes),
-                Pass::Forget => file.forget(bytes),
+                WriteStep::Begin => file.start_writing(bytes),
+                WriteStep::Forget => file.forget(bytes),
             };
         });
     }
 
-    /// Whether there is anything to do for it.
+    /// Returns whether the write-behind thread is needed.
     pub(super) fn has_behind(&self) -> bool {
         self.cached < u64::MAX / UNIT
     }
 
-    /// The files of extents that are taken.
+    /// Returns the extents with their files.
     pub(super) fn pieces(&self, extents: &[Extent]) -> Vec<Piece> {
         let files = &self.lock().files;
         let piece = |extent: &Extent| {
@@ -251,7 +250,7 @@ impl Segments {
         extents.iter().filter_map(piece).collect()
     }
 
-    /// Gives units back.
+    /// Frees units.
     pub(super) fn free(&self, extents: &[Extent]) {
         if extents.is_empty() || self.frozen.load(Ordering::Acquire) {
             return;
@@ -267,8 +266,7 @@ impl Segments {
         self.unlink(gone);
     }
 
-    /// Gives the disk back what it can, the spare segments too. Whether that was
-    /// anything.
+    /// Removes all empty segments, the spare ones too. Returns whether there were any.
     pub(super) fn shrink(&self) -> bool {
         let mut gone = Vec::new();
         {
@@ -282,29 +280,29 @@ impl Segments {
         some
     }
 
-    fn unlink(&self, gone: Vec<(u32, Arc<dyn Open>)>) {
-        // A file of many pages takes its time to go: nobody waits for it.
+    fn unlink(&self, gone: Vec<(u32, Arc<dyn OpenFile>)>) {
+        // Removing a large file takes time: it is done without the lock.
         for (number, file) in gone {
             drop(file);
-            // Where it cannot go, its place is not used again before the next
-            // start, which finds it.
+            // If the removal fails, the number is not reused before the next start, which finds the
+            // file.
             if self.disk.remove(&name(number)).is_ok() {
                 self.lock().empty.insert(number);
             }
         }
     }
 
-    /// From now on nothing is freed.
+    /// Stops freeing units.
     pub(super) fn freeze(&self) {
         self.frozen.store(true, Ordering::Release);
     }
 
-    /// From now on units are freed again.
+    /// Resumes freeing units.
     pub(super) fn thaw(&self) {
         self.frozen.store(false, Ordering::Release);
     }
 
-    /// Until the names of all segments are on the disk.
+    /// Waits until the names of all segments are on the disk.
     pub(super) fn sync_names(&self) -> io::Result<()> {
         if self.new_names.swap(false, Ordering::AcqRel) {
             self.disk.sync_names()?;
@@ -312,26 +310,26 @@ impl Segments {
         Ok(())
     }
 
-    /// Until what was written to a segment is on the disk.
+    /// Waits until the data of a segment is on the disk.
     pub(super) fn sync(&self, number: u32) -> Result<(), Error> {
         let file = self.lock().files.get(&number).map(|segment| Arc::clone(&segment.file));
         let Some(file) = file else { return Ok(()) };
         file.sync().map_err(self.io("sync", &name(number)))
     }
 
-    /// The same for all of them.
+    /// Waits until the names and data of all segments are on the disk.
     pub(super) fn sync_all(&self) -> Result<(), Error> {
         self.sync_names().map_err(self.io("sync", ""))?;
         let next = self.lock().next;
         (0..next).try_for_each(|number| self.sync(number))
     }
 
-    /// The file of a unit, for people.
+    /// Returns the path of a unit's file, for messages.
     pub(super) fn path(&self, unit: u32) -> String {
         self.disk.path(&name(unit / self.size))
     }
 
-    /// What the segments hold, and how much more they may.
+    /// Returns the usage of the segments, and the free space.
     pub(super) fn usage(&self) -> Usage {
         let available = self.disk.available().unwrap_or(0);
         let state = self.lock();
@@ -359,13 +357,13 @@ impl Segments {
         }
     }
 
-    /// Takes a segment away that is wholly free, if there are more than are spare.
+    /// Removes an empty segment, if there are more than `spare`.
     fn retire(
         &self,
         state: &mut SegmentsState,
         number: u32,
         spare: usize,
-    ) -> Option<(u32, Arc<dyn Open>)> {
+    ) -> Option<(u32, Arc<dyn OpenFile>)> {
         let segment = state.files.get(&number)?;
         if segment.used != 0 || state.idle <= spare {
             return None;
@@ -381,8 +379,7 @@ impl Segments {
         Some((number, segment.file))
     }
 
-    /// Keeps more space on the disk: a step, or as much as there is, but at least
-    /// a unit.
+    /// Reserves more space on the disk: a step, or as much as there is, but at least a unit.
     fn grow(&self, state: &mut SegmentsState, want: u32) -> Result<(), Error> {
         let number = match state.partial.first() {
             Some(number) => *number,
@@ -398,7 +395,7 @@ impl Segments {
             match segment.file.allocate(part) {
                 Ok(()) => break,
                 Err(error) if is_full(&error) && step > 1 => step /= 2,
-                Err(error) => return Err(self.io("keep space in", &name(number))(error)),
+                Err(error) => return Err(self.io("reserve space in", &name(number))(error)),
             }
         }
         let new = Extent { start: number * self.size + segment.reserved, count: step };
@@ -414,10 +411,10 @@ impl Segments {
     fn new_segment(&self, state: &mut SegmentsState) -> Result<u32, Error> {
         let number = state.empty.first().copied().unwrap_or(state.next);
         if number >= u32::MAX / self.size - 1 {
-            return Err(Error::Full(Full::Disk));
+            return Err(Error::Full(FullReason::Disk));
         }
         let name = name(number);
-        let file = self.disk.create(&name).map_err(self.io("make", &name))?;
+        let file = self.disk.create(&name).map_err(self.io("create", &name))?;
         self.new_names.store(true, Ordering::Release);
         state.empty.remove(&number);
         state.next = state.next.max(number + 1);
@@ -436,12 +433,12 @@ impl Segments {
     }
 }
 
-/// The name of a segment's file.
+/// Returns the name of a segment's file.
 pub(super) fn name(number: u32) -> String {
     format!("{NAME}{number:05}")
 }
 
-/// Whether a file is one of these.
+/// Returns whether a file is a segment.
 pub(super) fn is_segment(name: &str) -> bool {
     number(name).is_some()
 }

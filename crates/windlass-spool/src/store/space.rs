@@ -1,20 +1,20 @@
-//! Which parts of the segments are free, and which is given next: what was freed
-//! last, as it is still in the caches of the kernel and of the processor.
+//! Allocation of the segments' free space. Space freed last is allocated first, as it is still in
+//! the caches of the kernel and of the processor.
 //!
-//! Free parts that touch are one. Each is found by its place (to join it with its
-//! neighbours) and by its size and age (to give it), all in logarithmic time.
+//! Adjacent free parts are merged. Each part is found by position (for merging) and by size and age
+//! (for allocation), all in logarithmic time.
 
 use std::collections::BTreeMap;
 
-/// Bytes of a unit: a page, so that no two documents share one.
+/// Size of a unit in bytes: a page, so that no two documents share one.
 pub(super) const UNIT: u64 = 4_096;
 
-/// Units in a row, counted over all segments.
+/// Consecutive units, counted over all segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Extent {
-    /// The first.
+    /// First unit.
     pub start: u32,
-    /// How many.
+    /// Number of units.
     pub count: u32,
 }
 
@@ -28,32 +28,32 @@ impl Extent {
     }
 }
 
-/// A free part, by its start.
+/// A free part; the map's key is its start.
 #[derive(Clone, Copy, Debug)]
-struct Free {
+struct FreePart {
     count: u32,
-    /// Where in it the part begins that was freed last.
+    /// Start of the portion that was freed last.
     hot: u32,
-    /// When that was.
+    /// Time of that release, as a counter.
     stamp: u64,
 }
 
-/// Sizes with a bin of their own; above, a bin holds a power of two.
+/// Maximum size with a bin of its own; above, a bin holds a power of two.
 const EXACT: u32 = 32;
-/// There are at most 32 + 27 bins, so that a word says which hold something.
+/// Number of bins, at most 32 + 27, so that one word tells which bins are filled.
 const BINS: usize = 59;
 
-/// What is free.
+/// Free space of all segments.
 #[derive(Debug)]
 pub(super) struct Space {
-    /// Units of a segment: nothing reaches over its end.
+    /// Size of a segment in units: no extent crosses its end.
     segment: u32,
-    free: BTreeMap<u32, Free>,
-    /// By size, then by age, the start.
+    free: BTreeMap<u32, FreePart>,
+    /// Starts of the free parts, by size and then by age.
     bins: [BTreeMap<u64, u32>; BINS],
     filled: u64,
     stamp: u64,
-    /// Units that are free.
+    /// Number of free units.
     pub(super) total: u64,
 }
 
@@ -63,7 +63,7 @@ impl Space {
         Self { segment, free: BTreeMap::new(), bins, filled: 0, stamp: 0, total: 0 }
     }
 
-    /// Gives units back. They are the next to be taken.
+    /// Frees units. They are the next to be allocated.
     pub(super) fn add(&mut self, extent: Extent) {
         if extent.count == 0 {
             return;
@@ -88,8 +88,8 @@ impl Space {
         self.note(start, end - start, extent.start);
     }
 
-    /// Takes up to `want` units in a row, at least `least` of them, from what was
-    /// freed last.
+    /// Allocates up to `want` consecutive units, at least `least` of them, from the space freed
+    /// last.
     pub(super) fn take(&mut self, want: u32, least: u32) -> Option<Extent> {
         let first = bin(least.max(1));
         let mut set = self.filled & (u64::MAX << first);
@@ -107,8 +107,8 @@ impl Space {
         best.map(|(_, start)| self.cut(start, want))
     }
 
-    /// Takes units that begin at a place, if that is free: so an extent becomes
-    /// longer, and is no second one.
+    /// Allocates units at a position, if they are free: an extent becomes longer instead of a
+    /// second one.
     pub(super) fn take_at(&mut self, start: u32, want: u32) -> Option<Extent> {
         let (&first, free) = self.free.range(..=start).next_back()?;
         if first + free.count <= start || want == 0 {
@@ -117,14 +117,15 @@ impl Space {
         Some(self.cut_at(first, start, want))
     }
 
-    /// Takes up to `want` units from the largest part that there is.
+    /// Allocates up to `want` units from the largest free part.
     pub(super) fn take_largest(&mut self, want: u32) -> Option<Extent> {
         let last = self.filled.checked_ilog2()?;
         let start = *self.bins[last as usize].last_key_value()?.1;
         Some(self.cut(start, want))
     }
 
-    /// Takes a whole free part for good; nothing where it is not one.
+    /// Removes a whole free part for good. Returns false if the extent is not exactly one free
+    /// part.
     pub(super) fn withdraw(&mut self, extent: Extent) -> bool {
         let whole = self.free.get(&extent.start).is_some_and(|free| free.count == extent.count);
         if whole {
@@ -136,7 +137,7 @@ impl Space {
 
     fn cut(&mut self, start: u32, want: u32) -> Extent {
         let free = self.free[&start];
-        // From where it is hot, but all in a row if the part is long enough.
+        // Starts at the portion freed last, unless an earlier start gives more consecutive units.
         let latest = start + free.count.saturating_sub(want);
         self.cut_at(start, free.hot.min(latest), want)
     }
@@ -146,7 +147,7 @@ impl Space {
         let taken = Extent { start: at, count: want.min(end - at) };
         self.forget(start);
         self.total -= u64::from(taken.count);
-        // What is behind is given before what is in front.
+        // The part after is allocated before the part in front.
         self.note(start, at - start, start);
         self.note(taken.end(), end - taken.end(), taken.end());
         taken
@@ -157,7 +158,7 @@ impl Space {
             return;
         }
         self.stamp += 1;
-        self.free.insert(start, Free { count, hot, stamp: self.stamp });
+        self.free.insert(start, FreePart { count, hot, stamp: self.stamp });
         self.bins[bin(count)].insert(self.stamp, start);
         self.filled |= 1 << bin(count);
     }
@@ -173,7 +174,7 @@ impl Space {
     }
 }
 
-/// The bin of a size above zero.
+/// Returns the bin of a size above zero.
 const fn bin(count: u32) -> usize {
     if count <= EXACT {
         count as usize - 1

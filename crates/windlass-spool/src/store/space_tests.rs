@@ -19,7 +19,7 @@ fn what_was_freed_last_is_given_first() {
         space.add(taken[index]);
     }
     assert_eq!(space.take(100, 1), Some(taken[5]));
-    // It touches no other, and a part of it is as good.
+    // The part touches no other, and a portion of it is as good.
     assert_eq!(space.take(30, 30), Some(extent(700, 30)));
     assert_eq!(space.take(30, 30), Some(extent(730, 30)));
     assert_eq!(space.total, 140);
@@ -35,7 +35,7 @@ fn a_joined_part_is_given_from_where_it_was_freed_last() {
     assert_eq!(space.take(50, 50), Some(extent(300, 50)));
     assert_eq!(space.take_at(350, 20), Some(extent(350, 20)));
     assert_eq!(space.take_at(300, 20), None);
-    // All in a row, where that is possible: then it ends with the part.
+    // All units are consecutive, if possible: then the extent ends with the part.
     space.add(extent(300, 70));
     assert_eq!(space.take(900, 900), Some(extent(100, 900)));
     assert_eq!(space.take(900, 1), Some(extent(0, 100)));
@@ -66,7 +66,7 @@ proptest! {
                 0 | 1 if !taken.is_empty() => {
                     let index = place as usize % taken.len();
                     let whole = taken.swap_remove(index);
-                    // Some of it, the end or the start, or all.
+                    // Frees some of the extent, its end or start, or all of it.
                     let count = 1 + other % whole.count;
                     let (back, kept) = if kind == 0 {
                         (extent(whole.start, count), extent(whole.start + count, whole.count - count))

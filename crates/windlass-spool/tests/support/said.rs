@@ -5,30 +5,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Stream;
 
-/// A connection whose client says all at once and closes.
-pub(crate) struct Said {
+/// A connection whose client sends everything at once and closes.
+pub(crate) struct ScriptedClient {
     bytes: Vec<u8>,
     at: usize,
     piece: usize,
     told: Arc<Mutex<Vec<u8>>>,
 }
 
-impl Said {
-    /// A client that says `bytes`, at most `piece` of them at once, and what it is
-    /// told.
+impl ScriptedClient {
+    /// Creates a client that sends `bytes`, at most `piece` of them at once, and returns a handle
+    /// to the answer.
     pub(crate) fn new(bytes: &[u8], piece: usize) -> (Self, Arc<Mutex<Vec<u8>>>) {
         let told = Arc::default();
         (Self { bytes: bytes.to_vec(), at: 0, piece, told: Arc::clone(&told) }, told)
     }
 }
 
-impl Stream for Said {
+impl Stream for ScriptedClient {
     fn read_now(&mut self, bytes: &mut [u8]) -> io::Result<Option<usize>> {
         self.read(bytes).map(Some)
     }
 }
 
-impl Read for Said {
+impl Read for ScriptedClient {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = &self.bytes[self.at..];
         let got = left.len().min(self.piece).min(into.len());
@@ -38,7 +38,7 @@ impl Read for Said {
     }
 }
 
-impl Write for Said {
+impl Write for ScriptedClient {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         told.extend_from_slice(bytes);

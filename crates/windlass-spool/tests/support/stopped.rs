@@ -8,8 +8,8 @@ use super::{
     SpoolerSettings,
 };
 
-/// One in memory without jobs, whose printers are stopped. It breaks never, and what it
-/// tells fits in a line.
+/// Returns a spooler in memory without jobs, whose printers are stopped. It never breaks, and its
+/// events fit in a line.
 pub(crate) fn stopped() -> Result<Arc<Spooler>, Error> {
     let stopped =
         |name| PrinterSettings { is_stopped: true, ..PrinterSettings::new(name, Device::Drop) };

@@ -1,41 +1,39 @@
-//! How long a ring that was just emptied is left alone.
+//! The delay before the next look at a ring that was just emptied.
 //!
-//! Who waits in poll(2) is woken for each block. While packets come that costs a
-//! wake each 10 ms or less, at both ends: the kernel wakes on the processor of
-//! who sends. So the reader sleeps instead, and finds some blocks at a time. Where
-//! a sleep finds nothing it waits as usual: the first packets after a silence
-//! are there as soon as ever.
+//! A reader in poll(2) is woken for each block. While packets come, that costs a wake-up every 10
+//! ms or less, at both ends: the kernel wakes it on the sender's processor. So the reader sleeps
+//! instead, and finds several blocks at a time. After a sleep that finds nothing it waits in
+//! poll(2) again: the first packets after a silence are not delayed.
 
 use std::time::Duration;
 
-/// The longest sleep. A person does not see it.
+/// Longest sleep; a person does not notice it.
 const LONGEST: Duration = Duration::from_millis(40);
 
-/// A sleep leaves fifteen of sixteen blocks for what comes, each of which may be
-/// given by its time with next to nothing in it.
+/// Number of blocks in a ring of which a sleep may fill one. The other fifteen take later packets,
+/// and each may be closed by its timeout almost empty.
 const BLOCKS: u32 = 16;
 
-/// A sleep ends before packets at this rate, in bytes a second, would have filled
-/// the ring: more than ten gigabit carry.
+/// Rate in bytes per second at which packets do not fill the ring during a sleep: more than 10
+/// Gbit/s.
 const FASTEST: u64 = 2 << 30;
 
-/// More bytes at a time are too many: the first of them are no longer in the
-/// processor's cache.
+/// Bytes at a time beyond which the first ones are no longer in the processor's cache.
 const FEW: usize = 6 << 20;
 
-/// How long a reader lets blocks gather.
+/// Time for which a reader lets blocks gather.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchingDelay {
     longest: Duration,
     last: Duration,
-    /// The most blocks that are few.
+    /// Maximum number of blocks that count as few.
     few: u32,
-    /// Blocks that were taken since the last one.
+    /// Blocks that were taken since the last sleep.
     taken: u32,
 }
 
 impl BatchingDelay {
-    /// For a ring of so many blocks, each of which waits so long for packets.
+    /// Makes the delay for a ring of this many blocks, each of which closes within this time.
     pub(super) fn new(blocks: u32, block_bytes: usize, within: Duration) -> Self {
         let bytes = u64::from(blocks).saturating_mul(block_bytes as u64);
         let fills = Duration::from_micros(bytes.saturating_mul(1_000_000) / FASTEST);
@@ -45,13 +43,12 @@ impl BatchingDelay {
         Self { longest, last: Duration::ZERO, few, taken: 0 }
     }
 
-    /// A block was taken.
+    /// Counts a block that was taken.
     pub(super) const fn took(&mut self) {
         self.taken = self.taken.saturating_add(1);
     }
 
-    /// The ring is empty: so long it is to be left alone. No time is to wait as
-    /// usual.
+    /// Returns how long to leave the empty ring alone; zero means to wait in poll(2).
     pub(super) fn next(&mut self) -> Duration {
         let shortest = self.longest / 4;
         self.last = match std::mem::take(&mut self.taken) {
@@ -69,7 +66,7 @@ mod tests {
 
     const WITHIN: Duration = Duration::from_millis(10);
 
-    /// What it sleeps after having taken so many blocks each time.
+    /// Returns the sleeps after taking these numbers of blocks.
     fn delays(mut delay: BatchingDelay, taken: &[u32]) -> Vec<u128> {
         let mut delays = Vec::new();
         for blocks in taken {
@@ -83,7 +80,7 @@ mod tests {
     fn who_finds_packets_sleeps_and_who_finds_none_waits() {
         let delay = BatchingDelay::new(256, 1 << 20, WITHIN);
         assert_eq!(delays(delay, &[0, 0, 1, 1, 2, 6, 0, 1]), [0, 0, 10, 20, 40, 40, 0, 10]);
-        // As many as a processor's cache holds, and no more.
+        // As many bytes as a processor's cache holds, and no more.
         assert_eq!(delays(delay, &[1, 2, 4, 26, 13, 7, 4, 7]), [10, 20, 40, 20, 10, 5, 10, 5]);
     }
 

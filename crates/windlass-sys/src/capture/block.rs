@@ -1,15 +1,14 @@
 //! A block of the ring: many packets in one piece of memory.
 //!
-//! The layout is the kernel's (`TPACKET_V3` in `linux/if_packet.h`): the head of
-//! the block, then each packet behind a head of its own, which says where the
-//! next one begins. Nothing here trusts it: a head that points outside the block
-//! ends the packets.
+//! The layout is the kernel's (`TPACKET_V3` in `linux/if_packet.h`): the header of the block, then
+//! each packet behind a header of its own, which gives the offset of the next one. Nothing here
+//! trusts it: a header that points outside the block ends the packets.
 
 use windlass_base::Timestamp;
 
 use super::packet::{LinkAddress, Packet, tag};
 
-/// Where the numbers of a block's head stand.
+/// Offsets of the fields in a block's header.
 mod head {
     pub(super) const STATUS: usize = 8;
     pub(super) const PACKETS: usize = 12;
@@ -18,8 +17,7 @@ mod head {
     pub(super) const SIZE: usize = 48;
 }
 
-/// Where the numbers of a packet's head stand, and those of the `sockaddr_ll`
-/// behind it.
+/// Offsets of the fields in a packet's header, and in the `sockaddr_ll` behind it.
 mod field {
     pub(super) const NEXT: usize = 0;
     pub(super) const SECONDS: usize = 4;
@@ -34,7 +32,7 @@ mod field {
     pub(super) const SIZE: usize = 68;
 }
 
-/// Where the status of a block stands.
+/// Offset of a block's status.
 pub(super) const STATUS: usize = head::STATUS;
 
 /// The packets of a block, in the order in which they came.
@@ -54,32 +52,31 @@ pub struct Packets<'a> {
 }
 
 impl<'a> Packets<'a> {
-    /// The packets of a block, of which all bytes are given.
+    /// Makes the packets of a block, all of whose bytes are given.
     pub fn of(block: &'a mut [u8]) -> Self {
         if block.len() < head::SIZE {
             return Self { block, next: 0, left: 0 };
         }
         let (left, next) = (number(block, head::PACKETS), number(block, head::FIRST) as usize);
-        // What lies behind the length is of an earlier round.
+        // Bytes beyond the length are of an earlier round.
         let length = (number(block, head::LENGTH) as usize).min(block.len());
         Self { block: &mut block[..length], next, left }
     }
 
-    /// How many are still to come, as the block says.
+    /// Returns how many packets are still to come, by the block's header.
     pub const fn left(&self) -> u32 {
         self.left
     }
 
-    /// The next packet. A VLAN tag that the interface took out is back in its
-    /// place.
+    /// Returns the next packet. A VLAN tag that the interface removed is back in its place.
     ///
-    /// It lends the packet, and so is no [`Iterator`].
+    /// The packet is borrowed, so this is no [`Iterator`].
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend")]
     #[inline]
     pub fn next(&mut self) -> Option<Packet<'_>> {
         let at = self.step()?;
         let room = self.block.get_mut(at..)?;
-        // One look at its length: each number is then read without another.
+        // One check of the length: each field is then read without another.
         let head: &[u8; field::SIZE] = room.first_chunk()?;
         let status = number(head, field::STATUS);
         let (seconds, nanos) = (number(head, field::SECONDS), number(head, field::NANOS));
@@ -95,7 +92,7 @@ impl<'a> Packets<'a> {
         if status & libc::TP_STATUS_VLAN_VALID != 0 {
             let known = status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
             let protocol = if known { short(room, field::VLAN_PROTOCOL) } else { tag::USUAL };
-            // The lower half of a number of four bytes.
+            // The tag is the lower half of four bytes.
             let control = number(room, field::VLAN) as u16;
             if way.has_ethernet() && captured >= tag::PLACE && start >= field::SIZE + tag::SIZE {
                 from = start - tag::SIZE;
@@ -112,7 +109,7 @@ impl<'a> Packets<'a> {
         })
     }
 
-    /// Goes on by a packet; gives where it began.
+    /// Advances by a packet, and returns the offset at which it began.
     fn step(&mut self) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
         let at = self.next;
@@ -121,8 +118,8 @@ impl<'a> Packets<'a> {
             return None;
         };
         let step = number(room, field::NEXT) as usize;
-        // The last packet of a block says no next one; a step of zero would be
-        // the same packet again.
+        // The last packet of a block gives no next one; a step of zero would be the same packet
+        // again.
         if step == 0 {
             self.left = 0;
         }

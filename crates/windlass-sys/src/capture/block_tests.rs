@@ -1,9 +1,9 @@
-//! Blocks as the kernel lays them out, and as it never would.
+//! Blocks as the kernel lays them out, and malformed ones.
 
 use super::*;
 
 /// A packet of a block: its bytes, its status and its VLAN's tag.
-struct Laid<'a> {
+struct PacketFields<'a> {
     data: &'a [u8],
     status: u32,
     vlan: (u16, u16),
@@ -11,12 +11,12 @@ struct Laid<'a> {
 
 const PLAIN: u32 = 0;
 
-fn plain(data: &[u8]) -> Laid<'_> {
-    Laid { data, status: PLAIN, vlan: (0, 0) }
+fn plain(data: &[u8]) -> PacketFields<'_> {
+    PacketFields { data, status: PLAIN, vlan: (0, 0) }
 }
 
 /// A block of Ethernet packets, as the kernel lays it out.
-fn block(packets: &[Laid<'_>]) -> Vec<u8> {
+fn block(packets: &[PacketFields<'_>]) -> Vec<u8> {
     let mut block = vec![0; head::SIZE];
     block[head::PACKETS..][..4].copy_from_slice(&(packets.len() as u32).to_ne_bytes());
     block[head::FIRST..][..4].copy_from_slice(&(head::SIZE as u32).to_ne_bytes());
@@ -78,10 +78,11 @@ fn packets_come_in_order_with_their_times_and_lengths() {
 #[test]
 fn a_tag_that_the_interface_took_out_is_back() {
     let known = libc::TP_STATUS_VLAN_VALID | libc::TP_STATUS_VLAN_TPID_VALID;
-    let packet = Laid { data: b"aaaaaabbbbbb\x08\0data", status: known, vlan: (0x88a8, 0x6007) };
-    let untold = Laid { status: libc::TP_STATUS_VLAN_VALID, ..packet };
-    // One that is too short to have had a tag stays as it is.
-    let short = Laid { data: b"aaaaaabbbb", ..packet };
+    let packet =
+        PacketFields { data: b"aaaaaabbbbbb\x08\0data", status: known, vlan: (0x88a8, 0x6007) };
+    let untold = PacketFields { status: libc::TP_STATUS_VLAN_VALID, ..packet };
+    // A packet that is too short to have had a tag stays as it is.
+    let short = PacketFields { data: b"aaaaaabbbb", ..packet };
     let packets = all(&mut block(&[packet, untold, short]));
     assert_eq!(packets[0].2, b"aaaaaabbbbbb\x88\xa8\x60\x07\x08\0data");
     assert_eq!(packets[0].1, 1_518, "the tag was on the wire");
@@ -91,7 +92,7 @@ fn a_tag_that_the_interface_took_out_is_back() {
 
 #[test]
 fn losses_before_a_packet_are_told() {
-    let lost = Laid { status: libc::TP_STATUS_LOSING, ..plain(b"x") };
+    let lost = PacketFields { status: libc::TP_STATUS_LOSING, ..plain(b"x") };
     let mut bytes = block(&[plain(b"x"), lost]);
     let mut packets = Packets::of(&mut bytes);
     assert!(!packets.next().unwrap().after_drops);

@@ -1,18 +1,18 @@
 //! Captures of frames that are counted and numbered, between two namespaces.
 
 use super::*;
-use crate::generator::{Frame, Generator, Load, Until, number, run};
+use crate::generator::{Frame, Generator, Load, LoadEnd, number, run};
 use crate::pair::{NUMBER_AT, Pair, datagram};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Longer than anything here takes.
+/// Longer than any step here takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
 const A_WHILE: Duration = Duration::from_millis(50);
 
-/// Both ways in which packets come.
+/// Returns both kinds of source.
 fn sources() -> [Source; 2] {
     [Source::ring(64 << 20, WHOLE), Source::Single { buffer: Some(16 << 20) }]
 }
@@ -26,17 +26,17 @@ fn generator(pair: &Pair) -> Generator {
     Generator::open("left", Some(&pair.left)).unwrap()
 }
 
-/// Sends so many frames, or fails.
+/// Sends this many frames, or fails.
 fn send(generator: &mut Generator, bytes: &[u8], packets: u64) {
     let frame = Frame { bytes, number_at: Some(NUMBER_AT) };
-    let load = Load { frame, rate: None, until: Until::Packets(packets) };
+    let load = Load { frame, rate: None, until: LoadEnd::Packets(packets) };
     let sent = run(generator, &load, &AtomicBool::new(false));
     assert!(sent.failure.is_none(), "{sent:?}");
     assert_eq!(sent.packets, packets);
 }
 
-/// Waits until the kernel has seen so many packets: it hands them from one
-/// interface to the other in its own time.
+/// Waits until the kernel has seen this many packets: it passes them between the interfaces in its
+/// own time.
 fn seen(capture: &mut Capture, packets: u64) {
     let began = Instant::now();
     while capture.statistics().unwrap().received < packets && began.elapsed() < LIMIT {
@@ -45,35 +45,35 @@ fn seen(capture: &mut Capture, packets: u64) {
     assert_eq!(capture.statistics().unwrap().received, packets);
 }
 
-/// Takes the numbers of the packets of a batch.
+/// Reads the numbers of a batch's packets.
 fn take(batch: &mut Batch<'_>, numbers: &mut Vec<u64>) {
     while let Some(packet) = batch.next() {
         numbers.push(number(packet.data, NUMBER_AT).unwrap());
     }
 }
 
-/// Takes all that a stopped capture still has.
+/// Reads everything that a stopped capture still has.
 fn drain(capture: &mut Capture, numbers: &mut Vec<u64>) {
-    while let Next::Batch(mut batch) = capture.next(LIMIT).unwrap() {
+    while let CaptureEvent::Batch(mut batch) = capture.next(LIMIT).unwrap() {
         take(&mut batch, numbers);
     }
 }
 
-/// Takes packets until something else is said than that there are none.
+/// Reads packets until the capture reports anything but silence.
 fn until_trouble(capture: &mut Capture, numbers: &mut Vec<u64>) -> &'static str {
     let began = Instant::now();
     while began.elapsed() < LIMIT {
         match capture.next(A_WHILE).unwrap() {
-            Next::Batch(mut batch) => take(&mut batch, numbers),
-            Next::Nothing => {}
-            Next::Down => return "down",
-            Next::Gone => return "gone",
+            CaptureEvent::Batch(mut batch) => take(&mut batch, numbers),
+            CaptureEvent::Nothing => {}
+            CaptureEvent::Down => return "down",
+            CaptureEvent::Gone => return "gone",
         }
     }
     "nothing"
 }
 
-/// Checks that what was taken and what was dropped is what was sent.
+/// Checks that the packets taken and the packets dropped add up to those sent.
 fn account(capture: &mut Capture, numbers: &[u64], sent: u64) -> Statistics {
     let counts = capture.statistics().unwrap();
     assert_eq!(numbers.len() as u64 + counts.dropped, sent, "{counts:?}");
@@ -95,7 +95,7 @@ fn what_is_taken_while_it_comes_is_complete_or_counted() {
         std::thread::scope(|scope| {
             let sender = scope.spawn(|| send(&mut generator(&pair), &datagram(1_514, 7), sent));
             while !sender.is_finished() {
-                if let Next::Batch(mut batch) = capture.next(A_WHILE).unwrap() {
+                if let CaptureEvent::Batch(mut batch) = capture.next(A_WHILE).unwrap() {
                     take(&mut batch, &mut numbers);
                 }
             }
@@ -110,8 +110,8 @@ fn what_is_taken_while_it_comes_is_complete_or_counted() {
 #[test]
 fn what_waits_at_a_stop_is_given() {
     let Some(pair) = Pair::make("what_waits_at_a_stop_is_given") else { return };
-    // A block that is not full goes when its time is over: the 64 are enough for
-    // ten seconds, if sending takes so long.
+    // A block that is not full closes after its time. The 64 blocks are enough for ten seconds, if
+    // sending takes so long.
     let within = Duration::from_millis(160);
     let source = Source::Ring { bytes: 64 << 20, block: 1 << 20, within };
     for sent in [1, 50_000] {
@@ -120,7 +120,7 @@ fn what_waits_at_a_stop_is_given() {
         send(&mut generator, &datagram(60, 7), sent);
         seen(&mut capture, sent);
         capture.stop().unwrap();
-        // These come too late.
+        // These packets come too late.
         send(&mut generator, &datagram(60, 7), 10);
         let mut numbers = Vec::new();
         drain(&mut capture, &mut numbers);
@@ -156,7 +156,7 @@ fn the_tag_of_a_vlan_is_in_its_place() {
     let expect = |capture: &mut Capture, frame: &[u8]| {
         let began = Instant::now();
         while began.elapsed() < LIMIT {
-            if let Next::Batch(mut batch) = capture.next(A_WHILE).unwrap() {
+            if let CaptureEvent::Batch(mut batch) = capture.next(A_WHILE).unwrap() {
                 let packet = batch.next().unwrap();
                 assert_eq!((packet.data, packet.original_length), (frame, 68));
                 return;
@@ -197,8 +197,8 @@ fn a_capture_goes_on_when_its_interface_is_up_again() {
             pair.right.bring_down("right").unwrap();
             assert_eq!(until_trouble(&mut capture, &mut numbers), "down");
             assert!(!capture.is_up().unwrap());
-            // It is said once.
-            assert!(matches!(capture.next(A_WHILE).unwrap(), Next::Nothing));
+            // The event is reported once.
+            assert!(matches!(capture.next(A_WHILE).unwrap(), CaptureEvent::Nothing));
             pair.right.bring_up("right").unwrap();
             assert!(capture.is_up().unwrap());
         }
@@ -220,12 +220,15 @@ fn what_waits_is_given_before_an_interface_is_gone() {
         let mut numbers = Vec::new();
         let mut said = until_trouble(&mut capture, &mut numbers);
         account(&mut capture, &numbers, 100);
-        // It goes down before it goes.
+        // The interface goes down before it goes.
         if said == "down" {
             said = until_trouble(&mut capture, &mut numbers);
         }
         assert_eq!((said, numbers.len()), ("gone", 100));
-        assert!(matches!(capture.next(A_WHILE).unwrap(), Next::Gone), "it does not come back");
+        assert!(
+            matches!(capture.next(A_WHILE).unwrap(), CaptureEvent::Gone),
+            "it does not come back"
+        );
         assert!(capture.is_up().is_err());
     }
 }
@@ -238,7 +241,7 @@ fn an_interface_that_is_down_may_go() {
         let mut numbers = Vec::new();
         pair.right.bring_down("right").unwrap();
         assert_eq!(until_trouble(&mut capture, &mut numbers), "down");
-        // Another of its name is another.
+        // Another interface of its name is another interface.
         pair.right.remove("right").unwrap();
         pair.left.add_veth("left", &pair.right, "right").unwrap();
         assert_eq!(until_trouble(&mut capture, &mut numbers), "gone");
@@ -297,11 +300,11 @@ fn an_open_that_is_refused_names_its_step() {
     assert_eq!(refused.step, OpenStep::Filter);
 }
 
-/// What a packet of 60 bytes takes of a block, with its heads.
+/// Bytes that a packet of 60 bytes takes in a block, headers included.
 const TAKEN: u64 = 144;
 
-/// A reader that stays away while packets come at this rate for a time; gives what
-/// was taken afterwards, and what was sent.
+/// Sends packets at this rate while the reader stays away. Returns the numbers read afterwards, the
+/// counts, and the number sent.
 fn away(pair: &Pair, snap_length: u32, bytes: u64, rate: u64) -> (Vec<u64>, Statistics, u64) {
     let source = Source::ring(bytes, snap_length);
     let settings =
@@ -309,7 +312,7 @@ fn away(pair: &Pair, snap_length: u32, bytes: u64, rate: u64) -> (Vec<u64>, Stat
     let mut capture = Capture::open("right", &settings).unwrap();
     let bytes = datagram(60, 7);
     let frame = Frame { bytes: &bytes, number_at: Some(NUMBER_AT) };
-    let until = Until::Time(Duration::from_secs(3));
+    let until = LoadEnd::Time(Duration::from_secs(3));
     let load = Load { frame, rate: std::num::NonZeroU64::new(rate), until };
     let sent = run(&mut generator(pair), &load, &AtomicBool::new(false));
     assert!(sent.failure.is_none(), "{sent:?}");
@@ -324,15 +327,15 @@ fn away(pair: &Pair, snap_length: u32, bytes: u64, rate: u64) -> (Vec<u64>, Stat
 #[test]
 fn a_reader_that_is_kept_away_loses_only_what_the_bytes_do_not_hold() {
     let test = "a_reader_that_is_kept_away_loses_only_what_the_bytes_do_not_hold";
-    // As a capture of headers has it, and one of whole packets.
+    // One capture of headers, and one of whole packets.
     for (snap_length, bytes) in [(256, 64 << 20), (WHOLE, 256 << 20)] {
         let one = |rate: u64| {
             let Some(pair) = Pair::make(test) else { return };
             let (numbers, counts, sent) = away(&pair, snap_length, bytes, rate);
             let holds = bytes / TAKEN;
-            // One that comes in the moment in which another processor closes a
-            // block is dropped by Linux since 5.3, which looks without a lock
-            // whether there is room (`tpacket_rcv`). It takes no ring's bytes.
+            // Linux since 5.3 drops a packet that arrives while another processor closes a block,
+            // as it checks for room without a lock (`tpacket_rcv`). This takes no bytes of the
+            // ring.
             let unlucky = if rate < 100_000 { 0 } else { sent / 100_000 };
             if sent < holds / 10 * 9 {
                 assert_eq!(counts.freezes, 0, "{rate} a second, {sent} in {bytes}: {counts:?}");
@@ -342,7 +345,7 @@ fn a_reader_that_is_kept_away_loses_only_what_the_bytes_do_not_hold() {
             let taken = numbers.len() as u64 + unlucky;
             assert!(taken >= sent.min(holds / 10 * 9), "{rate} a second: {taken} of {sent}");
         };
-        // Few packets a second leave time for each other.
+        // Runs at low rates leave time for each other.
         std::thread::scope(|scope| {
             for rate in [10, 100, 2_000, 10_000] {
                 scope.spawn(move || one(rate));
@@ -364,12 +367,12 @@ fn blocks_suit_what_is_kept_of_a_packet() {
     assert_eq!(block(256 << 20, 1_514), (16, 10));
     assert_eq!(block(256 << 20, 9_014), (64, 40));
     assert_eq!(block(256 << 20, WHOLE), (256, 40));
-    // In a small ring the largest packet has room still.
+    // The largest packet still fits in a small ring.
     assert_eq!(block(1 << 20, WHOLE), (128, 40));
     assert_eq!(block(1 << 16, WHOLE), (128, 40));
     assert_eq!(block(1 << 16, 96), (8, 10));
     assert_eq!(block(0, 0), (4, 10));
-    // What a ring bridges at the least, however few packets come.
+    // Time that a ring bridges at least, however few packets come.
     for (bytes, snap_length) in [(64 << 20, 256), (256 << 20, WHOLE)] {
         let (kib, millis) = block(bytes, snap_length);
         assert!((bytes >> 10) / u64::from(kib) * millis as u64 >= 40_000);

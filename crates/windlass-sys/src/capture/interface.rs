@@ -1,4 +1,4 @@
-//! The interface that is captured on.
+//! The interface of a capture.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -14,31 +14,30 @@ pub struct Interface {
     pub name: String,
     /// Its number; 0 for all.
     pub index: u32,
-    /// What it is: a number of `linux/if_arp.h`; 0 for all.
+    /// Its hardware type: a number of `linux/if_arp.h`; 0 for all.
     pub hardware: u16,
-    /// The largest packet that it takes; `None` for all.
+    /// Its MTU in bytes; `None` for all.
     pub mtu: Option<u32>,
 }
 
 /// The name for all interfaces.
 pub(super) const ANY: &str = "any";
 
-/// `ARPHRD_RAWIP` in `linux/if_arp.h`: the modems of telephones.
+/// `ARPHRD_RAWIP` in `linux/if_arp.h`: cellular modems.
 const RAW_IP: u16 = 519;
 
-/// How the packets of an interface begin.
+/// The header at the start of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// With the header of Ethernet.
+    /// An Ethernet header.
     Ethernet,
-    /// With that of IP.
+    /// An IP header.
     Ip,
-    /// The header of the link has been taken off: what it said is in
-    /// [`super::LinkAddress`].
+    /// The link header has been removed; its fields are in [`super::LinkAddress`].
     Cooked,
 }
 
-/// How packets of this hardware begin, a number of `linux/if_arp.h`.
+/// Returns the framing of a hardware type, a number of `linux/if_arp.h`.
 pub(crate) const fn framing_of(hardware: u16) -> Framing {
     match hardware {
         libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK => Framing::Ethernet,
@@ -53,7 +52,7 @@ pub(crate) const fn framing_of(hardware: u16) -> Framing {
 }
 
 impl Interface {
-    /// Looks for an interface, by a socket of its namespace.
+    /// Finds an interface, by a socket of its namespace.
     pub(crate) fn find(socket: impl AsFd + Copy, name: &str) -> io::Result<Self> {
         if name == ANY {
             return Ok(Self { name: name.to_owned(), index: 0, hardware: 0, mtu: None });
@@ -69,30 +68,30 @@ impl Interface {
         Ok(Self { name: name.to_owned(), index, hardware, mtu })
     }
 
-    /// How its packets begin.
+    /// Returns the header at the start of its packets.
     pub const fn framing(&self) -> Framing {
         framing_of(self.hardware)
     }
 
-    /// Whether it hands back to this host what this host sends.
+    /// Returns whether it is a loopback: the host receives its own packets.
     pub const fn is_loopback(&self) -> bool {
         self.hardware == libc::ARPHRD_LOOPBACK
     }
 
-    /// Whether it is all interfaces.
+    /// Returns whether it stands for all interfaces.
     pub const fn is_any(&self) -> bool {
         self.index == 0
     }
 
-    /// Whether it is up. All interfaces always are.
+    /// Returns whether it is up. All interfaces together always are.
     ///
     /// # Errors
-    /// Where it is not there any more.
+    /// Fails if the interface is gone.
     pub(super) fn is_up(&self, socket: impl AsFd + Copy) -> io::Result<bool> {
         if self.is_any() {
             return Ok(true);
         }
-        // Its name may be another by now, or that of another.
+        // The interface may have been renamed, and another may have its name.
         let mut request = named(&self.name)?;
         request.ifr_ifru.ifru_ifindex = self.index.cast_signed();
         ask(socket, libc::SIOCGIFNAME, &mut request)?;

@@ -1,32 +1,30 @@
-//! Whether there is still an interface to capture on.
+//! State of the interface of a capture.
 
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use super::{Interface, Next};
+use super::{CaptureEvent, Interface};
 
-/// What is known of it.
+/// State of an interface, as far as known.
 ///
-/// The kernel tells a socket once that its interface went down. It tells
-/// nothing when an interface that is down goes away. So that has to be asked
-/// for.
+/// The kernel tells a socket once that its interface went down. It says nothing when an interface
+/// that is down is removed, so that has to be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Link {
-    /// It is there.
+    /// The interface is up.
     #[default]
     Up,
-    /// It went down, at this time, and that has not been said yet: what came
-    /// before goes first.
+    /// The interface went down at this time, which is not reported yet: earlier packets go first.
     Failed(Instant),
-    /// It is down, and that has been said.
+    /// The interface is down, which has been reported.
     Down,
-    /// It is not there any more.
+    /// The interface is gone.
     Gone,
 }
 
 impl Link {
-    /// Takes in an error of the socket, where it is about the interface.
+    /// Handles an error of the socket if it is about the interface.
     pub(super) fn hear(&mut self, error: io::Error) -> io::Result<()> {
         if error.raw_os_error() != Some(libc::ENETDOWN) {
             return Err(error);
@@ -35,25 +33,29 @@ impl Link {
         Ok(())
     }
 
-    /// What to say where no packet waits.
-    pub(super) fn say(&mut self, socket: impl AsFd + Copy, interface: &Interface) -> Next<'static> {
+    /// Returns the state to report when no packet waits.
+    pub(super) fn say(
+        &mut self,
+        socket: impl AsFd + Copy,
+        interface: &Interface,
+    ) -> CaptureEvent<'static> {
         if *self == Self::Up {
-            return Next::Nothing;
+            return CaptureEvent::Nothing;
         }
         match (*self, interface.is_up(socket)) {
             (Self::Gone, _) | (_, Err(_)) => {
                 *self = Self::Gone;
-                Next::Gone
+                CaptureEvent::Gone
             }
             (Self::Failed(_), Ok(_)) => {
                 *self = Self::Down;
-                Next::Down
+                CaptureEvent::Down
             }
             (_, Ok(true)) => {
                 *self = Self::Up;
-                Next::Nothing
+                CaptureEvent::Nothing
             }
-            (_, Ok(false)) => Next::Nothing,
+            (_, Ok(false)) => CaptureEvent::Nothing,
         }
     }
 }

@@ -1,19 +1,18 @@
 //! Capturing packets by `AF_PACKET` sockets (packet(7)).
 //!
-//! A [`Capture`] is opened for one interface, or for all. It gives packets in
-//! batches: with [`Source::Ring`] all that have come into a block of memory that
-//! the kernel shares, with [`Source::Single`] one for each system call, as the
-//! classic readers do. Each packet that the filter lets through is either given
-//! or counted as dropped, to the last one:
+//! A [`Capture`] is opened for one interface, or for all. It returns packets in batches. With
+//! [`Source::Ring`] a batch is a block of memory that the kernel shares, with all its packets. With
+//! [`Source::Single`] it is one packet per system call, as in classic readers. Each packet that
+//! passes the filter is either returned or counted as dropped, to the last one:
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use windlass_sys::capture::{Capture, Next, Settings};
+//! use windlass_sys::capture::{Capture, CaptureEvent, Settings};
 //!
 //! let mut capture = Capture::open("eth0", &Settings::default())?;
 //! let mut taken = 0;
 //! for _ in 0..100 {
-//!     if let Next::Batch(mut batch) = capture.next(Duration::from_millis(100))? {
+//!     if let CaptureEvent::Batch(mut batch) = capture.next(Duration::from_millis(100))? {
 //!         while let Some(packet) = batch.next() {
 //!             taken += 1;
 //!             println!("{} bytes at {:?}", packet.original_length, packet.time);
@@ -22,7 +21,7 @@
 //! }
 //! // No packet comes in from here on; those that wait are still to be had.
 //! capture.stop()?;
-//! while let Next::Batch(mut batch) = capture.next(Duration::from_secs(1))? {
+//! while let CaptureEvent::Batch(mut batch) = capture.next(Duration::from_secs(1))? {
 //!     while batch.next().is_some() {
 //!         taken += 1;
 //!     }
@@ -52,7 +51,7 @@ use std::time::Duration;
 pub use block::Packets;
 pub(crate) use interface::framing_of;
 pub use interface::{Framing, Interface};
-pub use open::{OpenStep, Refused};
+pub use open::{OpenStep, Refusal};
 pub(crate) use open::{bind_to, packet_socket};
 pub use packet::{LinkAddress, Packet};
 pub use sent::{SentPacket, SentPackets};
@@ -61,89 +60,86 @@ pub use statistics::Statistics;
 use crate::namespace::Namespace;
 use open::Socket;
 use ring::Ring;
-use single::Single;
+use single::PacketReader;
 
-/// The most bytes of a packet that are kept, where nothing else is said: the
-/// limit of libpcap and Wireshark (`MAXIMUM_SNAPLEN`).
+/// Default maximum of bytes kept of a packet: the limit of libpcap and Wireshark
+/// (`MAXIMUM_SNAPLEN`).
 pub const WHOLE: u32 = 262_144;
 
 /// An instruction of a filter: `struct sock_filter` in `linux/filter.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Instruction {
-    /// What to do.
+    /// Code of the operation.
     pub code: u16,
-    /// How many instructions to leave out if it is so.
+    /// Number of instructions to skip if the test succeeds.
     pub if_true: u8,
-    /// The same if it is not.
+    /// Number of instructions to skip if the test fails.
     pub if_false: u8,
-    /// A number to do it with.
+    /// Operand.
     pub value: u32,
 }
 
 impl Instruction {
-    /// Ends the filter: keeps so many bytes of a packet; with 0 it is not taken.
+    /// Ends the filter, and keeps this many bytes of a packet; 0 drops it.
     pub const fn keep(bytes: u32) -> Self {
         Self { code: (libc::BPF_RET | libc::BPF_K) as u16, if_true: 0, if_false: 0, value: bytes }
     }
 }
 
-/// How packets come from the kernel.
+/// The way that packets come from the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A ring of blocks in memory that the kernel shares (`TPACKET_V3`): a block
-    /// is given when it is full, or `within` after its first packet.
+    /// A ring of blocks in memory that the kernel shares (`TPACKET_V3`). A block is returned when
+    /// it is full, or `within` after its first packet.
     Ring {
         /// The ring's bytes.
         bytes: u64,
         /// The bytes of a block: a power of two, from a page up.
         block: u32,
-        /// How long a packet may wait in a block that is not full. The kernel
-        /// counts in milliseconds.
+        /// Maximum wait of a packet in a block that is not full. The kernel counts in milliseconds.
         within: Duration,
     },
     /// One packet for each system call.
     Single {
-        /// The socket's buffer in bytes; `None` is what the system usually gives.
+        /// The socket's buffer in bytes; `None` is the system's default.
         buffer: Option<u64>,
     },
 }
 
 impl Source {
-    /// A ring of so many bytes for packets of which so many are kept.
+    /// Makes a ring of this many bytes, with blocks for this snap length.
     ///
-    /// A block is given when its time is over however little is in it. So a ring
-    /// whose reader is kept away lasts as long as its bytes, or as its blocks
-    /// times their time where packets are few: the blocks are small, and those
-    /// that have to be large for whole packets may wait longer. With 64 MiB for
-    /// headers and 256 MiB for whole packets that is 41 s at the least.
+    /// A block is closed after its time, however few packets are in it. So a ring without a reader
+    /// lasts as long as its bytes do, or at low rates as long as all its blocks together. Blocks
+    /// are small for that reason, and blocks that must be large for whole packets may wait longer.
+    /// With 64 MiB for headers and 256 MiB for whole packets, a ring lasts 41 s at least.
     pub const fn ring(bytes: u64, snap_length: u32) -> Self {
         Self::with_block(bytes, usual_block(bytes, snap_length))
     }
 
-    /// A ring of so many bytes with blocks of this size, a power of two.
+    /// Makes a ring of this many bytes with blocks of this size, a power of two.
     pub const fn with_block(bytes: u64, block: u32) -> Self {
         let millis = if block <= BLOCK_HEADERS { 10 } else { 40 };
         Self::Ring { bytes, block, within: Duration::from_millis(millis) }
     }
 }
 
-/// The blocks of packets that are cut to their headers: 25 of the longest have
-/// room in one.
+/// Block size for packets that are cut to their headers: 25 of the longest fit in one.
 const BLOCK_HEADERS: u32 = 16 << 10;
 
-/// The blocks of whole packets: four of 64 KiB but for their heads, as TCP hands
-/// them to a card that cuts them up.
+/// Block size for whole packets: four of 64 KiB but for their headers, as TCP hands them to a card
+/// that segments them.
 const BLOCK_WHOLE: u32 = 256 << 10;
 
-/// The largest packet that is usual: of 64 KiB, with the header of its link.
+/// Largest usual packet: 64 KiB, and the link header.
 const LARGEST: u32 = 65_536 + 14;
 
-/// What the kernel puts before a packet at most, and before the first of a block.
+/// Maximum bytes that the kernel puts before a packet, and before the first of a block.
 const HEADS: u32 = 256;
 
-/// The bytes of a block: several packets have room in it, the largest too, and in
-/// a small ring there are eight of them where that allows it.
+/// Returns the bytes of a block. Several packets fit in it, even the largest. A small ring has
+/// eight blocks if that allows it.
 const fn usual_block(bytes: u64, snap_length: u32) -> u32 {
     let longest = if snap_length < LARGEST { snap_length } else { LARGEST };
     let one = (longest + HEADS).next_power_of_two();
@@ -162,44 +158,43 @@ const fn usual_block(bytes: u64, snap_length: u32) -> u32 {
     block
 }
 
-/// Which packets are taken by their direction.
+/// The packets to capture by their direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Direction {
-    /// Those to this host and those from it.
+    /// Packets to this host and from it.
     #[default]
     Both,
-    /// Those that arrive.
+    /// Packets that arrive.
     In,
-    /// Those that this host sends. The filter has to see to it: the kernel can
-    /// only leave these out.
+    /// Packets that this host sends. The filter must see to this: the kernel can only leave out
+    /// packets sent.
     Out,
 }
 
-/// What to capture, and how.
+/// Settings of a capture.
 #[derive(Clone, Debug)]
 pub struct Settings<'a> {
-    /// How packets come.
+    /// The way that packets come.
     pub source: Source,
-    /// The most bytes that are kept of a packet. A filter has to keep as many.
+    /// Maximum bytes kept of a packet. A filter must keep as many.
     pub snap_length: u32,
-    /// Which packets by their direction.
+    /// The packets to capture by their direction.
     pub direction: Direction,
-    /// Takes packets for other hosts, too, where the interface sees them.
+    /// Takes packets for other hosts, too, if the interface sees them.
     pub promiscuous: bool,
-    /// Which packets are taken: a classic BPF program. Without one, all are.
+    /// The packets to capture: a classic BPF program. Without one, all are.
     pub filter: Option<&'a [Instruction]>,
     /// The network namespace; `None` is the thread's own.
     pub namespace: Option<&'a Namespace>,
-    /// Over how many captures the kernel spreads the packets
-    /// ([`Capture::open_many`]). Both directions of a connection come to the
-    /// same one.
+    /// Number of captures over which the kernel spreads the packets ([`Capture::open_many`]). Both
+    /// directions of a connection come to the same capture.
     pub spread: NonZeroU16,
 }
 
-/// The usual ring's bytes: 64 MiB.
+/// Bytes of the default ring: 64 MiB.
 const USUAL_RING: u64 = 64 << 20;
 
-/// Everything that passes, whole, by a ring of 64 MiB.
+/// Captures all packets whole, with a ring of 64 MiB.
 impl Default for Settings<'_> {
     fn default() -> Self {
         Self {
@@ -214,7 +209,7 @@ impl Default for Settings<'_> {
     }
 }
 
-/// A capture that runs.
+/// An open capture.
 #[derive(Debug)]
 pub struct Capture {
     reader: Reader,
@@ -224,22 +219,22 @@ pub struct Capture {
 #[derive(Debug)]
 enum Reader {
     Ring(Ring),
-    Single(Single),
+    Single(PacketReader),
 }
 
-/// What comes next.
+/// Result of waiting for packets.
 #[derive(Debug)]
-pub enum Next<'a> {
+pub enum CaptureEvent<'a> {
     /// Packets.
     Batch(Batch<'a>),
-    /// None within the time that was given; a signal ends the wait early. After
-    /// [`Capture::stop`] it says that all have been given.
+    /// No packets within the given time; a signal ends the wait early. After [`Capture::stop`] this
+    /// means that all packets have been returned.
     Nothing,
-    /// The interface went down; what waited has been given. The capture goes on
-    /// when it is up again.
+    /// The interface went down, and all earlier packets have been returned. The capture continues
+    /// when the interface is up again.
     Down,
-    /// The interface is not there any more; what waited has been given. It may
-    /// be said after [`Next::Down`], and from then on always.
+    /// The interface is gone, and all earlier packets have been returned. This may follow
+    /// [`CaptureEvent::Down`], and is then returned always.
     Gone,
 }
 
@@ -254,7 +249,7 @@ enum Packages<'a> {
 }
 
 impl Batch<'_> {
-    /// The next packet of these.
+    /// Returns the next packet of the batch.
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend")]
     #[inline]
     pub fn next(&mut self) -> Option<Packet<'_>> {
@@ -268,28 +263,30 @@ impl Batch<'_> {
 impl Capture {
     /// Opens a capture on an interface; `any` is all of them.
     ///
-    /// It takes `CAP_NET_RAW` in the namespace, and nothing of it afterwards.
+    /// The call takes `CAP_NET_RAW` in the namespace; the capture needs no privilege afterwards.
     ///
     /// # Errors
-    /// Where there is no such interface, and where the system refuses a step.
-    pub fn open(interface: &str, settings: &Settings<'_>) -> Result<Self, Refused> {
+    /// Fails if there is no such interface, or the system refuses a step.
+    pub fn open(interface: &str, settings: &Settings<'_>) -> Result<Self, Refusal> {
         let one = Settings { spread: NonZeroU16::MIN, ..settings.clone() };
         let mut opened = Self::open_many(interface, &one)?;
-        opened.pop().ok_or_else(|| Refused::at(OpenStep::Open)(io::ErrorKind::NotFound))
+        opened.pop().ok_or_else(|| Refusal::at(OpenStep::Open)(io::ErrorKind::NotFound))
     }
 
-    /// Opens as many captures as the settings spread packets over
-    /// (`PACKET_FANOUT`). Each takes its share, for a thread of its own.
+    /// Opens as many captures as the settings spread packets over (`PACKET_FANOUT`). Each takes its
+    /// share, for a thread of its own.
     ///
     /// # Errors
-    /// As for one.
-    pub fn open_many(interface: &str, settings: &Settings<'_>) -> Result<Vec<Self>, Refused> {
+    /// Fails as [`Capture::open`] does.
+    pub fn open_many(interface: &str, settings: &Settings<'_>) -> Result<Vec<Self>, Refusal> {
         let (sockets, interface) = open::open(interface, settings)?;
         let reader = |socket: Socket| match settings.source {
             Source::Ring { bytes, block, within } => {
                 Ring::new(socket, bytes, block, within).map(Reader::Ring)
             }
-            Source::Single { .. } => Ok(Reader::Single(Single::new(socket, settings.snap_length))),
+            Source::Single { .. } => {
+                Ok(Reader::Single(PacketReader::new(socket, settings.snap_length)))
+            }
         };
         let readers: Vec<Reader> = sockets.into_iter().map(reader).collect::<Result<_, _>>()?;
         open::begin(readers.iter().map(Reader::socket), &interface, settings)?;
@@ -297,8 +294,8 @@ impl Capture {
         Ok(readers.into_iter().map(capture).collect())
     }
 
-    /// The bytes that may wait: of the ring, or of the socket's buffer as the
-    /// kernel granted it.
+    /// Returns the size of the buffer in bytes: of the ring, or of the socket as the kernel granted
+    /// it.
     pub fn buffer_bytes(&self) -> u64 {
         match &self.reader {
             Reader::Ring(ring) => ring.bytes(),
@@ -306,25 +303,25 @@ impl Capture {
         }
     }
 
-    /// The next packets, for which it waits this long.
+    /// Returns the next packets, after waiting for at most this long.
     ///
-    /// While packets come a ring is left alone for some time when all are taken,
-    /// for 40 ms at most, so that some blocks are taken at a wake.
+    /// While packets come, an emptied ring is left alone for up to 40 ms, so that each wake-up
+    /// finds several blocks.
     ///
     /// # Errors
-    /// Where the kernel fails for another reason than the interface.
-    pub fn next(&mut self, wait: Duration) -> io::Result<Next<'_>> {
+    /// Fails if the kernel fails for another reason than the interface.
+    pub fn next(&mut self, wait: Duration) -> io::Result<CaptureEvent<'_>> {
         match &mut self.reader {
             Reader::Ring(ring) => ring.next(wait, &self.interface),
             Reader::Single(single) => single.next(wait, &self.interface),
         }
     }
 
-    /// Lets no more packets in. Those that came before are still to be had from
-    /// [`Capture::next`], which says when there are none left.
+    /// Lets no more packets in. Earlier packets can still be read by [`Capture::next`], which tells
+    /// when none are left.
     ///
     /// # Errors
-    /// Where the kernel does not take the filter that refuses all.
+    /// Fails if the kernel does not take the filter that drops all packets.
     pub fn stop(&mut self) -> io::Result<()> {
         match &mut self.reader {
             Reader::Ring(ring) => ring.stop(),
@@ -332,28 +329,28 @@ impl Capture {
         }
     }
 
-    /// What was counted since the capture was opened. After the last packet of
-    /// a stopped capture `received` less `dropped` is what was given.
+    /// Returns the counts since the capture was opened. After the last packet of a stopped capture,
+    /// `received` less `dropped` is the number of packets returned.
     ///
     /// # Errors
-    /// Where the kernel does not tell.
+    /// Fails if the kernel does not tell.
     pub fn statistics(&mut self) -> io::Result<Statistics> {
         self.reader.socket_mut().statistics()
     }
 
-    /// Stops, throws away what waits, and gives the last counts.
+    /// Stops, discards waiting packets, and returns the last counts.
     ///
     /// # Errors
-    /// As for [`Capture::stop`] and [`Capture::statistics`].
+    /// Fails as [`Capture::stop`] and [`Capture::statistics`] do.
     pub fn close(mut self) -> io::Result<Statistics> {
         self.stop()?;
         self.statistics()
     }
 
-    /// Whether its interface is up.
+    /// Returns whether its interface is up.
     ///
     /// # Errors
-    /// Where it is not there any more.
+    /// Fails if the interface is gone.
     pub fn is_up(&self) -> io::Result<bool> {
         self.interface.is_up(self.reader.socket())
     }

@@ -1,7 +1,7 @@
 //! Opening a capture's sockets.
 //!
-//! A socket that is not bound takes no packet. So everything is set up before,
-//! the filter too, and no packet comes that was not asked for.
+//! A socket that is not bound receives no packet. So everything is set up before, the filter too,
+//! and no packet comes that was not asked for.
 
 use std::io;
 use std::num::NonZeroU16;
@@ -16,25 +16,25 @@ use crate::call::checked;
 use crate::namespace::{Namespace, NamespaceStep};
 use crate::socket::{self, Numbers, get, set};
 
-/// What was being done when the system refused.
+/// Step at which the system refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenStep {
-    /// It takes `CAP_NET_RAW`.
+    /// Opening a packet socket, which takes `CAP_NET_RAW`.
     #[error("cannot open a packet socket")]
     Open,
-    /// That of the settings.
+    /// Entering the namespace of the settings.
     #[error("cannot enter the network namespace")]
     Namespace,
-    /// By its name.
+    /// Finding the interface by its name.
     #[error("cannot find the interface")]
     Interface,
-    /// Before any packet comes.
+    /// Setting the filter, before any packet comes.
     #[error("cannot set the filter")]
     Filter,
-    /// The ring, or the socket's buffer.
+    /// Making the ring, or the socket's buffer.
     #[error("cannot make the buffer")]
     Buffer,
-    /// Another setting of the socket.
+    /// Setting another option of the socket.
     #[error("cannot set up the packet socket")]
     Set,
     /// Binding the socket to the interface.
@@ -42,10 +42,10 @@ pub enum OpenStep {
     Bind,
 }
 
-/// The system refused a step of opening a capture.
-pub type Refused = crate::refused::Refused<OpenStep>;
+/// Refusal of a step of opening a capture.
+pub type Refusal = crate::refused::Refusal<OpenStep>;
 
-/// A packet socket, and what it has counted.
+/// A packet socket, and its counts so far.
 #[derive(Debug)]
 pub(super) struct Socket {
     file: OwnedFd,
@@ -87,7 +87,7 @@ impl Socket {
         get(self, level, option).map(|(value, _)| value)
     }
 
-    /// What was counted since the socket was opened.
+    /// Returns the counts since the socket was opened.
     pub(super) fn statistics(&mut self) -> io::Result<Statistics> {
         // A socket without a ring writes the first two numbers only.
         let now: libc::tpacket_stats_v3 = self.get(libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
@@ -99,24 +99,24 @@ impl Socket {
         Ok(self.counts)
     }
 
-    /// The error that waits at the socket, which is taken off it.
+    /// Takes the pending error off the socket.
     pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
         let errno: c_int = self.get(libc::SOL_SOCKET, libc::SO_ERROR)?;
         Ok((errno != 0).then(|| io::Error::from_raw_os_error(errno)))
     }
 
-    /// The bytes that may wait in the socket, as the kernel counts them.
+    /// Returns the receive buffer in bytes, as the kernel counts them.
     pub(super) fn receive_buffer(&self) -> io::Result<u64> {
         let bytes: c_int = self.get(libc::SOL_SOCKET, libc::SO_RCVBUF)?;
         Ok(u64::from(bytes.unsigned_abs()))
     }
 }
 
-/// Opens the sockets, which take no packets yet.
+/// Opens the sockets, which receive no packets yet.
 pub(super) fn open(
     name: &str,
     settings: &Settings<'_>,
-) -> Result<(Vec<Socket>, Interface), Refused> {
+) -> Result<(Vec<Socket>, Interface), Refusal> {
     let interface = Interface::look(name, settings.namespace)?;
     let kind = match interface.framing() {
         Framing::Cooked => SocketType::DGRAM,
@@ -132,13 +132,13 @@ pub(super) fn open(
 }
 
 impl Interface {
-    /// Looks for an interface in a namespace; `None` is the thread's own.
+    /// Finds an interface in a namespace; `None` is the thread's own.
     ///
     /// # Errors
-    /// Where there is none of this name, or no packet socket can be opened.
-    pub fn look(name: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
+    /// Fails if there is none of this name, or no packet socket can be opened.
+    pub fn look(name: &str, namespace: Option<&Namespace>) -> Result<Self, Refusal> {
         let socket = packet_socket(namespace, SocketType::RAW)?;
-        Self::find(&socket, name).map_err(Refused::at(OpenStep::Interface))
+        Self::find(&socket, name).map_err(Refusal::at(OpenStep::Interface))
     }
 }
 
@@ -146,21 +146,21 @@ impl Interface {
 pub(crate) fn packet_socket(
     namespace: Option<&Namespace>,
     kind: SocketType,
-) -> Result<OwnedFd, Refused> {
+) -> Result<OwnedFd, Refusal> {
     if let Some(namespace) = namespace {
         let opened = namespace.socket(AddressFamily::PACKET, kind, NamespaceStep::Socket);
         return opened.map_err(|refused| {
             let entering = refused.step == NamespaceStep::Enter;
             let step = if entering { OpenStep::Namespace } else { OpenStep::Open };
-            Refused { step, error: refused.error }
+            Refusal { step, error: refused.error }
         });
     }
-    socket::open(AddressFamily::PACKET, kind).map_err(Refused::at(OpenStep::Open))
+    socket::open(AddressFamily::PACKET, kind).map_err(Refusal::at(OpenStep::Open))
 }
 
-/// All that has to be set before a ring is made.
-fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Result<(), Refused> {
-    let setting = Refused::at(OpenStep::Set);
+/// Sets everything that must be set before a ring is made.
+fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Result<(), Refusal> {
+    let setting = Refusal::at(OpenStep::Set);
     let yes = 1_i32;
     match settings.source {
         Source::Ring { .. } => {
@@ -171,12 +171,12 @@ fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Re
             socket.set(libc::PACKET_AUXDATA, &yes).map_err(&setting)?;
             set(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &yes).map_err(&setting)?;
             if let Some(bytes) = buffer {
-                grow(socket, bytes).map_err(Refused::at(OpenStep::Buffer))?;
+                grow(socket, bytes).map_err(Refusal::at(OpenStep::Buffer))?;
             }
         }
     }
     if settings.direction == Direction::In {
-        // Before Linux 4.20 the filter is alone with it.
+        // Before Linux 4.20 the filter alone leaves out packets sent.
         let _ = socket.set(libc::PACKET_IGNORE_OUTGOING, &yes);
     }
     if settings.promiscuous && !interface.is_any() {
@@ -188,18 +188,18 @@ fn set_up(socket: &Socket, interface: &Interface, settings: &Settings<'_>) -> Re
         };
         socket.set(libc::PACKET_ADD_MEMBERSHIP, &request).map_err(&setting)?;
     }
-    // Where packets are spread, each socket takes all until it has joined.
+    // While packets are spread, each socket receives all until it has joined.
     let everything = [Instruction::keep(settings.snap_length)];
     let filter = match settings.filter {
         _ if settings.spread > NonZeroU16::MIN => &[Instruction::keep(0)],
         Some(filter) => filter,
         None => &everything,
     };
-    socket.filter(filter).map_err(Refused::at(OpenStep::Filter))
+    socket.filter(filter).map_err(Refusal::at(OpenStep::Filter))
 }
 
-/// Asks for a larger buffer: beyond the system's limit where that is allowed
-/// (`CAP_NET_ADMIN`), else up to it.
+/// Asks for a larger buffer: beyond the system's limit if that is allowed (`CAP_NET_ADMIN`), else
+/// up to it.
 fn grow(socket: &Socket, bytes: u64) -> io::Result<()> {
     let bytes = c_int::try_from(bytes).unwrap_or(c_int::MAX);
     set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)
@@ -211,12 +211,12 @@ pub(super) fn begin<'a>(
     sockets: impl Iterator<Item = &'a Socket> + Clone,
     interface: &Interface,
     settings: &Settings<'_>,
-) -> Result<(), Refused> {
+) -> Result<(), Refusal> {
     let mut group = None;
     for socket in sockets.clone() {
-        bind_to(socket, interface, libc::ETH_P_ALL as u16).map_err(Refused::at(OpenStep::Bind))?;
+        bind_to(socket, interface, libc::ETH_P_ALL as u16).map_err(Refusal::at(OpenStep::Bind))?;
         if settings.spread > NonZeroU16::MIN {
-            join(socket, &mut group).map_err(Refused::at(OpenStep::Set))?;
+            join(socket, &mut group).map_err(Refusal::at(OpenStep::Set))?;
         }
     }
     if settings.spread > NonZeroU16::MIN {
@@ -224,14 +224,14 @@ pub(super) fn begin<'a>(
         for socket in sockets {
             socket
                 .filter(settings.filter.unwrap_or(&everything))
-                .map_err(Refused::at(OpenStep::Filter))?;
+                .map_err(Refusal::at(OpenStep::Filter))?;
         }
     }
     Ok(())
 }
 
-/// Binds a packet socket to an interface. Packets of this protocol come to it
-/// from then on; with 0 none do.
+/// Binds a packet socket to an interface. Packets of this protocol come to it from then on; with 0
+/// none do.
 pub(crate) fn bind_to(socket: impl AsFd, interface: &Interface, protocol: u16) -> io::Result<()> {
     // SAFETY: all zeros is a valid sockaddr_ll.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
@@ -243,12 +243,11 @@ pub(crate) fn bind_to(socket: impl AsFd, interface: &Interface, protocol: u16) -
     checked(unsafe { libc::bind(socket.as_fd().as_raw_fd(), place, length) }).map(drop)
 }
 
-/// Joins those that packets are spread over. The first asks for a number of its
-/// own (`PACKET_FANOUT_FLAG_UNIQUEID`), and the kernel says which it got.
+/// Adds a socket to the group that packets are spread over. The first asks for a group number of
+/// its own (`PACKET_FANOUT_FLAG_UNIQUEID`), which the kernel chooses.
 ///
-/// Fragments are left as they are: with `PACKET_FANOUT_FLAG_DEFRAG` the kernel
-/// would give one packet for several, and count none of those whose others do
-/// not come.
+/// Fragments are left as they are. With `PACKET_FANOUT_FLAG_DEFRAG` the kernel would deliver one
+/// packet for several, and count none of those that stay incomplete.
 fn join(socket: &Socket, group: &mut Option<u32>) -> io::Result<()> {
     let kind = libc::PACKET_FANOUT_HASH;
     let own = libc::PACKET_FANOUT_FLAG_UNIQUEID;

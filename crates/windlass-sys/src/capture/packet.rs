@@ -1,38 +1,37 @@
-//! A packet as a capture gives it.
+//! A packet of a capture.
 
 use windlass_base::Timestamp;
 
 /// A packet that was captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// When the kernel saw it, by the host's clock.
+    /// Time at which the kernel saw it, by the host's clock.
     pub time: Timestamp,
     /// Its length on the wire in bytes, of which `data` may hold fewer.
     pub original_length: u32,
     /// The captured bytes.
     pub data: &'a [u8],
-    /// Which way it went.
+    /// Its direction and its interface.
     pub way: LinkAddress,
-    /// Whether the kernel has dropped packets that nobody has asked about yet
+    /// True if the kernel has dropped packets that are not counted yet
     /// ([`super::Capture::statistics`]).
     pub after_drops: bool,
 }
 
-/// Which way a packet went, and by which interface (`sockaddr_ll`, packet(7)).
+/// Direction and interface of a packet (`sockaddr_ll`, packet(7)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkAddress {
     /// The interface's number.
     pub interface: u32,
-    /// What the interface is: a number of `linux/if_arp.h`.
+    /// Hardware type of the interface: a number of `linux/if_arp.h`.
     pub hardware: u16,
     /// The protocol, as Ethernet numbers it.
     pub protocol: u16,
-    /// 0 to this host, 1 to all, 2 to a group, 3 to another host, 4 from this
-    /// host.
+    /// Packet type: 0 to this host, 1 broadcast, 2 multicast, 3 to another host, 4 from this host.
     pub kind: u8,
-    /// How many bytes of the link's address are used.
+    /// Number of bytes used of the link address.
     pub address_length: u8,
-    /// The address of the link that it came from.
+    /// Link address of its sender.
     pub address: [u8; 8],
 }
 
@@ -49,24 +48,24 @@ impl LinkAddress {
         }
     }
 
-    /// Whether this host sent it.
+    /// Returns whether this host sent the packet.
     pub const fn is_outgoing(self) -> bool {
         self.kind == libc::PACKET_OUTGOING
     }
 
-    /// Whether its interface puts the header of Ethernet before a packet.
+    /// Returns whether its interface puts an Ethernet header before a packet.
     pub(super) const fn has_ethernet(self) -> bool {
         matches!(self.hardware, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK)
     }
 }
 
-/// The tag of a VLAN (IEEE 802.1Q), which interfaces take out of a packet.
+/// The VLAN tag (IEEE 802.1Q), which interfaces remove from a packet.
 pub(super) mod tag {
-    /// Where it stands: behind both addresses.
+    /// Its offset in a packet: behind both addresses.
     pub(in super::super) const PLACE: usize = 12;
-    /// Its bytes.
+    /// Its length in bytes.
     pub(in super::super) const SIZE: usize = 4;
-    /// The protocol number where the kernel does not say which.
+    /// Its protocol number if the kernel does not tell.
     pub(in super::super) const USUAL: u16 = 0x8100;
 
     /// Puts a tag into a packet that has room for it in front.

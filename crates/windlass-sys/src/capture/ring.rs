@@ -9,17 +9,16 @@ use std::time::{Duration, Instant};
 use super::batching::BatchingDelay;
 use super::block::{self, Packets};
 use super::link::Link;
-use super::open::{OpenStep, Refused, Socket};
-use super::{Batch, Interface, Next, Packages, Statistics};
+use super::open::{OpenStep, Refusal, Socket};
+use super::{Batch, CaptureEvent, Interface, Packages, Statistics};
 use crate::memory::Memory;
 use crate::wait::ready;
 
-/// The bytes of a frame. Blocks hold packets of any length; the kernel only
-/// wants a number that divides them.
+/// Bytes of a frame. Blocks hold packets of any length; the kernel only needs a number that divides
+/// their size.
 const FRAME: u32 = 2_048;
 
-/// How long the last packets of a ring are waited for at most: what was on its
-/// way in has long come.
+/// Maximum wait for the last packets of a ring: anything on its way has come by then.
 const DRAINING: Duration = Duration::from_secs(1);
 
 /// The ring of a socket.
@@ -28,17 +27,17 @@ pub(super) struct Ring {
     memory: Memory,
     block_bytes: usize,
     blocks: usize,
-    /// The block that comes next.
+    /// Index of the next block.
     at: usize,
-    /// How long a packet may wait in a block that is not full.
+    /// Maximum wait of a packet in a block that is not full.
     within: Duration,
-    /// Packets in the blocks that were given.
+    /// Packets in the blocks that were returned.
     given: u64,
     delay: BatchingDelay,
-    /// When no more were let in.
+    /// Time at which the filter was closed.
     stopped: Option<Instant>,
     link: Link,
-    /// Last, so that the memory goes first.
+    /// The socket, which comes last so that the memory is unmapped first.
     pub(super) socket: Socket,
 }
 
@@ -49,12 +48,12 @@ impl Ring {
         bytes: u64,
         block: u32,
         within: Duration,
-    ) -> Result<Self, Refused> {
-        let failed = Refused::at(OpenStep::Buffer);
+    ) -> Result<Self, Refusal> {
+        let failed = Refusal::at(OpenStep::Buffer);
         let refused = || failed(io::Error::from_raw_os_error(libc::EINVAL));
         let block_bytes = usize::try_from(block).map_err(|_| refused())?;
         let blocks = u32::try_from(bytes / u64::from(block.max(1))).map_err(|_| refused())?;
-        // With one block the kernel would have none while this program reads.
+        // With a single block the kernel would have none while this program reads.
         let blocks = blocks.max(2);
         if !block.is_power_of_two() || block < FRAME {
             return Err(refused());
@@ -90,12 +89,20 @@ impl Ring {
         Ok(())
     }
 
-    pub(super) fn next(&mut self, wait: Duration, interface: &Interface) -> io::Result<Next<'_>> {
+    pub(super) fn next(
+        &mut self,
+        wait: Duration,
+        interface: &Interface,
+    ) -> io::Result<CaptureEvent<'_>> {
         if self.is_ours() {
             return Ok(self.block());
         }
         if let Some(stopped) = self.stopped {
-            return Ok(if self.comes_more(stopped)? { self.block() } else { Next::Nothing });
+            return Ok(if self.comes_more(stopped)? {
+                self.block()
+            } else {
+                CaptureEvent::Nothing
+            });
         }
         if !matches!(self.link, Link::Failed(_)) {
             let delay = self.delay.next().min(wait);
@@ -121,9 +128,9 @@ impl Ring {
         Ok(self.link.say(&self.socket, interface))
     }
 
-    /// Waits for what came in before no more did: the kernel gives the last
-    /// block when its time is over, and its counts say whether that was all.
-    /// Tells whether there is one.
+    /// Waits for packets that came before the filter was closed. The kernel closes the last block
+    /// after its time, and its counts tell whether that was everything. Returns whether there is a
+    /// block.
     fn comes_more(&mut self, after: Instant) -> io::Result<bool> {
         loop {
             if self.is_ours() {
@@ -133,14 +140,14 @@ impl Ring {
             let waited = after.elapsed();
             let complete = self.given >= received.saturating_sub(dropped);
             if (complete && waited > self.within) || waited > self.within + DRAINING {
-                // One may have come between the look and the counts.
+                // A block may have come between the look and the counts.
                 return Ok(self.is_ours());
             }
             ready(&[self.socket.as_fd()], Some(Duration::from_millis(1)))?;
         }
     }
 
-    /// The status of the block that comes next.
+    /// Returns the status of the next block.
     fn status(&self) -> &AtomicU32 {
         // SAFETY: the number is within the mapping and aligned, as blocks are to
         // pages; it lives as long as this value, and the kernel changes it as a
@@ -155,8 +162,8 @@ impl Ring {
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// The block that comes next, which is ours.
-    fn block(&mut self) -> Next<'_> {
+    /// Returns the next block, which this program owns.
+    fn block(&mut self) -> CaptureEvent<'_> {
         // SAFETY: the block is within the mapping. Until its status changes the
         // kernel leaves it alone, and nobody here has another reference to it.
         let (bytes, status) = unsafe {
@@ -168,11 +175,11 @@ impl Ring {
         self.given += u64::from(packets.left());
         self.delay.took();
         let block = Block { packets, status, at: &mut self.at, blocks: self.blocks };
-        Next::Batch(Batch(Packages::Block(block)))
+        CaptureEvent::Batch(Batch(Packages::Block(block)))
     }
 }
 
-/// A block that this program has until the value goes.
+/// A block that this program owns until the value is dropped.
 #[derive(Debug)]
 pub(super) struct Block<'a> {
     packets: Packets<'a>,
@@ -188,7 +195,7 @@ impl<'a> Block<'a> {
 }
 
 impl Drop for Block<'_> {
-    /// Gives the block back to the kernel.
+    /// Returns the block to the kernel.
     fn drop(&mut self) {
         self.packets = Packets::of(&mut []);
         // SAFETY: the number is within the mapping, which lives longer than the

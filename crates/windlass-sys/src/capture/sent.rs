@@ -1,7 +1,7 @@
 //! The packets that an interface sends, each with the time at which the kernel sent it.
 //!
-//! Who emulates a path must know when a packet entered it, however late it is looked at: what
-//! a TUN interface gives has no time.
+//! The emulator of a path must know when a packet entered it, however late the packet is read:
+//! packets from a TUN interface have no time.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -12,39 +12,39 @@ use libc::c_int;
 use rustix::net::SocketType;
 use windlass_base::Timestamp;
 
-use super::open::{OpenStep, Refused, Socket, packet_socket};
+use super::open::{OpenStep, Refusal, Socket, packet_socket};
 use super::{Instruction, Interface, bind_to};
 use crate::memory::Memory;
 use crate::namespace::Namespace;
 
-/// The bytes of the ring at most, and of a block of it at least.
+/// Maximum bytes of the ring, and minimum bytes of a block.
 const RING: u32 = 32 << 20;
 const BLOCK: u32 = 64 << 10;
 
-/// The most packets that wait in the ring.
+/// Maximum number of packets that wait in the ring.
 const MOST: u32 = 8_192;
 
-/// What the kernel puts before a packet at most: its head, the link's address, and room for
-/// the header of a link (`TPACKET2_HDRLEN`).
+/// Maximum bytes that the kernel puts before a packet: its header, the link address, and room for a
+/// link header (`TPACKET2_HDRLEN`).
 const HEAD: u32 = 128;
 
-/// The packets that one interface sends, in a ring of frames that the kernel fills
-/// (`TPACKET_V2`): each is to be had as soon as it is sent.
+/// The packets that one interface sends, in a ring of frames that the kernel fills (`TPACKET_V2`).
+/// Each packet can be read as soon as it is sent.
 #[derive(Debug)]
 pub struct SentPackets {
     memory: Memory,
     frame: usize,
     frames: usize,
-    /// The frame that comes next.
+    /// Index of the next frame.
     at: usize,
-    /// Last, so that the memory goes first.
+    /// The socket, which comes last so that the memory is unmapped first.
     socket: Socket,
 }
 
-/// A packet that was sent. The kernel has its place again when the value goes.
+/// A packet that was sent. Dropping it returns its frame to the kernel.
 #[derive(Debug)]
 pub struct SentPacket<'a> {
-    /// When, by the host's clock.
+    /// Time at which it was sent, by the host's clock.
     pub time: Timestamp,
     /// The packet from its network header on.
     pub data: &'a [u8],
@@ -62,17 +62,17 @@ impl Drop for SentPacket<'_> {
 }
 
 impl SentPackets {
-    /// Begins with an interface of a namespace, whose packets have at most so many bytes
-    /// behind the header of the link. 8,192 of them wait, or as many as 32 MiB hold.
+    /// Opens an interface of a namespace, whose packets have at most `mtu` bytes behind the link
+    /// header. Up to 8,192 packets wait, or as many as 32 MiB hold.
     ///
     /// # Errors
-    /// Where there is no such interface, and where the namespace lets nobody listen.
-    pub fn of(namespace: &Namespace, interface: &str, mtu: u16) -> Result<Self, Refused> {
+    /// Fails if there is no such interface, or the namespace allows no capture.
+    pub fn of(namespace: &Namespace, interface: &str, mtu: u16) -> Result<Self, Refusal> {
         let interface = Interface::look(interface, Some(namespace))?;
         let mut socket = Socket::new(packet_socket(Some(namespace), SocketType::RAW)?);
         let version = libc::tpacket_versions::TPACKET_V2 as c_int;
-        socket.set(libc::PACKET_VERSION, &version).map_err(Refused::at(OpenStep::Set))?;
-        socket.filter(&only_sent()).map_err(Refused::at(OpenStep::Filter))?;
+        socket.set(libc::PACKET_VERSION, &version).map_err(Refusal::at(OpenStep::Set))?;
+        socket.filter(&only_sent()).map_err(Refusal::at(OpenStep::Filter))?;
         let frame = (u32::from(mtu) + HEAD).next_power_of_two();
         let frames = (RING / frame).min(MOST);
         let block = frame.max(BLOCK);
@@ -82,20 +82,20 @@ impl SentPackets {
             tp_frame_size: frame,
             tp_frame_nr: frames,
         };
-        let failed = Refused::at(OpenStep::Buffer);
+        let failed = Refusal::at(OpenStep::Buffer);
         socket.set(libc::PACKET_RX_RING, &request).map_err(&failed)?;
         let (frame, frames) = (frame as usize, frames as usize);
         let (access, file) = (libc::PROT_READ | libc::PROT_WRITE, socket.as_fd().as_raw_fd());
         let memory =
             Memory::map(frame * frames, access, libc::MAP_SHARED, file).map_err(&failed)?;
         bind_to(&socket, &interface, libc::ETH_P_ALL as u16)
-            .map_err(Refused::at(OpenStep::Bind))?;
-        // What was counted before is of no interest.
-        socket.statistics().map_err(Refused::at(OpenStep::Set))?;
+            .map_err(Refusal::at(OpenStep::Bind))?;
+        // Earlier counts do not matter.
+        socket.statistics().map_err(Refusal::at(OpenStep::Set))?;
         Ok(Self { memory, frame, frames, at: 0, socket })
     }
 
-    /// The next packet; nothing where none was sent.
+    /// Returns the next packet; `None` if none was sent.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "a packet borrows the ring")]
     pub fn next(&mut self) -> Option<SentPacket<'_>> {
@@ -110,7 +110,7 @@ impl SentPackets {
         // the frame alone, and nobody here has another reference to it.
         let head = unsafe { start.cast::<libc::tpacket2_hdr>().read() };
         let from = usize::from(head.tp_net).min(self.frame);
-        // The packet begins at its link's header, of which a TUN interface has none.
+        // The packet begins at its link header, which a TUN interface lacks.
         let link = usize::from(head.tp_net.saturating_sub(head.tp_mac));
         let kept = (head.tp_snaplen as usize).saturating_sub(link).min(self.frame - from);
         // SAFETY: the frame is within the mapping, and what is taken of it within the frame.
@@ -120,10 +120,10 @@ impl SentPackets {
         Some(SentPacket { time, data, status, at: &mut self.at, frames: self.frames })
     }
 
-    /// The packets that found the ring full.
+    /// Returns the number of packets dropped because the ring was full.
     ///
     /// # Errors
-    /// Where the socket does not say.
+    /// Fails if the kernel does not tell.
     pub fn dropped(&mut self) -> io::Result<u64> {
         self.socket.statistics().map(|counts| counts.dropped)
     }
@@ -134,14 +134,14 @@ impl SentPackets {
     }
 }
 
-/// It can be read from when a packet was sent.
+/// The descriptor is readable once a packet was sent.
 impl AsFd for SentPackets {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-/// A filter that keeps what leaves, whole, and nothing else.
+/// Makes a filter that keeps packets sent, whole, and nothing else.
 fn only_sent() -> [Instruction; 4] {
     let code = |code: u32| code as u16;
     let kind = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned();

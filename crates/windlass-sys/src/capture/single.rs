@@ -11,23 +11,23 @@ use windlass_base::Timestamp;
 use super::link::Link;
 use super::open::Socket;
 use super::packet::{LinkAddress, Packet, tag};
-use super::{Batch, Interface, Next, Packages};
+use super::{Batch, CaptureEvent, Interface, Packages};
 use crate::call::checked;
 use crate::socket::message;
 use crate::wait::ready;
 
 /// A socket that is read packet by packet.
 #[derive(Debug)]
-pub(super) struct Single {
+pub(super) struct PacketReader {
     pub(super) socket: Socket,
-    /// The packet, behind room for a VLAN's tag.
+    /// The packet, behind room for a VLAN tag.
     buffer: Vec<u8>,
     is_stopped: bool,
     link: Link,
 }
 
-/// What the kernel said of a packet.
-struct Said {
+/// A packet's length, address, time and flags, as the kernel tells them.
+struct ReceivedPacket {
     bytes: usize,
     original_length: u32,
     way: LinkAddress,
@@ -36,14 +36,14 @@ struct Said {
     vlan: Option<(u16, u16)>,
 }
 
-impl Single {
+impl PacketReader {
     pub(super) fn new(socket: Socket, snap_length: u32) -> Self {
         let buffer = vec![0; snap_length as usize + tag::SIZE];
         Self { socket, buffer, is_stopped: false, link: Link::default() }
     }
 
     pub(super) fn buffer_bytes(&self) -> u64 {
-        // The kernel states twice what it was asked for.
+        // The kernel states twice the size that was asked for.
         self.socket.receive_buffer().unwrap_or_default() / 2
     }
 
@@ -55,7 +55,11 @@ impl Single {
         Ok(())
     }
 
-    pub(super) fn next(&mut self, wait: Duration, interface: &Interface) -> io::Result<Next<'_>> {
+    pub(super) fn next(
+        &mut self,
+        wait: Duration,
+        interface: &Interface,
+    ) -> io::Result<CaptureEvent<'_>> {
         let mut waited = self.is_stopped;
         let said = loop {
             match self.receive() {
@@ -68,9 +72,9 @@ impl Single {
                     waited = true;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-                    return Ok(Next::Nothing);
+                    return Ok(CaptureEvent::Nothing);
                 }
-                // It is said before the packets that still wait.
+                // The error comes before the packets that still wait.
                 Err(error) => self.link.hear(error)?,
             }
         };
@@ -84,7 +88,7 @@ impl Single {
             tag::put(&mut self.buffer[..end], protocol, control);
             original_length = original_length.saturating_add(tag::SIZE as u32);
         }
-        Ok(Next::Batch(Batch(Packages::One(Some(Packet {
+        Ok(CaptureEvent::Batch(Batch(Packages::One(Some(Packet {
             time: said.time,
             original_length,
             data: &self.buffer[from..end],
@@ -93,12 +97,12 @@ impl Single {
         })))))
     }
 
-    /// Takes a packet, if one is there.
-    fn receive(&mut self) -> io::Result<Said> {
+    /// Reads a packet, if there is one.
+    fn receive(&mut self) -> io::Result<ReceivedPacket> {
         let room = &mut self.buffer[tag::SIZE..];
         let mut part = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
         let mut address = MaybeUninit::<libc::sockaddr_ll>::zeroed();
-        // Room for the time and for what is known of the packet.
+        // Room for the time and for the packet's auxiliary data.
         let mut control = [0; 16];
         let mut message = message(&mut part, &mut control);
         message.msg_name = address.as_mut_ptr().cast::<c_void>();
@@ -111,7 +115,7 @@ impl Single {
         let length = checked(got)?.unsigned_abs();
         // SAFETY: it is numbers only, and as long as the array.
         let address: [u8; 20] = unsafe { std::mem::transmute(address.assume_init()) };
-        let mut said = Said {
+        let mut said = ReceivedPacket {
             // With MSG_TRUNC the length is the packet's own.
             bytes: length.min(room.len()),
             original_length: u32::try_from(length).unwrap_or(u32::MAX),
@@ -125,8 +129,8 @@ impl Single {
     }
 }
 
-impl Said {
-    /// Takes in the control messages.
+impl ReceivedPacket {
+    /// Reads the control messages.
     fn read(&mut self, message: &libc::msghdr) {
         // SAFETY: the kernel has written the control messages that the header
         // counts, and each is as long as it says.
@@ -153,7 +157,7 @@ impl Said {
 
     const fn about(&mut self, auxiliary: libc::tpacket_auxdata) {
         self.status = auxiliary.tp_status;
-        // The filter may keep less than there is: this is the packet's length.
+        // The filter may keep fewer bytes: this is the packet's length.
         self.original_length = auxiliary.tp_len;
         let there = auxiliary.tp_status & libc::TP_STATUS_VLAN_VALID != 0;
         let known = auxiliary.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;

@@ -1,15 +1,15 @@
-//! What a capture has counted.
+//! Counts of a capture.
 
 /// The counts of a capture since it was opened.
 ///
-/// The kernel forgets its own on each look; these go on.
+/// The kernel resets its own counts on each read; these add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Packets that the filter let through, those that were dropped included.
+    /// Packets that passed the filter, dropped ones included.
     pub received: u64,
     /// Packets for which there was no room.
     pub dropped: u64,
-    /// How often the ring was full.
+    /// Number of times that the ring was full.
     pub freezes: u64,
 }
 

@@ -10,7 +10,7 @@ fn numbered(bytes: &[u8]) -> Frame<'_> {
     Frame { bytes, number_at: Some(42) }
 }
 
-/// What an interface has received: packets and bytes.
+/// Returns the packets and bytes that an interface has received.
 fn received(namespace: &Namespace, interface: &str) -> (u64, u64) {
     let text = namespace.read(c"/proc/net/dev").unwrap();
     let line = text
@@ -38,12 +38,12 @@ fn what_was_taken_is_what_arrives() {
     let Some(pair) = Pair::make("what_was_taken_is_what_arrives") else { return };
     let mut generator = Generator::open("left", Some(&pair.left)).unwrap();
     let frame = [0xff; 1_514];
-    let load = Load { frame: numbered(&frame), rate: None, until: Until::Packets(10_007) };
+    let load = Load { frame: numbered(&frame), rate: None, until: LoadEnd::Packets(10_007) };
     let sent = run(&mut generator, &load, &AtomicBool::new(false));
     assert!(sent.failure.is_none(), "{sent:?}");
     assert_eq!((sent.packets, sent.bytes), (10_007, 10_007 * 1_514));
     assert_eq!(received(&pair.right, "right"), (sent.packets, sent.bytes));
-    // Without a number, too.
+    // Frames without a number are counted, too.
     let plain = Frame { bytes: &frame, number_at: None };
     assert_eq!(generator.send(plain, 1).unwrap(), 1);
     assert_eq!(received(&pair.right, "right").0, 10_008);
@@ -60,14 +60,14 @@ fn what_the_interface_refuses_is_not_counted() {
     assert_eq!(refused.raw_os_error(), Some(libc::EMSGSIZE));
     let beyond = Frame { bytes: &FRAME, number_at: Some(45) };
     assert_eq!(generator.send(beyond, 1).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-    // The other end is down: there is no room.
+    // The other end is down, so there is no room.
     pair.right.bring_down("right").unwrap();
     assert_eq!(generator.send(numbered(&FRAME), 100).unwrap(), 0);
     pair.left.bring_down("left").unwrap();
     let down = generator.send(numbered(&FRAME), 100).unwrap_err();
     assert_eq!(down.raw_os_error(), Some(libc::ENETDOWN));
     pair.left.remove("left").unwrap();
-    let load = Load { frame: numbered(&FRAME), rate: None, until: Until::Packets(5) };
+    let load = Load { frame: numbered(&FRAME), rate: None, until: LoadEnd::Packets(5) };
     let sent = run(&mut generator, &load, &AtomicBool::new(false));
     assert_eq!(sent.failure.unwrap().raw_os_error(), Some(libc::ENXIO));
     assert_eq!((sent.packets, sent.bytes, generator.sent()), (0, 0, 0));
@@ -80,19 +80,19 @@ fn a_rate_is_not_exceeded_and_the_last_packet_comes_when_it_is_due() {
     let mut generator = Generator::open("left", Some(&pair.left)).unwrap();
     for (rate, packets) in [(100, 4), (20_000, 1_000)] {
         let rate = NonZeroU64::new(rate);
-        let load = Load { frame: numbered(&FRAME), rate, until: Until::Packets(packets) };
+        let load = Load { frame: numbered(&FRAME), rate, until: LoadEnd::Packets(packets) };
         let sent = run(&mut generator, &load, &AtomicBool::new(false));
         assert_eq!(sent.packets, packets);
         let least = (packets - 1) as f64 / rate.unwrap().get() as f64;
         assert!(sent.elapsed.as_secs_f64() >= least, "{sent:?}");
-        // How late it was is said, whatever else this machine does.
+        // The delay is reported, whatever else this machine does.
         let late = sent.elapsed.as_secs_f64() - least;
         assert!(sent.behind.as_secs_f64() + 0.1 >= late, "{sent:?}");
         assert!(sent.packets_per_second() <= rate.unwrap().get() as f64 * 1.5);
     }
     let rate = NonZeroU64::new(1_000);
     let time = Duration::from_millis(100);
-    let load = Load { frame: numbered(&FRAME), rate, until: Until::Time(time) };
+    let load = Load { frame: numbered(&FRAME), rate, until: LoadEnd::Time(time) };
     let sent = run(&mut generator, &load, &AtomicBool::new(false));
     assert!((1..=101).contains(&sent.packets), "{sent:?}");
 }
@@ -102,12 +102,12 @@ fn a_load_ends_when_it_is_told_to() {
     let Some(pair) = Pair::make("a_load_ends_when_it_is_told_to") else { return };
     let mut generator = Generator::open("left", Some(&pair.left)).unwrap();
     let stop = AtomicBool::new(false);
-    // With one packet a second it has to look while it waits.
+    // At one packet a second the load must check while it waits.
     for rate in [None, NonZeroU64::new(1)] {
         stop.store(false, Ordering::Relaxed);
         let began = Instant::now();
         let before = generator.sent();
-        let load = Load { frame: numbered(&FRAME), rate, until: Until::Stopped };
+        let load = Load { frame: numbered(&FRAME), rate, until: LoadEnd::Stopped };
         std::thread::scope(|scope| {
             let running = scope.spawn(|| run(&mut generator, &load, &stop));
             while received(&pair.right, "right").0 == before {

@@ -8,73 +8,71 @@ use std::time::{Duration, Instant};
 use super::{Frame, Generator};
 use crate::wait::{Wait, wake_on_time};
 
-/// Of a second, the part of which the packets are sent at once at most, and
-/// that of which they are waited for.
+/// Fractions of a second: the longest burst of packets, and the wait for the next one.
 const BURSTS: u64 = 1_000;
 const TURNS: u64 = 2_000;
 
-/// How long to wait where the interface has no room.
+/// Wait for room in the interface.
 const ROOM: Duration = Duration::from_micros(20);
 
-/// How long an interface may take nothing.
+/// Longest time for which an interface may take nothing.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// The longest that nobody looks whether to stop.
+/// Longest time between two checks of the stop flag.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What to send, and how fast.
+/// A frame to send, its rate, and its end.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
     /// The frame.
     pub frame: Frame<'a>,
-    /// Packets per second; `None` is as fast as it goes.
+    /// Packets per second; `None` sends as fast as possible.
     pub rate: Option<NonZeroU64>,
-    /// When it is enough.
-    pub until: Until,
+    /// End of the load.
+    pub until: LoadEnd,
 }
 
-/// When a load ends by itself.
+/// The end of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// After so many packets.
+pub enum LoadEnd {
+    /// After this many packets.
     Packets(u64),
     /// After this time.
     Time(Duration),
-    /// Not before it is told to.
+    /// Only when stopped.
     Stopped,
 }
 
-/// What was sent.
+/// Totals of a load.
 #[derive(Debug)]
-pub struct Sent {
-    /// The packets that the kernel took. No other was sent.
+pub struct LoadTotals {
+    /// Packets that the kernel took; no other was sent.
     pub packets: u64,
-    /// Their bytes, from the header of Ethernet on.
+    /// Their bytes, from the Ethernet header on.
     pub bytes: u64,
-    /// From the first packet to the last.
+    /// Time from the first packet to the last.
     pub elapsed: Duration,
-    /// How late the latest packet was by its rate. Packets are sent half a
-    /// millisecond's worth at once, so up to that is as it should be.
+    /// Delay of the latest packet behind its rate. Packets are sent half a millisecond's worth at
+    /// once, so up to that is normal.
     pub behind: Duration,
-    /// Why it ended early. A stop is no failure.
+    /// Error that ended the load early. A stop is no failure.
     pub failure: Option<io::Error>,
 }
 
-impl Sent {
-    /// The rate that was reached: zero where there was no time.
+impl LoadTotals {
+    /// Returns the packet rate reached: zero if no time passed.
     pub fn packets_per_second(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         if seconds > 0.0 { self.packets as f64 / seconds } else { 0.0 }
     }
 }
 
-/// Sends a load until it is over, or `stop` says so. It takes the calling
-/// thread, which is woken on time from here on ([`wake_on_time`]).
+/// Sends a load until it ends, or `stop` is set. The call uses the calling thread, which is woken
+/// on time from here on ([`wake_on_time`]).
 ///
-/// The rate is kept by bursts of at most a millisecond's worth. What a thread
-/// that was kept from running owes, it sends in such bursts, one after the
-/// other.
-pub fn run(generator: &mut Generator, load: &Load<'_>, stop: &AtomicBool) -> Sent {
+/// The rate is kept by bursts of at most a millisecond's worth. A thread that was kept from running
+/// catches up in such bursts, one after the other.
+pub fn run(generator: &mut Generator, load: &Load<'_>, stop: &AtomicBool) -> LoadTotals {
     wake_on_time();
     let before = generator.sent();
     let began = Instant::now();
@@ -85,9 +83,9 @@ pub fn run(generator: &mut Generator, load: &Load<'_>, stop: &AtomicBool) -> Sen
         let now = Instant::now();
         let elapsed = now - began;
         let left = match load.until {
-            Until::Packets(all) => all.saturating_sub(packets),
-            Until::Time(time) if elapsed >= time => 0,
-            Until::Time(_) | Until::Stopped => u64::MAX,
+            LoadEnd::Packets(all) => all.saturating_sub(packets),
+            LoadEnd::Time(time) if elapsed >= time => 0,
+            LoadEnd::Time(_) | LoadEnd::Stopped => u64::MAX,
         };
         if left == 0 || stop.load(Ordering::Relaxed) {
             break None;
@@ -116,27 +114,26 @@ pub fn run(generator: &mut Generator, load: &Load<'_>, stop: &AtomicBool) -> Sen
     };
     let packets = generator.sent() - before;
     let bytes = packets.saturating_mul(load.frame.bytes.len() as u64);
-    Sent { packets, bytes, elapsed: last - began, behind, failure }
+    LoadTotals { packets, bytes, elapsed: last - began, behind, failure }
 }
 
-/// How many packets should have been sent by now: the first at once.
+/// Returns how many packets should have been sent by now: the first one at once.
 fn owed(rate: NonZeroU64, elapsed: Duration) -> u64 {
     let sent = u128::from(rate.get()).saturating_mul(elapsed.as_nanos()) / 1_000_000_000;
     u64::try_from(sent).unwrap_or(u64::MAX).saturating_add(1)
 }
 
-/// When the packet of this number should be sent: then so many are owed, and
-/// one more.
+/// Returns the time at which the packet of this number should be sent.
 fn due(rate: NonZeroU64, number: u64) -> Duration {
     let nanos = (u128::from(number) * 1_000_000_000).div_ceil(rate.get().into());
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Waits for the next packets, or the end.
+/// Waits for the next packets, or for the end.
 fn wait(due: Instant, load: &Load<'_>, began: Instant) -> io::Result<()> {
     let end = match load.until {
-        Until::Time(time) => began.checked_add(time).map_or(due, |end| end.min(due)),
-        Until::Packets(_) | Until::Stopped => due,
+        LoadEnd::Time(time) => began.checked_add(time).map_or(due, |end| end.min(due)),
+        LoadEnd::Packets(_) | LoadEnd::Stopped => due,
     };
     let look = Instant::now() + POLL_INTERVAL;
     Wait::new(Duration::ZERO).until(Some(end.min(look)), &[]).map(drop)

@@ -1,23 +1,21 @@
-//! Sending Ethernet frames, as fast as is asked for, and counting them to the
-//! last one.
+//! Sends Ethernet frames at a given rate, and counts them to the last one.
 //!
-//! A [`Generator`] sends on one interface, past its queue. The caller says what
-//! is in a [`Frame`], and where its number goes. [`run`] sends a [`Load`] of
-//! them.
+//! A [`Generator`] sends on one interface, bypassing its queue. The caller gives the bytes of a
+//! [`Frame`], and the offset of its number. [`run`] sends a [`Load`] of frames.
 //!
 //! ```no_run
 //! use std::num::NonZeroU64;
 //! use std::sync::atomic::AtomicBool;
 //! use std::time::Duration;
-//! use windlass_sys::generator::{Frame, Generator, Load, Until, run};
+//! use windlass_sys::generator::{Frame, Generator, Load, LoadEnd, run};
 //!
 //! let mut generator = Generator::open("veth0", None)?;
 //! let frame = Frame { bytes: &[0xff; 60], number_at: Some(42) };
 //! let rate = NonZeroU64::new(100_000);
-//! let load = Load { frame, rate, until: Until::Time(Duration::from_secs(1)) };
+//! let load = Load { frame, rate, until: LoadEnd::Time(Duration::from_secs(1)) };
 //! let sent = run(&mut generator, &load, &AtomicBool::new(false));
 //! println!("{} packets, {:.0} a second", sent.packets, sent.packets_per_second());
-//! # Ok::<(), windlass_sys::capture::Refused>(())
+//! # Ok::<(), windlass_sys::capture::Refusal>(())
 //! ```
 
 mod load;
@@ -27,34 +25,32 @@ use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use libc::{c_uint, iovec, mmsghdr};
-pub use load::{Load, Sent, Until, run};
+pub use load::{Load, LoadEnd, LoadTotals, run};
 use rustix::net::SocketType;
 
-use crate::capture::{Interface, OpenStep, Refused, bind_to, packet_socket};
+use crate::capture::{Interface, OpenStep, Refusal, bind_to, packet_socket};
 use crate::namespace::Namespace;
 use crate::socket::set;
 
-/// The frames that one system call sends.
+/// Number of frames that one system call sends.
 const BATCH: usize = 64;
 
-/// The bytes that a number takes in a frame: the number, and its complement.
+/// Bytes of a number in a frame: the number, and its complement.
 pub const NUMBER: usize = 16;
 
-/// A frame to be sent again and again.
+/// A frame that is sent repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
-    /// All its bytes, from the header of Ethernet on.
+    /// All its bytes, from the Ethernet header on.
     pub bytes: &'a [u8],
-    /// Where each frame has its number: [`NUMBER`] bytes, in network byte order.
-    /// Their complement behind the number makes the sum of both the same
-    /// in every frame. So the checksums of the Internet stay right, where they
-    /// are right with zeros here, and the place is at an even distance from the
-    /// headers.
+    /// Offset of each frame's number: [`NUMBER`] bytes, in network byte order. The complement
+    /// behind the number makes the sum of both the same in every frame. So Internet checksums stay
+    /// correct if they are correct with zeros here, and the offset from the headers is even.
     pub number_at: Option<usize>,
 }
 
-/// The number that a frame has at this place. There is none where its
-/// complement is not behind it.
+/// Returns the number of a frame at this offset; `None` if the number's complement is not behind
+/// it.
 pub fn number(frame: &[u8], at: usize) -> Option<u64> {
     let (number, rest) = frame.get(at..)?.split_first_chunk::<8>()?;
     let number = u64::from_be_bytes(*number);
@@ -76,39 +72,36 @@ impl AsFd for Generator {
 }
 
 impl Generator {
-    /// Opens one on an interface of a namespace; `None` is the thread's own. It
-    /// takes `CAP_NET_RAW` there.
+    /// Opens a generator on an interface of a namespace; `None` is the thread's own. The call takes
+    /// `CAP_NET_RAW` there.
     ///
     /// # Errors
-    /// Where there is no such interface, or the system refuses a step.
-    pub fn open(interface: &str, namespace: Option<&Namespace>) -> Result<Self, Refused> {
+    /// Fails if there is no such interface, or the system refuses a step.
+    pub fn open(interface: &str, namespace: Option<&Namespace>) -> Result<Self, Refusal> {
         let socket = packet_socket(namespace, SocketType::RAW)?;
         let interface =
-            Interface::find(&socket, interface).map_err(Refused::at(OpenStep::Interface))?;
+            Interface::find(&socket, interface).map_err(Refusal::at(OpenStep::Interface))?;
         let nothing = 0;
-        bind_to(&socket, &interface, nothing).map_err(Refused::at(OpenStep::Set))?;
-        // With the interface's queue a frame could be dropped after it was
-        // taken.
+        bind_to(&socket, &interface, nothing).map_err(Refusal::at(OpenStep::Set))?;
+        // The interface's queue could drop a frame after taking it.
         set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32)
-            .map_err(Refused::at(OpenStep::Set))?;
+            .map_err(Refusal::at(OpenStep::Set))?;
         Ok(Self { socket, sent: 0 })
     }
 
-    /// The frames that the kernel has taken so far: the number that the next
-    /// one gets.
+    /// Returns the number of frames that the kernel has taken: the number that the next one gets.
     pub const fn sent(&self) -> u64 {
         self.sent
     }
 
-    /// Sends so many frames, and does not wait. Tells how many the kernel took:
-    /// fewer where the interface has no room for more just now, which is also
-    /// the case while its wire has no other end that is up.
+    /// Sends this many frames, without waiting. Returns how many the kernel took: fewer if the
+    /// interface has no room for more. An interface whose other end is down has no room either.
     ///
     /// A frame that was not taken leaves no gap in the numbers.
     ///
     /// # Errors
-    /// Where the kernel takes none of them, for another reason: the interface is
-    /// down (`ENETDOWN`) or gone (`ENXIO`), or the frame too long for it.
+    /// Fails if the kernel takes no frame for another reason: the interface is down (`ENETDOWN`) or
+    /// gone (`ENXIO`), or the frame is too long for it.
     pub fn send(&mut self, frame: Frame<'_>, count: u64) -> io::Result<u64> {
         let (head, tail) = frame.parts()?;
         let mut numbers = [[0; NUMBER]; BATCH];
@@ -141,8 +134,8 @@ impl Generator {
 }
 
 impl<'a> Frame<'a> {
-    /// What is before the number, and what is behind it. Without a number all
-    /// is before.
+    /// Returns the bytes before the number, and those behind it. Without a number all bytes are
+    /// before it.
     fn parts(self) -> io::Result<(&'a [u8], Option<&'a [u8]>)> {
         let Some(at) = self.number_at else { return Ok((self.bytes, None)) };
         let beyond = || {
@@ -154,8 +147,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Whether it may take more a little later: the socket's buffer is full, or
-/// what is behind the interface.
+/// Returns whether a later call may succeed: the buffer of the socket or of the interface is full.
 fn no_room(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(libc::ENOBUFS)
 }
@@ -165,8 +157,8 @@ fn part(bytes: &[u8]) -> iovec {
     iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
 }
 
-/// Sends the first `batch` frames; tells how many the kernel took. What the
-/// parts point to must still be there.
+/// Sends the first `batch` frames. Returns how many the kernel took. The parts must still be
+/// borrowed.
 fn send<const PARTS: usize>(
     socket: BorrowedFd<'_>,
     frames: &[[iovec; PARTS]; BATCH],
@@ -185,7 +177,7 @@ fn send<const PARTS: usize>(
     let sent = unsafe {
         libc::sendmmsg(socket.as_raw_fd(), messages.as_mut_ptr(), batch, libc::MSG_DONTWAIT as _)
     };
-    // What it says after some were taken comes again with the next call.
+    // An error after some frames were taken comes again with the next call.
     u64::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 

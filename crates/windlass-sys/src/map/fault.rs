@@ -1,4 +1,4 @@
-//! The answer to SIGBUS: zeros where a mapped file lost its pages.
+//! The handler of SIGBUS: zeros replace the lost pages of a mapped file.
 //!
 //! The handler may run at any instruction, so it takes no lock and allocates
 //! nothing: it reads atomics and calls `mmap`, which is a bare system call.
@@ -11,19 +11,19 @@ use libc::{c_int, c_void, siginfo_t};
 
 use crate::call::checked;
 
-/// Mappings that can be alive at once. The program has one, its tests a few.
+/// Maximum number of mappings at once. The program has one, its tests a few.
 const MAX: usize = 64;
 
-/// `lost` of a mapping that is whole.
+/// Value of `lost` for a mapping without lost pages.
 const WHOLE: usize = usize::MAX;
 
-/// Where a mapping lies, for the handler.
+/// The address range of a mapping, for the handler.
 #[derive(Debug)]
 pub(super) struct Slot {
-    /// Its first address; 0 where the slot is free, 1 where it is being filled.
+    /// Its first address; 0 for a free slot, 1 for one that is being filled.
     start: AtomicUsize,
     length: AtomicUsize,
-    /// Where its zeros begin, in bytes from its start.
+    /// Offset in bytes at which its zeros begin.
     lost: AtomicUsize,
 }
 
@@ -38,14 +38,14 @@ static SLOTS: [Slot; MAX] = [const {
     }
 }; MAX];
 
-/// What answered SIGBUS before: it still does, outside the mappings.
+/// The previous handler of SIGBUS, which still handles faults outside the mappings.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Bytes of a page. The handler must not ask for them.
+/// Bytes of a page, as the handler must not ask for them.
 static PAGE: AtomicUsize = AtomicUsize::new(4096);
 
 impl Slot {
-    /// Tells the handler of a mapping. `None` where there are too many.
+    /// Registers a mapping with the handler. Returns `None` if there are too many.
     pub(super) fn claim(start: usize, length: usize) -> Option<&'static Self> {
         let (set, kept) = (Ordering::SeqCst, Ordering::SeqCst);
         let take = |slot: &&Self| slot.start.compare_exchange(FREE, FILLING, set, kept).is_ok();
@@ -56,10 +56,10 @@ impl Slot {
         Some(slot)
     }
 
-    /// Where the zeros begin.
+    /// Returns the offset at which the zeros begin.
     pub(super) fn lost(&self) -> Option<usize> {
-        // What was read before this must have been read before the look at the
-        // flag. The handler sets it before it places the zeros.
+        // Earlier reads of the mapping must happen before this read of the flag. The handler sets
+        // the flag before it maps the zeros.
         fence(Ordering::Acquire);
         match self.lost.load(Ordering::Relaxed) {
             WHOLE => None,
@@ -67,18 +67,18 @@ impl Slot {
         }
     }
 
-    /// Tells the handler that the mapping is going: before it goes, as another
-    /// may get its addresses at once.
+    /// Unregisters the mapping. This must come before it is unmapped, as another mapping may get
+    /// its addresses at once.
     pub(super) fn free(&self) {
         self.start.store(FREE, Ordering::SeqCst);
     }
 
-    /// The start and the length of the mapping, if this address is in it.
+    /// Returns the start and the length of the mapping if this address is in it.
     fn holds(&self, address: usize) -> Option<(usize, usize)> {
         let start = self.start.load(Ordering::SeqCst);
         let length = self.length.load(Ordering::SeqCst);
-        // A slot that changes hands now is not that of the address: whoever
-        // touched the address keeps its mapping alive.
+        // A slot that changes its owner now is not that of the address: the thread that touched the
+        // address keeps its mapping alive.
         let steady = self.start.load(Ordering::SeqCst) == start;
         let within = start > FILLING && address.checked_sub(start).is_some_and(|far| far < length);
         (steady && within).then_some((start, length))
@@ -103,13 +103,13 @@ fn set_handler() -> io::Result<()> {
     let mut before: libc::sigaction = unsafe { std::mem::zeroed() };
     // SAFETY: a null action only asks; `before` is there to be written.
     checked(unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) })?;
-    // The handler may run as soon as it is set, so this must be there by then.
+    // The handler may run as soon as it is set, so this must be set before.
     let _ = BEFORE.set(before);
     // SAFETY: as above.
     let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
     action.sa_sigaction = on_sigbus as *const () as usize;
-    // On the other stack: what was there before may have come for one that is
-    // full (the standard library has).
+    // The handler runs on the alternate stack: the previous handler may be there for a stack
+    // overflow, as the standard library's is.
     action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // SAFETY: the handler has the signature that SA_SIGINFO asks for, stays
     // for as long as the program, and is async-signal-safe.
@@ -128,8 +128,8 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Puts zeros from the lost page to the end of its mapping; tells whether the
-/// fault was in a mapping.
+/// Maps zeros from the lost page to the end of its mapping. Returns whether the fault was in a
+/// mapping.
 fn answer(info: *const siginfo_t) -> bool {
     // SAFETY: the kernel passes a valid siginfo with SA_SIGINFO. Only faults,
     // which have a positive code, carry an address.
@@ -142,7 +142,7 @@ fn answer(info: *const siginfo_t) -> bool {
     else {
         return false;
     };
-    // The kernel gives the page of some faults, and the byte of others.
+    // The kernel tells the page of some faults, and the byte of others.
     let page = address & !(page_size() - 1);
     slot.lost.fetch_min(page - start, Ordering::SeqCst);
     let rest = start + length - page;
@@ -153,7 +153,7 @@ fn answer(info: *const siginfo_t) -> bool {
     placed != libc::MAP_FAILED
 }
 
-/// Does what would have been done without this crate.
+/// Does what would happen without this crate.
 fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let before = BEFORE.get();
     let handler = before.map_or(libc::SIG_DFL, |before| before.sa_sigaction);
@@ -191,7 +191,7 @@ fn hand_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     }
 }
 
-/// Bytes of a page, once the handler is installed.
+/// Returns the bytes of a page, once the handler is installed.
 pub(super) fn page_size() -> usize {
     PAGE.load(Ordering::Relaxed)
 }

@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::*;
 
-/// A file of so many bytes, none of them zero, and its mapping.
+/// Makes a file of this many bytes, none of them zero, and its mapping.
 fn mapped(bytes: usize) -> (File, Mapping) {
     let file = tempfile::tempfile().unwrap();
     let content: Vec<u8> = (0..bytes).map(|place| place as u8 | 1).collect();
@@ -15,7 +15,7 @@ fn mapped(bytes: usize) -> (File, Mapping) {
     (file, map)
 }
 
-/// How many bytes are not zero.
+/// Returns how many bytes are not zero.
 fn sound(map: &Mapping) -> usize {
     map.bytes().iter().filter(|byte| **byte != 0).count()
 }
@@ -49,7 +49,7 @@ fn a_cut_file_gives_zeros_and_says_where() {
     assert_eq!(map.lost(), None);
     assert_eq!(sound(&map), 5 * page + 7);
     assert_eq!(map.lost(), Some(6 * page));
-    // They stay what they are, whatever is asked for.
+    // Lost pages stay zero, whatever is asked for.
     map.populate(0..20 * page);
     map.release(0..20 * page);
     file.set_len(20 * page as u64).unwrap();
@@ -94,14 +94,14 @@ fn mappings_come_and_go() {
     }
 }
 
-/// Runs one of these tests in a process of its own; gives how that ended, and what it wrote.
+/// Runs one of these tests in a process of its own. Returns its exit status and its output.
 fn alone(test: &str) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", &format!("map::tests::{test}")]).env("WINDLASS_SYS_ALONE", "1");
     command.output().unwrap()
 }
 
-/// In a process of its own: the other tests need places, too.
+/// Runs in a process of its own, as the other tests need slots, too.
 #[test]
 fn there_may_be_too_many() {
     if !is_child() {
@@ -120,7 +120,7 @@ fn is_child() -> bool {
     std::env::var_os("WINDLASS_SYS_ALONE").is_some()
 }
 
-/// What is not ours ends the program as before.
+/// A fault outside the mappings ends the program as before.
 #[test]
 fn other_faults_end_the_program() {
     if !is_child() {
@@ -146,8 +146,8 @@ fn a_sent_signal_ends_the_program() {
         return;
     }
     let (_file, _map) = mapped(4096);
-    // The standard library's handler was there before. It takes the first for
-    // a fault, which would come again by itself.
+    // The standard library's handler was there before. It takes the first signal for a fault, which
+    // would come again by itself.
     for _ in 0..2 {
         // SAFETY: raising a signal touches no memory.
         unsafe { libc::raise(libc::SIGBUS) };

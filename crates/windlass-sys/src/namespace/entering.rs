@@ -1,4 +1,4 @@
-//! Going into a namespace, in a process that has been forked for it.
+//! Entering a namespace, in a process that was forked for it.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -10,12 +10,12 @@ use rustix::thread::{self, CapabilitySet};
 use super::init::as_command;
 use crate::call::checked;
 
-/// Rights that a command keeps in a user namespace: low ports, setting up the
-/// namespace's network, and raw sockets, as ping and tcpdump open them.
+/// Capabilities that a command keeps in a user namespace: low ports, setting up the namespace's
+/// network, and raw sockets, as ping and tcpdump open them.
 const KEPT: [CapabilitySet; 3] =
     [CapabilitySet::NET_BIND_SERVICE, CapabilitySet::NET_ADMIN, CapabilitySet::NET_RAW];
 
-/// Goes into the namespaces. It makes system calls only.
+/// Enters the namespaces, by system calls only.
 pub(super) fn go(user: Option<RawFd>, net: RawFd) -> io::Result<()> {
     if let Some(user) = user {
         // SAFETY: it takes no pointer, and the process has one thread.
@@ -25,8 +25,7 @@ pub(super) fn go(user: Option<RawFd>, net: RawFd) -> io::Result<()> {
     checked(unsafe { libc::setns(net, libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// Sets up a command to run in the namespaces. The descriptors must be open
-/// when it starts.
+/// Sets up a command to run in the namespaces. The descriptors must be open when it starts.
 pub(super) fn prepare(command: &mut Command, user: Option<RawFd>, net: RawFd) {
     // SAFETY: it only asks.
     let program = unsafe { libc::getpid() };
@@ -41,8 +40,8 @@ pub(super) fn prepare(command: &mut Command, user: Option<RawFd>, net: RawFd) {
     unsafe { command.pre_exec(enter) };
 }
 
-/// Keeps rights beyond exec. In a user namespace the process has all of them,
-/// but a user other than root loses them there.
+/// Keeps capabilities beyond exec. In a user namespace the process has all of them, but a user
+/// other than root loses them there.
 fn keep_rights() -> io::Result<()> {
     let mut sets = thread::capabilities(None)?;
     for right in KEPT {

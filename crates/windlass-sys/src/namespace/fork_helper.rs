@@ -1,12 +1,11 @@
-//! A fork helper: a short-lived process that goes where this one may not, and sends
-//! back file descriptors.
+//! A fork helper: a short-lived process that enters namespaces which this one may not enter, and
+//! sends back file descriptors.
 //!
-//! A user namespace can only be entered by a process with one thread, and there
-//! is no way back from it. A descriptor that was opened in there works anywhere.
+//! Only a process with one thread can enter a user namespace, and it cannot leave again. A
+//! descriptor that was opened inside works anywhere.
 //!
-//! The process is a fork and runs no other program. Other threads may hold any
-//! lock at that time, so what runs in it allocates nothing and makes system
-//! calls only.
+//! The process is a fork and runs no other program. Other threads may hold any lock at that time,
+//! so its code allocates nothing and makes system calls only.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -24,23 +23,23 @@ use rustix::net::{
 };
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use super::{NamespaceStep, Refused};
+use super::{NamespaceStep, Refusal};
 use crate::call::checked;
 
-/// The step that stopped it (0: none) and its errno.
+/// Bytes of a report: the step that failed (0: none) and its errno.
 const REPORT: usize = 8;
 
-/// The bytes of a message of four descriptors.
+/// Bytes of a message of four descriptors.
 const ROOM: usize = rustix::cmsg_space!(ScmRights(4));
 
-/// Runs `work` in a process of its own, and gives what it opened.
+/// Runs `work` in a process of its own, and returns the files it opened.
 ///
 /// `work` must not allocate.
 pub(super) fn fork_helper<const N: usize>(
-    work: impl FnOnce() -> Result<[OwnedFd; N], Refused>,
-) -> Result<[OwnedFd; N], Refused> {
+    work: impl FnOnce() -> Result<[OwnedFd; N], Refusal>,
+) -> Result<[OwnedFd; N], Refusal> {
     const { assert!(N <= 4, "more descriptors than there is room for") };
-    let failed = || Refused::at(NamespaceStep::ForkHelper);
+    let failed = || Refusal::at(NamespaceStep::ForkHelper);
     let (here, there) = UnixStream::pair().map_err(failed())?;
     // SAFETY: the child makes system calls only, and leaves by `_exit`: no lock
     // of another thread is waited for, and no destructor runs twice.
@@ -55,13 +54,13 @@ pub(super) fn fork_helper<const N: usize>(
     }
     drop(there);
     let answer = receive::<N>(&here);
-    // It is to leave nothing behind.
+    // The child must not stay as a zombie.
     let _ = retry_on_intr(|| waitpid(Pid::from_raw(child), WaitOptions::empty()));
     answer.map_err(failed())?
 }
 
-/// Sends what came of it; tells whether it went.
-fn send(to: &UnixStream, refused: Option<&Refused>, opened: &[BorrowedFd<'_>]) -> bool {
+/// Sends the result. Returns whether that succeeded.
+fn send(to: &UnixStream, refused: Option<&Refusal>, opened: &[BorrowedFd<'_>]) -> bool {
     let step = refused.map_or(0, |refused| refused.step as u32);
     let errno = refused.and_then(|refused| refused.error.raw_os_error()).unwrap_or(0);
     let report = [step, errno.cast_unsigned()].map(u32::to_ne_bytes);
@@ -72,8 +71,8 @@ fn send(to: &UnixStream, refused: Option<&Refused>, opened: &[BorrowedFd<'_>]) -
     fits && sendmsg(to, &report, &mut control, SendFlags::NOSIGNAL) == Ok(REPORT)
 }
 
-/// Takes what came of it.
-fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N], Refused>> {
+/// Receives the result.
+fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N], Refusal>> {
     let mut report = [0; REPORT];
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut control = RecvAncillaryBuffer::new(&mut room);
@@ -93,26 +92,26 @@ fn receive<const N: usize>(from: &UnixStream) -> io::Result<Result<[OwnedFd; N],
     let (step, errno) = (u32::from_ne_bytes([a, b, c, d]), i32::from_ne_bytes(errno));
     if step != 0 {
         let error = io::Error::from_raw_os_error(errno);
-        return Ok(Err(Refused { step: NamespaceStep::of(step), error }));
+        return Ok(Err(Refusal { step: NamespaceStep::of(step), error }));
     }
-    // One is missing where this process has too many files open.
+    // A descriptor is missing if this process has too many files open.
     let short = |_| io::Error::from_raw_os_error(libc::EMFILE);
     Ok(Ok(<[OwnedFd; N]>::try_from(opened).map_err(short)?))
 }
 
 /// Leaves a namespace of this kind for a new one. For fork helpers.
-pub(super) fn unshare(kind: c_int, step: NamespaceStep) -> Result<(), Refused> {
+pub(super) fn unshare(kind: c_int, step: NamespaceStep) -> Result<(), Refusal> {
     // SAFETY: a fork helper has one thread, and nobody relies on its namespaces.
-    checked(unsafe { libc::unshare(kind) }).map(drop).map_err(Refused::at(step))
+    checked(unsafe { libc::unshare(kind) }).map(drop).map_err(Refusal::at(step))
 }
 
 /// Opens a file. For fork helpers.
-pub(super) fn open(path: &CStr, flags: OFlags, step: NamespaceStep) -> Result<OwnedFd, Refused> {
-    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).map_err(Refused::at(step))
+pub(super) fn open(path: &CStr, flags: OFlags, step: NamespaceStep) -> Result<OwnedFd, Refusal> {
+    rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty()).map_err(Refusal::at(step))
 }
 
 /// Writes all of a value into a file. For fork helpers.
-pub(super) fn write(path: &CStr, value: &CStr, step: NamespaceStep) -> Result<(), Refused> {
+pub(super) fn write(path: &CStr, value: &CStr, step: NamespaceStep) -> Result<(), Refusal> {
     let mut file = File::from(open(path, OFlags::WRONLY, step)?);
-    file.write_all(value.to_bytes()).map_err(Refused::at(step))
+    file.write_all(value.to_bytes()).map_err(Refusal::at(step))
 }

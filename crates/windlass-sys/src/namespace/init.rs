@@ -1,14 +1,13 @@
-//! The two processes between this program and a command that runs in a
-//! namespace. They see to it that nothing of the command outlives it.
+//! The two processes between this program and a command that runs in a namespace. They ensure that
+//! nothing of the command outlives it.
 //!
-//! A command may start others that leave it, as daemons do. So it gets a
-//! namespace of processes, which the kernel empties when its first process
-//! ends:
+//! A command may start processes that detach from it, as daemons do. So it gets a namespace of
+//! processes, which the kernel empties when its first process ends:
 //!
-//! - The *keeper* is the child that this program knows. It hands on signals and
-//!   ends as the command ended. It dies with this program.
-//! - The *namespace init*, the first process of the namespace, starts the command,
-//!   waits for it and ends with it. It dies with the keeper.
+//! - The *keeper* is the child that this program knows. It forwards signals and ends as the command
+//!   ended. It dies with this program.
+//! - The *namespace init*, the first process of the namespace, starts the command, waits for it and
+//!   ends with it. It dies with the keeper.
 //! - The *command* is all that the user sees.
 //!
 //! All run between fork and exec, so they make system calls only.
@@ -23,13 +22,13 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::call::checked;
 
-/// Goes on as the command, in a namespace of processes that ends with it. The
-/// keeper and the namespace init stay in here.
+/// Continues as the command, in a namespace of processes that ends with it. The keeper and the
+/// namespace init never return from here.
 pub(super) fn as_command(program: pid_t) -> io::Result<()> {
     die_with_parent()?;
     // SAFETY: it only asks.
     if unsafe { libc::getppid() } != program {
-        // It has ended already, and the signal will not come.
+        // The program has ended already, and the signal will not come.
         return Err(io::Error::from_raw_os_error(libc::ESRCH));
     }
     // SAFETY: it takes a number only. Mounts are apart so that /proc can show
@@ -51,8 +50,8 @@ pub(super) fn as_command(program: pid_t) -> io::Result<()> {
         0 => {}
         command => namespace_init(command, write, &all),
     }
-    // A program that was started with signals blocked passes that on: the
-    // command starts with none.
+    // A program that was started with blocked signals passes them on: the command starts with none
+    // blocked.
     mask(&signals(libc::sigemptyset))
 }
 
@@ -65,7 +64,7 @@ fn keeper(init: pid_t, answer: c_int, all: &sigset_t) -> ! {
     // descriptor at 0.
     let got = unsafe { libc::read(0, (&raw mut status).cast(), size_of::<c_int>()) };
     if usize::try_from(got) != Ok(size_of::<c_int>()) {
-        // The namespace init was killed before it could tell.
+        // The namespace init was killed before it could report.
         end_by(libc::SIGKILL);
     }
     if libc::WIFSIGNALED(status) {
@@ -75,7 +74,7 @@ fn keeper(init: pid_t, answer: c_int, all: &sigset_t) -> ! {
     unsafe { libc::_exit(libc::WEXITSTATUS(status)) }
 }
 
-/// Waits for the command, tells how it ended, and ends the namespace.
+/// Waits for the command, reports its exit status, and ends the namespace.
 fn namespace_init(command: pid_t, answer: c_int, all: &sigset_t) -> ! {
     keep_only(answer);
     let mut last = 0;
@@ -91,7 +90,7 @@ fn namespace_init(command: pid_t, answer: c_int, all: &sigset_t) -> ! {
     }
 }
 
-/// Hands signals on, and reaps what ends, until that was the `last`.
+/// Forwards signals, and reaps children until the `last` one.
 fn serve(to: pid_t, all: &sigset_t, mut last: impl FnMut(pid_t, c_int) -> bool) {
     loop {
         let mut about = MaybeUninit::<libc::siginfo_t>::zeroed();
@@ -99,8 +98,8 @@ fn serve(to: pid_t, all: &sigset_t, mut last: impl FnMut(pid_t, c_int) -> bool) 
         // all zeros are valid ones.
         let (signal, about) =
             unsafe { (libc::sigwaitinfo(all, about.as_mut_ptr()), about.assume_init()) };
-        // What a terminal sends, the command gets by itself. What another
-        // process sends has a code of 0 or less (sigaction(2)).
+        // A signal from the terminal reaches the command directly. A signal from another process
+        // has a code of 0 or less (sigaction(2)).
         let sent = signal == libc::SIGINT && about.si_code <= 0;
         if sent || signal == libc::SIGTERM || signal == libc::SIGHUP {
             // SAFETY: it takes numbers only. The process has not been reaped,
@@ -119,7 +118,7 @@ fn serve(to: pid_t, all: &sigset_t, mut last: impl FnMut(pid_t, c_int) -> bool) 
     }
 }
 
-/// Ends this process by a signal, as the command was.
+/// Ends this process by the signal that ended the command.
 fn end_by(signal: c_int) -> ! {
     // SAFETY: the calls take numbers, and a limit that is there to be read. One
     // core dump is enough, and that was the command's.
@@ -137,8 +136,8 @@ fn end_by(signal: c_int) -> ! {
     }
 }
 
-/// Closes all but one descriptor, which becomes 0: who waits for the end of the
-/// command's output must not wait for these processes.
+/// Closes all but one descriptor, which becomes 0: a reader of the command's output must not wait
+/// for these processes.
 fn keep_only(kept: c_int) {
     // SAFETY: the calls take numbers only, and nothing in this process uses
     // what they close.
@@ -154,10 +153,10 @@ fn keep_only(kept: c_int) {
     }
 }
 
-/// Lets /proc show the processes of the new namespace. Where that is refused,
-/// as in some containers, it goes on to show those of the old one.
+/// Lets /proc show the processes of the new namespace. If that is refused, as in some containers,
+/// /proc shows those of the old one.
 fn show_processes() {
-    // What is mounted outside is still seen in here, but not the other way.
+    // Mounts made outside are still seen in here, but not the reverse.
     let quiet = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     let apart = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     if mount_change(c"/", apart).is_ok() {
@@ -165,8 +164,8 @@ fn show_processes() {
     }
 }
 
-/// Has the kernel kill this process when its parent ends. Changing rights
-/// forgets that, so it comes after.
+/// Has the kernel kill this process when its parent ends. A change of privileges clears that
+/// setting, so this call comes after it.
 fn die_with_parent() -> io::Result<()> {
     Ok(set_parent_process_death_signal(Some(Signal::KILL))?)
 }
@@ -176,7 +175,7 @@ fn fork() -> io::Result<pid_t> {
     checked(unsafe { libc::fork() })
 }
 
-/// A set of signals that a call fills.
+/// Returns a set of signals that a call fills.
 fn signals(fill: unsafe extern "C" fn(*mut sigset_t) -> c_int) -> sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: the call writes the whole set.

@@ -9,12 +9,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// A namespace, or the reason why there is none here.
+/// Makes a namespace; `None` if that is not possible here.
 fn namespace(test: &str) -> Option<Namespace> {
     Namespace::new().inspect_err(|refused| eprintln!("skipped: {test}: {refused}")).ok()
 }
 
-/// A namespace with a TUN interface that carries IPv4 alone and is down.
+/// Makes a namespace with a TUN interface that carries IPv4 alone and is down.
 fn with_tun(test: &str) -> Option<(Namespace, Tun)> {
     let namespace = namespace(test)?;
     let tun = Tun::open_in(&namespace, "tun0")
@@ -35,7 +35,7 @@ fn a_namespace_has_lo_and_nothing_else() {
         .map(|(name, _)| name.trim())
         .collect();
     assert_eq!(names, ["lo"]);
-    // It is up: it has its address.
+    // `lo` is up: it has its address.
     let addresses = namespace.read(c"/proc/net/fib_trie").unwrap();
     assert!(addresses.contains("127.0.0.1"), "{addresses}");
 }
@@ -61,7 +61,7 @@ fn packets_come_and_go_by_tun() {
     namespace.set_queue_length("tun0", 64).unwrap();
     namespace.add_address("tun0", [192, 0, 2, 1].into(), 24).unwrap();
     namespace.bring_up("tun0").unwrap();
-    // Nothing is sent by itself.
+    // The kernel sends nothing by itself.
     let mut packet = [0; 2_000];
     assert_eq!(tun.read(&mut packet).unwrap(), None);
     // A datagram to a neighbour goes out as it is: header, ports, payload.
@@ -74,7 +74,7 @@ fn packets_come_and_go_by_tun() {
     assert_eq!((packet[0], packet[9]), (0x45, 17));
     assert_eq!(packet[12..20], [192, 0, 2, 1, 192, 0, 2, 2]);
     assert_eq!(packet[28..33], *b"hello");
-    // What is written arrives, where it is one.
+    // A written packet arrives; other bytes are refused.
     tun.write(&packet[..33]).unwrap();
     assert!(tun.write(b"\0 no packet").is_err());
     let statistics = namespace.read(c"/proc/net/dev").unwrap();
@@ -115,7 +115,7 @@ fn a_command_ends_as_it_would_outside() {
     let mut missing = Command::new("/no/such/program");
     namespace.enter(&mut missing);
     assert_eq!(missing.spawn().unwrap_err().kind(), io::ErrorKind::NotFound);
-    // A signal to the child that is known reaches the command.
+    // A signal to the known child reaches the command.
     let mut child =
         shell(&namespace, "trap 'exit 9' TERM; echo ready; while :; do sleep 0.01; done")
             .stdout(Stdio::piped())
@@ -130,7 +130,7 @@ fn a_command_ends_as_it_would_outside() {
 #[test]
 fn nothing_outlives_a_command() {
     let Some(namespace) = namespace("nothing_outlives_a_command") else { return };
-    // What left its session and its parent holds this pipe open.
+    // A process that left its session and its parent holds this pipe open.
     let daemon = "(setsid sleep 61 & ) ; sleep 0.1";
     let output = shell(&namespace, daemon).output().unwrap();
     assert!(output.status.success());
@@ -141,12 +141,12 @@ fn nothing_outlives_a_command() {
     let mut pipe = child.stdout.take().unwrap();
     pipe.read_exact(&mut [0; 6]).unwrap();
     child.kill().unwrap();
-    // It ends only when all have closed it.
+    // The pipe ends only when all have closed it.
     pipe.read_to_end(&mut Vec::new()).unwrap();
     child.wait().unwrap();
 }
 
-/// Two namespaces with a wire between them: `left` and `right`, both up.
+/// Makes two namespaces with a wire between them: `left` and `right`, both up.
 fn joined(test: &str, first: Namespace) -> Option<(Namespace, Namespace)> {
     let second = first.beside().unwrap();
     if let Err(refused) = first.add_veth("left", &second, "right") {
@@ -160,8 +160,8 @@ fn joined(test: &str, first: Namespace) -> Option<(Namespace, Namespace)> {
     Some((first, second))
 }
 
-/// Whether a connection to the other end is refused: then packets went there,
-/// and came back.
+/// Returns whether a connection to the other end is refused: then packets passed in both
+/// directions.
 fn reaches_the_other(second: &Namespace) -> bool {
     let mut command = shell(second, "exec 3<>/dev/tcp/192.0.2.1/9");
     let output = command.env("LC_ALL", "C").stderr(Stdio::piped()).output().unwrap();
@@ -178,7 +178,7 @@ fn a_pair_of_interfaces_joins_two_namespaces() {
     assert_eq!(taken.error.raw_os_error(), Some(libc::EEXIST));
     assert!(first.add_veth("", &second, "other").is_err(), "the kernel would choose a name");
     assert!(first.add_veth("a", &second, "a-name-that-is-too-long").is_err());
-    // With one end the other goes.
+    // Removing one end removes the other.
     first.remove("left").unwrap();
     let gone = second.bring_up("right").unwrap_err();
     assert_eq!(gone.error.raw_os_error(), Some(libc::ENODEV));
@@ -204,7 +204,7 @@ fn a_pair_needs_the_rights_over_both_ends() {
     first.bring_up("b").unwrap();
     let refused = first.add_veth("left", &second, "right").unwrap_err();
     assert_eq!(refused.error.raw_os_error(), Some(libc::EPERM));
-    // One beside the other shares its user namespace.
+    // A namespace beside the other shares its user namespace.
     let (first, second) = joined(test, first).unwrap();
     assert!(second.is_unprivileged());
     assert!(reaches_the_other(&second));
@@ -251,7 +251,7 @@ fn what_an_interface_sends_comes_with_its_time() {
         Err(refused) => return eprintln!("skipped: {test}: {refused}"),
     };
     assert!(sent.next().is_none());
-    // 9,000 datagrams: more than there is room for, and nobody looks meanwhile.
+    // 9,000 datagrams: more than there is room for, and nobody reads meanwhile.
     let before = clock::now();
     let mut command = Command::new("bash");
     namespace.enter(&mut command);
@@ -271,14 +271,14 @@ fn what_an_interface_sends_comes_with_its_time() {
     assert_eq!(count, 8_192);
     assert_eq!(sent.dropped().unwrap(), 9_000 - count);
     assert!(!ready(&[sent.as_fd()], Some(Duration::ZERO)).unwrap());
-    // What arrives was not sent.
+    // A packet that arrives was not sent.
     let mut packet = [0; 100];
     let length = tun.read(&mut packet).unwrap().unwrap();
     packet[12..16].copy_from_slice(&[192, 0, 2, 2]);
     packet[16..20].copy_from_slice(&[192, 0, 2, 1]);
     tun.write(&packet[..length]).unwrap();
-    // The kernel answers that nobody listens there, which it does not where the packet is
-    // broken; either way nothing else has come.
+    // The kernel answers that the port is closed, unless the packet is broken; either way nothing
+    // else has come.
     while let Some(packet) = sent.next() {
         assert_eq!(packet.data[9], 1, "only ICMP is sent of the kernel's own: {packet:?}");
     }

@@ -1,4 +1,4 @@
-//! What ends the wait of a thread from outside: waitpid(2) knows no time and no file.
+//! A signal that ends a thread's wait from outside: waitpid(2) has neither a timeout nor a file.
 
 use std::io;
 use std::ptr;
@@ -9,10 +9,10 @@ use rustix::process::getpid;
 use super::own_number;
 use crate::call::checked;
 
-/// By this signal. Programs that do not want it ignore it, and nothing here asks for urgent data.
+/// The signal of a bell. By default programs ignore it, and nothing here asks for urgent data.
 const SIGNAL: c_int = libc::SIGURG;
 
-/// Rings at a thread that waits for its tracees.
+/// Wakes a thread that waits for its tracees.
 #[derive(Clone, Copy, Debug)]
 pub struct Bell {
     process: pid_t,
@@ -20,7 +20,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// One that rings at the calling thread.
+    /// Makes the bell of the calling thread.
     pub(super) fn of_this_thread() -> io::Result<Self> {
         // SAFETY: all zeros are an action: no flags, so that waits end, and no signal blocked.
         let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
@@ -30,8 +30,8 @@ impl Bell {
         Ok(Self { process: getpid().as_raw_nonzero().get(), thread: own_number() })
     }
 
-    /// Rings once. Where the thread is just about to wait it does not hear that, so who waits
-    /// for an answer rings again and again.
+    /// Rings once. A thread that is just about to wait misses the ring, so a caller that needs an
+    /// answer must ring repeatedly.
     pub fn ring(self) {
         // SAFETY: it takes numbers. A thread of another process has not this number and that
         // of this process; to another one of this process the signal is nothing.
@@ -39,5 +39,5 @@ impl Bell {
     }
 }
 
-/// It is enough that the wait ends.
+/// Handles the signal: ending the wait is enough.
 extern "C" fn heard(_: c_int) {}

@@ -1,5 +1,5 @@
-//! What tracing costs, on this machine and now: a helper makes cheap calls alone, and then
-//! the same under the tracer.
+//! Cost of tracing on this machine at this time: a helper makes cheap calls first alone, and then
+//! under the tracer.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -8,34 +8,36 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, set_parent_process_death_signal, waitpid};
 
-use super::{Call, Did, Next, Tracer};
+use super::{Call, ThreadAction, Tracer, TracerEvent};
 use crate::call::checked;
 
-/// So many batches of calls are made each way. The median batch is not one that others disturbed.
+/// Number of batches of calls, alone and traced. The median batch is one that other programs did
+/// not disturb.
 pub(super) const BATCHES: usize = 21;
 
-/// So many calls are in a batch: less than a millisecond of traced ones, so that who takes the
-/// processor for a while disturbs few.
+/// Number of calls in a batch: less than a millisecond of traced ones, so that another program on
+/// the processor disturbs few batches.
 pub(super) const CALLS: u32 = 50;
 
-/// What a batch of each took, in nanoseconds.
+/// Duration of each batch, in nanoseconds.
 type Batches = [u64; BATCHES];
 
-/// By how much tracing makes a system call slower.
+/// Additional time that tracing adds to a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// In all, from before the call to after it.
+    /// The whole, from before the call to after it.
     pub call: Duration,
-    /// The part of it that lies between [`Did::Enter`] and [`Did::Leave`], and so counts as time
+    /// The part between [`ThreadAction::Enter`] and [`ThreadAction::Leave`], which counts as time
     /// in the call.
     pub inside: Duration,
 }
 
 impl Tracer {
-    /// Measures it by a helper, some 1,000 calls each way. To be called while nobody is traced.
+    /// Measures the cost with a helper, some 1,000 calls alone and some 1,000 traced. To be called
+    /// while no thread is traced.
     ///
     /// # Errors
-    /// Where a child cannot be made or traced.
+    /// Fails if a child cannot be made or traced.
     pub fn cost(&mut self) -> io::Result<Cost> {
         let (mut here, there) = UnixStream::pair()?;
         // SAFETY: the child makes system calls only, and leaves by `_exit`: no lock of another
@@ -48,10 +50,10 @@ impl Tracer {
         }
         drop(there);
         let measured = self.measure(&mut here, child.cast_unsigned());
-        // The helper ends where it hears nothing more.
+        // The helper ends when its socket is closed.
         drop(here);
         self.release();
-        // Where it was traced to its end there is no child any more.
+        // A helper that was traced to its end is no child any more.
         let _ = waitpid(Pid::from_raw(child), WaitOptions::empty());
         measured
     }
@@ -64,26 +66,28 @@ impl Tracer {
         let mut began: Option<(Call, Instant)> = None;
         loop {
             match self.next()? {
-                Next::Told(told) => match told.did {
-                    Did::Enter(call) => began = Some((call, told.at)),
-                    Did::Leave(_) => inside.extend(began.take().map(|it| (it, told.at - it.1))),
-                    Did::End => break,
-                    Did::Begin { .. } | Did::Rename { .. } => {}
+                TracerEvent::Told(told) => match told.did {
+                    ThreadAction::Enter(call) => began = Some((call, told.at)),
+                    ThreadAction::Leave(_) => {
+                        inside.extend(began.take().map(|it| (it, told.at - it.1)));
+                    }
+                    ThreadAction::End => break,
+                    ThreadAction::Begin { .. } | ThreadAction::Rename { .. } => {}
                 },
-                Next::Rung => {}
-                Next::Nobody => break,
+                TracerEvent::Rung => {}
+                TracerEvent::Nobody => break,
             }
         }
         let traced = batches(helper)?;
         let each = |batches: Batches| Duration::from_nanos(median(batches) / u64::from(CALLS));
         let alone = each(alone);
-        // Of the helper's calls nearly all are those that are measured.
+        // Nearly all calls of the helper are measured ones.
         let took = median(inside.into_iter().map(|(_, took)| took));
         Ok(Cost { call: each(traced).saturating_sub(alone), inside: took.saturating_sub(alone) })
     }
 }
 
-/// What the helper measured.
+/// Reads the helper's measurements.
 fn batches(helper: &mut UnixStream) -> io::Result<Batches> {
     let mut bytes = [[0; 8]; BATCHES];
     helper.read_exact(bytes.as_flattened_mut())?;
@@ -96,9 +100,9 @@ fn median<T: Ord + Copy + Default>(of: impl IntoIterator<Item = T>) -> T {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
-/// What the helper does. It makes system calls only.
+/// Runs the helper, by system calls only.
 fn help(there: &UnixStream) -> Option<()> {
-    // It goes with who started it.
+    // The helper ends with its parent.
     set_parent_process_death_signal(Some(Signal::KILL)).ok()?;
     tell(there)?;
     if rustix::io::read(there.as_fd(), &mut [0]) != Ok(1) {
@@ -107,7 +111,7 @@ fn help(there: &UnixStream) -> Option<()> {
     tell(there)
 }
 
-/// Makes the calls, and tells what they took.
+/// Makes the calls, and sends their durations.
 fn tell(there: &UnixStream) -> Option<()> {
     let mut took = [[0; 8]; BATCHES];
     for batch in &mut took {

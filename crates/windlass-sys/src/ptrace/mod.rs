@@ -1,9 +1,9 @@
 //! The system calls of other processes, as they make them (ptrace(2)).
 //!
-//! A [`Tracer`] belongs to the thread that made it: the kernel takes requests from no other,
-//! and tells no other what tracees do. It holds no opinion: it gives entries and exits with
-//! their times, and lets each tracee go on at once. Signals are handed on unchanged, and a
-//! tracee that is stopped stays so until it is continued (`PTRACE_LISTEN`).
+//! A [`Tracer`] belongs to the thread that made it: the kernel takes requests from no other thread,
+//! and reports to no other. The tracer draws no conclusions: it returns entries and exits with
+//! their times, and lets each tracee continue at once. Signals are passed on unchanged, and a
+//! stopped tracee stays so until it is continued (`PTRACE_LISTEN`).
 
 mod bell;
 mod cost;
@@ -17,66 +17,66 @@ use std::time::{Duration, Instant};
 
 pub use bell::Bell;
 pub use cost::Cost;
-use raw::{Change, Place, Waited, number};
+use raw::{Change, SyscallStop, WaitResult, number};
 use rustix::thread::gettid;
 
-/// So long tracees may take to be let go one by one. One that waits for a disk, or for a child
-/// of vfork(2), does not stop meanwhile; then the kernel lets it go with this thread's end.
+/// Maximum time for releasing the tracees one by one. A tracee that waits for a disk, or for a
+/// child of vfork(2), cannot stop meanwhile. The kernel releases it when this thread ends.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// From one look to the next while they are let go.
+/// Time between two looks at tracees that are being released.
 const LOOK: Duration = Duration::from_micros(200);
 
 /// A system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Call {
-    /// By whose rules: `AUDIT_ARCH_…` of `linux/audit.h`.
+    /// The system-call table: `AUDIT_ARCH_…` of `linux/audit.h`.
     pub machine: u32,
-    /// Its number there.
+    /// Its number in that table.
     pub number: u64,
 }
 
-/// What a thread did.
+/// An action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Did {
-    /// It is traced from now on.
+pub enum ThreadAction {
+    /// The thread is traced from now on.
     Begin {
-        /// Whether it is the first thread of its process.
+        /// True for the first thread of its process.
         is_process: bool,
     },
-    /// It entered a call.
+    /// The thread entered a call.
     Enter(Call),
-    /// It left its call, with the number of an error (errno(3)) or without.
+    /// The thread left its call, with the number of an error (errno(3)) or without.
     Leave(Option<i32>),
-    /// It goes on under the number of its process, as another program (execve(2)). What had that
-    /// number is no more.
+    /// The thread continues under the number of its process, as another program (execve(2)). The
+    /// former thread of that number is gone.
     Rename {
-        /// Its number until then.
+        /// Its previous number.
         former: u32,
     },
-    /// It ended.
+    /// The thread ended.
     End,
 }
 
-/// A thread did something.
+/// An action of a traced thread.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
-    /// Which one.
+pub struct ThreadEvent {
+    /// Number of the thread.
     pub thread: u32,
-    /// When.
+    /// Time of the action.
     pub at: Instant,
-    /// What.
-    pub did: Did,
+    /// The action.
+    pub did: ThreadAction,
 }
 
-/// What [`Tracer::next`] gives.
+/// Result of [`Tracer::next`].
 #[derive(Clone, Copy, Debug)]
-pub enum Next {
+pub enum TracerEvent {
     /// A thread did something.
-    Told(Told),
+    Told(ThreadEvent),
     /// Nothing, but somebody rang the [`Bell`].
     Rung,
-    /// Nobody is traced.
+    /// No thread is traced.
     Nobody,
 }
 
@@ -84,44 +84,45 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Tracer {
     bell: Bell,
-    /// The threads whose begin was told, or is about to be.
+    /// Threads whose begin was reported, or is about to be.
     threads: HashSet<u32>,
-    untold: VecDeque<Told>,
+    untold: VecDeque<ThreadEvent>,
     stops: u64,
-    /// It is of no use to another thread.
+    /// Keeps the tracer in its thread.
     _of_this_thread: PhantomData<*const ()>,
 }
 
 impl Tracer {
-    /// A tracer of this thread. The thread must have no children of its own: their ends would
+    /// Makes a tracer of this thread. The thread must have no children of its own: their ends would
     /// be taken for those of tracees.
     ///
     /// # Errors
-    /// Where the system refuses the handler of the signal that the [`Bell`] rings by.
+    /// Fails if the system refuses the handler of the [`Bell`]'s signal.
     pub fn new() -> io::Result<Self> {
         let bell = Bell::of_this_thread()?;
         let threads = HashSet::new();
         Ok(Self { bell, threads, untold: VecDeque::new(), stops: 0, _of_this_thread: PhantomData })
     }
 
-    /// What ends its wait from other threads.
+    /// Returns the bell that ends its wait from other threads.
     pub const fn bell(&self) -> Bell {
         self.bell
     }
 
-    /// How often tracees were stopped so far: twice for each call, and for signals and ends.
+    /// Returns how often tracees were stopped so far: twice for each call, and for signals and
+    /// ends.
     pub const fn stops(&self) -> u64 {
         self.stops
     }
 
-    /// Traces all threads of a process, and from now on those and the processes that they start.
-    /// Where it is traced already, nothing changes. What was seized before an error is
-    /// traced all the same, until it is let go.
+    /// Traces all threads of a process, and the threads and processes that they start. A second
+    /// call for the process changes nothing. Threads seized before an error stay traced until they
+    /// are released.
     ///
     /// # Errors
-    /// Where there is no such process, or it may not be traced.
+    /// Fails if there is no such process, or it may not be traced.
     pub fn attach(&mut self, process: u32) -> io::Result<()> {
-        // A thread may start another meanwhile, which is followed once its starter is seized.
+        // A thread may start another meanwhile, which is followed once its parent is seized.
         loop {
             let mut is_all = true;
             for thread in threads_of(process)? {
@@ -135,14 +136,14 @@ impl Tracer {
         }
     }
 
-    /// Tells whether a thread is traced now that was not before.
+    /// Seizes a thread. Returns whether it is newly traced.
     fn seize(&mut self, thread: u32) -> io::Result<bool> {
         match raw::ask(number::SEIZE, thread, number::OPTIONS) {
             Ok(()) => {
-                // Where it has ended, waiting will tell.
+                // The wait will report a thread that has ended.
                 let _ = raw::ask(number::INTERRUPT, thread, 0);
             }
-            // The kernel says so of threads that ended, and of those that are followed already.
+            // The kernel refuses threads that have ended, and threads that are followed already.
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => {
                 match (has_ended(thread), tracer_of(thread) == Some(own_number())) {
                     (false, true) => {}
@@ -157,41 +158,41 @@ impl Tracer {
         Ok(true)
     }
 
-    /// A thread is traced: that is told once.
+    /// Reports once that a thread is traced.
     fn begin(&mut self, thread: u32, at: Instant) {
         if self.threads.insert(thread) {
-            let did = Did::Begin { is_process: is_process(thread) };
-            self.untold.push_back(Told { thread, at, did });
+            let did = ThreadAction::Begin { is_process: is_process(thread) };
+            self.untold.push_back(ThreadEvent { thread, at, did });
         }
     }
 
-    /// What is known already of what threads did, and was not told yet.
-    pub fn known(&mut self) -> Option<Told> {
+    /// Returns the next action that is already known and not yet reported.
+    pub fn known(&mut self) -> Option<ThreadEvent> {
         self.untold.pop_front()
     }
 
-    /// The next that a thread did; it goes on already. It waits for that.
+    /// Waits for the next action of a thread, which continues at once.
     ///
     /// # Errors
-    /// Where the kernel does not let it wait, or tells nothing of a call (before Linux 5.3).
+    /// Fails if the kernel refuses the wait, or tells nothing of a call (before Linux 5.3).
     #[allow(clippy::should_implement_trait, reason = "it may fail, and is no end of anything")]
-    pub fn next(&mut self) -> io::Result<Next> {
+    pub fn next(&mut self) -> io::Result<TracerEvent> {
         loop {
             if let Some(told) = self.known() {
-                return Ok(Next::Told(told));
+                return Ok(TracerEvent::Told(told));
             }
             match raw::wait(true)? {
-                Waited::Changed(thread, change) => self.changed(thread, change)?,
-                Waited::Nothing => return Ok(Next::Rung),
-                Waited::Nobody => {
+                WaitResult::Changed(thread, change) => self.changed(thread, change)?,
+                WaitResult::Nothing => return Ok(TracerEvent::Rung),
+                WaitResult::Nobody => {
                     self.threads.clear();
-                    return Ok(Next::Nobody);
+                    return Ok(TracerEvent::Nobody);
                 }
             }
         }
     }
 
-    /// A thread stopped or ended: it is to go on, and this to be told.
+    /// Handles a thread that stopped or ended: lets it continue, and records the action.
     fn changed(&mut self, thread: u32, change: Change) -> io::Result<()> {
         let at = Instant::now();
         self.stops += 1;
@@ -201,12 +202,16 @@ impl Tracer {
         match change {
             Change::Ended => {
                 let is_known = self.threads.remove(&thread);
-                self.untold.extend(is_known.then_some(Told { thread, at, did: Did::End }));
+                self.untold.extend(is_known.then_some(ThreadEvent {
+                    thread,
+                    at,
+                    did: ThreadAction::End,
+                }));
             }
             Change::Call => return self.called(thread, at),
             Change::Signal(signal) => go_on(thread, signal),
             Change::Event(number::EVENT_STOP, signal) if stops(signal) => {
-                // As long as the process is stopped it is not to run.
+                // The thread must not run as long as its process is stopped.
                 let _ = raw::ask(number::LISTEN, thread, 0);
             }
             Change::Event(event, _) => {
@@ -219,16 +224,16 @@ impl Tracer {
         Ok(())
     }
 
-    /// A thread stopped at a call.
+    /// Handles a thread that stopped at a call.
     fn called(&mut self, thread: u32, at: Instant) -> io::Result<()> {
         let told = match raw::place(thread) {
-            // What the tracer took until here is no time in the call.
-            Ok(Place::Entry { machine, number }) => {
-                Some((Did::Enter(Call { machine, number }), Instant::now()))
+            // The tracer's own time until here is no time in the call.
+            Ok(SyscallStop::Entry { machine, number }) => {
+                Some((ThreadAction::Enter(Call { machine, number }), Instant::now()))
             }
-            Ok(Place::Exit { error }) => Some((Did::Leave(error), at)),
-            Ok(Place::Other) => None,
-            // It was killed; its end will be told.
+            Ok(SyscallStop::Exit { error }) => Some((ThreadAction::Leave(error), at)),
+            Ok(SyscallStop::Other) => None,
+            // The thread was killed; its end will be reported.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => None,
             Err(error) => {
                 go_on(thread, 0);
@@ -236,44 +241,45 @@ impl Tracer {
             }
         };
         go_on(thread, 0);
-        self.untold.extend(told.map(|(did, at)| Told { thread, at, did }));
+        self.untold.extend(told.map(|(did, at)| ThreadEvent { thread, at, did }));
         Ok(())
     }
 
-    /// A thread became another program, with the number of its process.
+    /// Handles a thread that became another program, under the number of its process.
     fn executed(&mut self, thread: u32, at: Instant) {
         let Ok(former) = raw::message(thread) else { return };
         if former != thread {
             self.threads.remove(&former);
-            self.untold.push_back(Told { thread, at, did: Did::Rename { former } });
+            self.untold.push_back(ThreadEvent { thread, at, did: ThreadAction::Rename { former } });
         }
     }
 
-    /// Lets all go on without it, each with the signal that it was about to get.
+    /// Lets all tracees continue without the tracer, each with its pending signal.
     ///
-    /// It waits 2 s at the most for threads that cannot be stopped; the kernel lets those go
+    /// The call waits at most 2 s for threads that cannot be stopped; the kernel releases those
     /// when this thread ends.
     pub fn release(&mut self) {
         let end = Instant::now() + PATIENCE;
-        // One that has ended is not waited for: the first thread of a process may be long
-        // before the others.
+        // A thread that has ended is not waited for: the first thread of a process may have ended
+        // long before the others.
         self.threads.retain(|thread| raw::ask(number::INTERRUPT, *thread, 0).is_ok());
         let mut gone = Vec::new();
         while !self.threads.is_empty() {
             match raw::wait(false) {
-                Ok(Waited::Changed(thread, change)) => {
+                Ok(WaitResult::Changed(thread, change)) => {
                     self.let_go(thread, change, &gone);
                     gone.push(thread);
                 }
-                Ok(Waited::Nothing) if Instant::now() < end => std::thread::sleep(LOOK),
-                Ok(Waited::Nothing | Waited::Nobody) | Err(_) => break,
+                Ok(WaitResult::Nothing) if Instant::now() < end => std::thread::sleep(LOOK),
+                Ok(WaitResult::Nothing | WaitResult::Nobody) | Err(_) => break,
             }
         }
         self.threads.clear();
         self.untold.clear();
     }
 
-    /// Lets a thread go that stopped or ended; what it has started meanwhile is waited for.
+    /// Releases a thread that stopped or ended. Threads that it has started meanwhile are waited
+    /// for.
     fn let_go(&mut self, thread: u32, change: Change, gone: &[u32]) {
         let mut signal = 0;
         match change {
@@ -289,7 +295,7 @@ impl Tracer {
             }
             _ => {}
         }
-        // Where the kernel refuses, it has ended.
+        // If the kernel refuses, the thread has ended.
         let _ = raw::ask(number::DETACH, thread, signal.cast_unsigned() as usize);
         self.threads.remove(&thread);
     }
@@ -301,18 +307,18 @@ impl Drop for Tracer {
     }
 }
 
-/// Lets a thread go on to its next call. Where the kernel refuses, it was killed, and waiting
-/// will tell.
+/// Lets a thread continue to its next call. If the kernel refuses, the thread was killed, and the
+/// wait will report that.
 fn go_on(thread: u32, signal: i32) {
     let _ = raw::ask(number::CONT_TO_CALL, thread, signal.cast_unsigned() as usize);
 }
 
-/// Whether a signal stops a process.
+/// Returns whether a signal stops a process.
 fn stops(signal: i32) -> bool {
     matches!(signal, libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU)
 }
 
-/// The number of this thread.
+/// Returns the number of this thread.
 fn own_number() -> u32 {
     gettid().as_raw_nonzero().get().cast_unsigned()
 }
@@ -323,7 +329,7 @@ fn threads_of(process: u32) -> io::Result<Vec<u32>> {
     Ok(names.collect())
 }
 
-/// A field of what the kernel says of a thread (`proc_pid_status(5)`).
+/// Reads a field of a thread's status (`proc_pid_status(5)`).
 fn status(thread: u32, field: &str) -> Option<String> {
     let path = PathBuf::from(format!("/proc/{thread}/status"));
     let text = String::from_utf8_lossy(&std::fs::read(path).ok()?).into_owned();
@@ -331,7 +337,7 @@ fn status(thread: u32, field: &str) -> Option<String> {
     line?.split_whitespace().next().map(str::to_owned)
 }
 
-/// Which thread traces one.
+/// Returns the tracer of a thread.
 fn tracer_of(thread: u32) -> Option<u32> {
     status(thread, "TracerPid")?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Traced programs, none of them a child of this process: their ends are their parents' to hear.
+//! Traced programs, none of them a child of this process: their parents wait for their ends.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -14,9 +14,9 @@ struct Tracee {
 }
 
 impl Tracee {
-    /// A shell of a shell's that runs these words once it is let: they follow a line of input.
+    /// Starts a shell within a shell, which runs these words after it is sent a line of input.
     fn of(words: &str) -> Self {
-        // Its input is that of the whole, as what runs in the background has none else.
+        // The inner shell reads the outer one's input, as programs in the background have none of their own.
         let line = format!("sh -c 'read line; {words}' <&3 & echo $!; wait $!; echo $?");
         let mut shell = Command::new("sh")
             .args(["-c", &format!("exec 3<&0; {line}")])
@@ -35,7 +35,7 @@ impl Tracee {
         self.input.as_ref().unwrap().write_all(b"go\n").unwrap();
     }
 
-    /// How it ended, by the shell that started it.
+    /// Returns its exit status, as the shell that started it prints it.
     fn status(&mut self) -> String {
         let mut status = String::new();
         self.output.read_line(&mut status).unwrap();
@@ -45,25 +45,25 @@ impl Tracee {
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        // What still waits for its line hears the end.
+        // A program that still waits for its line gets the end of its input.
         self.input = None;
         let _ = self.shell.wait();
     }
 }
 
-/// All that a tracer tells until nobody is traced any more.
-fn all(tracer: &mut Tracer) -> Vec<Told> {
+/// Returns everything that a tracer reports until no thread is traced.
+fn all(tracer: &mut Tracer) -> Vec<ThreadEvent> {
     let mut all = Vec::new();
     loop {
         match tracer.next().unwrap() {
-            Next::Told(told) => all.push(told),
-            Next::Rung => {}
-            Next::Nobody => return all,
+            TracerEvent::Told(told) => all.push(told),
+            TracerEvent::Rung => {}
+            TracerEvent::Nobody => return all,
         }
     }
 }
 
-/// Traces in a thread of its own: that of a test has children.
+/// Traces in a thread of its own, as the thread of a test has children.
 fn trace<T: Send>(work: impl FnOnce(&mut Tracer) -> T + Send) -> T {
     std::thread::scope(|scope| scope.spawn(|| work(&mut Tracer::new().unwrap())).join().unwrap())
 }
@@ -76,19 +76,22 @@ fn forks_and_programs_are_followed_to_their_ends() {
         tracee.go();
         all(tracer)
     });
-    let count = |did: &dyn Fn(Did) -> bool| all.iter().filter(|told| did(told.did)).count();
-    assert_eq!(count(&|did| did == Did::Begin { is_process: true }), 3, "{all:?}");
-    assert_eq!(count(&|did| did == Did::End), 3, "{all:?}");
-    // Each ends in a call that never returns: exit_group. The first may have been within one
+    let count =
+        |did: &dyn Fn(ThreadAction) -> bool| all.iter().filter(|told| did(told.did)).count();
+    assert_eq!(count(&|did| did == ThreadAction::Begin { is_process: true }), 3, "{all:?}");
+    assert_eq!(count(&|did| did == ThreadAction::End), 3, "{all:?}");
+    // Each thread ends in a call that never returns: exit_group. The first may have been within one
     // when it was seized.
-    let calls: Vec<_> =
-        all.iter().filter(|told| matches!(told.did, Did::Enter(_) | Did::Leave(_))).collect();
-    let was_within = usize::from(matches!(calls[0].did, Did::Leave(_)));
-    let entered = count(&|did| matches!(did, Did::Enter(_)));
-    let left = count(&|did| matches!(did, Did::Leave(_)));
+    let calls: Vec<_> = all
+        .iter()
+        .filter(|told| matches!(told.did, ThreadAction::Enter(_) | ThreadAction::Leave(_)))
+        .collect();
+    let was_within = usize::from(matches!(calls[0].did, ThreadAction::Leave(_)));
+    let entered = count(&|did| matches!(did, ThreadAction::Enter(_)));
+    let left = count(&|did| matches!(did, ThreadAction::Leave(_)));
     assert_eq!(entered + was_within, left + 3, "{all:?}");
-    // Nobody becomes another program but under the number that it had.
-    assert_eq!(count(&|did| matches!(did, Did::Rename { .. })), 0);
+    // No thread becomes another program under a new number.
+    assert_eq!(count(&|did| matches!(did, ThreadAction::Rename { .. })), 0);
     // A call lies between its entry and its exit.
     assert!(all.is_sorted_by_key(|told| told.at), "{all:?}");
     assert_eq!(tracee.status(), "0");
@@ -98,11 +101,11 @@ fn forks_and_programs_are_followed_to_their_ends() {
 fn it_costs_something() {
     let (cost, stops) = trace(|tracer| {
         let cost = tracer.cost().unwrap();
-        assert!(matches!(tracer.next(), Ok(Next::Nobody)));
+        assert!(matches!(tracer.next(), Ok(TracerEvent::Nobody)));
         (cost, tracer.stops())
     });
     assert!(cost.call > Duration::ZERO, "{cost:?}");
-    // Twice for each of its calls.
+    // Two stops for each of its calls.
     assert!(stops >= 2 * u64::from(cost::CALLS) * cost::BATCHES as u64, "{stops}");
 }
 
@@ -118,7 +121,7 @@ fn who_rings_ends_the_wait_and_who_is_let_go_runs_on() {
                 bell.ring();
             }
         });
-        while !matches!(tracer.next().unwrap(), Next::Rung) {}
+        while !matches!(tracer.next().unwrap(), TracerEvent::Rung) {}
         heard.send(()).unwrap();
         ringer.join().unwrap();
         assert_eq!(tracer_of(tracee.process), Some(own_number()));
@@ -137,7 +140,7 @@ fn signals_arrive_as_they_were_sent() {
         tracee.go();
         all(tracer)
     });
-    assert!(matches!(all.last().map(|told| told.did), Some(Did::End)));
+    assert!(matches!(all.last().map(|told| told.did), Some(ThreadAction::End)));
     assert_eq!(tracee.status(), "7");
 }
 
@@ -146,7 +149,7 @@ fn what_is_not_there_is_not_traced() {
     trace(|tracer| {
         let error = tracer.attach(4_000_000_000).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        assert!(matches!(tracer.next(), Ok(Next::Nobody)));
+        assert!(matches!(tracer.next(), Ok(TracerEvent::Nobody)));
     });
 }
 
@@ -156,12 +159,15 @@ fn who_is_attached_is_known_before_it_stops() {
     trace(|tracer| {
         tracer.attach(tracee.process).unwrap();
         let known = tracer.known().unwrap();
-        assert_eq!((known.thread, known.did), (tracee.process, Did::Begin { is_process: true }));
+        assert_eq!(
+            (known.thread, known.did),
+            (tracee.process, ThreadAction::Begin { is_process: true })
+        );
         assert!(tracer.known().is_none());
-        // And it is told once.
+        // The begin is reported once.
         tracee.go();
         let all = all(tracer);
-        let begins = all.iter().filter(|told| matches!(told.did, Did::Begin { .. }));
+        let begins = all.iter().filter(|told| matches!(told.did, ThreadAction::Begin { .. }));
         assert_eq!(begins.count(), 0, "{all:?}");
     });
     assert_eq!(tracee.status(), "4");

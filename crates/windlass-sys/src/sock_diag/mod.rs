@@ -1,8 +1,8 @@
 //! The TCP sockets of this network namespace, without their descriptors: `sock_diag(7)`.
 //!
-//! [`Sockets`] asks for all of them at once, and [`LastWords`] hears what the kernel says of each
-//! that goes. Both are open to every user, and both tell of the namespace alone in which they
-//! were opened.
+//! [`Sockets`] asks for all sockets at once, and [`ClosedSockets`] reads the kernel's report on
+//! each socket that is closed. Both are open to every user. Both see only the namespace in which
+//! they were opened.
 
 mod parse;
 
@@ -18,26 +18,25 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use crate::netlink::Message;
 use crate::socket::{overflowed, set};
 
-/// The most that the kernel says at once (`netlink_dump` in `net/netlink/af_netlink.c`).
+/// Maximum bytes of one answer of the kernel (`netlink_dump` in `net/netlink/af_netlink.c`).
 const AT_ONCE: usize = 32 << 10;
 
-/// What may wait to be read of sockets that went: some ten thousand of them, where that is
-/// allowed.
+/// Receive buffer for reports of closed sockets: room for some ten thousand, if that is allowed.
 const QUEUE: c_int = 8 << 20;
 
-/// So many connections are asked for at once: the answers have to fit into the queue.
+/// Number of connections that are asked for at once: the answers must fit into the queue.
 const TOGETHER: usize = 64;
 
-/// What is asked for beside the socket itself, as bits one below the numbers of the attributes:
-/// `INET_DIAG_INFO`, `INET_DIAG_CONG` and `INET_DIAG_SKMEMINFO`.
+/// Attributes to ask for, as bits one below their numbers: `INET_DIAG_INFO`, `INET_DIAG_CONG` and
+/// `INET_DIAG_SKMEMINFO`.
 const WITH: u8 = 1 << (parse::INFO - 1) | 1 << (parse::CONGESTION - 1) | 1 << (parse::MEMORY - 1);
 
-/// The states that are of no use here, by their numbers in `net/tcp_states.h`: `TIME_WAIT`, whose
-/// socket has gone; `CLOSE`; `LISTEN`; and the two of requests that wait for the end of a handshake.
+/// States that are left out, by their numbers in `net/tcp_states.h`: `TIME_WAIT`, whose socket is
+/// gone; `CLOSE`; `LISTEN`; and the two of requests that wait for the end of a handshake.
 const WITHOUT: [u32; 5] = [6, 7, 10, 12, 13];
 
-/// The groups of sockets that go, the first and the third, each a bit: `SKNLGRP_INET_TCP_DESTROY`
-/// and `SKNLGRP_INET6_TCP_DESTROY`.
+/// Groups of closed sockets, the first and the third, each a bit: `SKNLGRP_INET_TCP_DESTROY` and
+/// `SKNLGRP_INET6_TCP_DESTROY`.
 const GROUPS: u32 = 0b101;
 
 /// Asks for all TCP connections.
@@ -48,23 +47,24 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// Opens what asks.
+    /// Opens a netlink socket for the requests.
     ///
     /// # Errors
-    /// Where the kernel has no `sock_diag`, or it may not be used.
+    /// Fails if the kernel has no `sock_diag`, or this user may not use it.
     pub fn open() -> io::Result<Self> {
         Ok(Self { socket: open()?, answer: vec![0; AT_ONCE] })
     }
 
-    /// Tells of each connection of IPv4 and IPv6 with its `TCP_INFO`, but for those that only wait
-    /// for their time to be over. The kernel goes on meanwhile: one that moves in its table may
-    /// be told twice, or not at all.
+    /// Reports each connection of IPv4 and IPv6 with its `TCP_INFO`, except those in `TIME_WAIT`.
+    /// The kernel's table changes meanwhile: a connection may be reported twice, or not at all.
     ///
     /// # Errors
-    /// Where the kernel refuses. A kernel without IPv6 has none of these, and that is no error.
+    /// Fails if the kernel refuses. A kernel without IPv6 has none of its connections, and that is
+    /// no error.
     pub fn tcp(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<()> {
-        // The older request takes both families at once (`ss` asks so, too): with few connections
-        // most of the time goes to the walk through the kernel's table, and this one walks once.
+        // The older request covers both families at once (`ss` uses it, too). With few connections
+        // most of the time goes to the walk through the kernel's table, and this request walks
+        // once.
         rustix::net::send(&self.socket, &request_of_both(), SendFlags::empty())?;
         match self.answers(told) {
             Err(error) if is_unknown(&error) => self.by_family(told),
@@ -72,7 +72,7 @@ impl Sockets {
         }
     }
 
-    /// The same, a family behind the other.
+    /// Reports the connections of one family after the other.
     fn by_family(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<()> {
         for family in [libc::AF_INET as u8, libc::AF_INET6 as u8] {
             let dump = request(family, libc::NLM_F_DUMP, &[0; parse::ID]).finish();
@@ -85,16 +85,16 @@ impl Sockets {
         Ok(())
     }
 
-    /// Tells of some connections that are known, without a walk through all. One that has ended
-    /// is not told.
+    /// Reports some known connections, without a walk through all. A connection that has ended is
+    /// not reported.
     ///
     /// # Errors
-    /// Where the kernel refuses.
+    /// Fails if the kernel refuses.
     pub fn these(&mut self, known: &[Socket], told: &mut dyn FnMut(Socket)) -> io::Result<()> {
         for some in known.chunks(TOGETHER) {
             let requests: Vec<u8> = some.iter().flat_map(request_of).collect();
             rustix::net::send(&self.socket, &requests, SendFlags::empty())?;
-            // Each is answered, or refused where it is not there any more.
+            // Each request is answered, or refused if the connection has ended.
             let mut left = some.len();
             while left > 0 {
                 let length = receive(&self.socket, &mut self.answer)?;
@@ -108,7 +108,7 @@ impl Sockets {
         Ok(())
     }
 
-    /// Reads to the end of an answer.
+    /// Reads an answer to its end.
     fn answers(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<()> {
         loop {
             let length = receive(&self.socket, &mut self.answer)?;
@@ -119,7 +119,7 @@ impl Sockets {
     }
 }
 
-/// Reads what comes next, and says how long it is.
+/// Reads the next message, and returns its length.
 fn receive(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match rustix::net::recv(socket, &mut *into, RecvFlags::empty()) {
@@ -129,64 +129,64 @@ fn receive(socket: &OwnedFd, into: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// The states that are wanted, each a bit.
+/// Returns the states to report, each a bit.
 fn states() -> [u8; 4] {
     let states = WITHOUT.iter().fold(u32::MAX, |states, state| states & !(1 << state));
     states.to_ne_bytes()
 }
 
-/// A request about a family, with the id of a socket (`struct inet_diag_req_v2`).
+/// Makes a request about a family, with the id of a socket (`struct inet_diag_req_v2`).
 fn request(family: u8, flags: c_int, id: &[u8; parse::ID]) -> Message {
     let about = [family, libc::IPPROTO_TCP as u8, WITH, 0];
     let message = Message::new(parse::BY_FAMILY, flags, &about);
     message.then(&states()).then(id)
 }
 
-/// The request for all connections (`struct inet_diag_req`, with `TCPDIAG_GETSOCK`).
+/// Makes the request for all connections (`struct inet_diag_req`, with `TCPDIAG_GETSOCK`).
 fn request_of_both() -> Vec<u8> {
     let about = [libc::AF_INET as u8, 0, 0, WITH];
     let message = Message::new(parse::OF_TCP, libc::NLM_F_DUMP, &about);
     message.then(&[0; parse::ID]).then(&states()).then(&[0; 4]).finish()
 }
 
-/// The request for one connection.
+/// Makes the request for one connection.
 fn request_of(socket: &Socket) -> Vec<u8> {
     let Id { family, bytes } = &socket.id;
     request(*family, 0, bytes).unacknowledged().finish()
 }
 
-/// Whether a kernel does not know a family.
+/// Returns whether a kernel lacks a family.
 fn is_unknown(error: &io::Error) -> bool {
     let known = [libc::ENOENT, libc::EINVAL, libc::EAFNOSUPPORT, libc::EPROTONOSUPPORT];
     error.raw_os_error().is_some_and(|number| known.contains(&number))
 }
 
-/// Hears of each TCP socket that goes what the kernel knew of it at last.
+/// Reads the kernel's last report on each TCP socket that is closed.
 #[derive(Debug)]
-pub struct LastWords {
+pub struct ClosedSockets {
     socket: OwnedFd,
     message: Vec<u8>,
-    /// The kernel's count of what it had no room for, when it was last looked at.
+    /// The kernel's count of dropped reports at the last look.
     dropped: u32,
 }
 
-/// What [`LastWords::read`] found.
+/// Result of [`ClosedSockets::read`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
+pub struct ClosedSocketCounts {
     /// Messages that were read.
     pub messages: u64,
-    /// Sockets that went and of which nothing was heard, as there was no room for more messages.
+    /// Closed sockets without a report, as there was no room for more messages.
     pub lost: u64,
 }
 
-impl LastWords {
+impl ClosedSockets {
     /// Begins to listen.
     ///
     /// # Errors
-    /// Where the kernel has no such group (Linux 4.4), or it may not be heard.
+    /// Fails if the kernel lacks the group (before Linux 4.4), or this user may not listen.
     pub fn open() -> io::Result<Self> {
         let socket = open()?;
-        // Without the right to do so it gets what `net.core.rmem_max` allows.
+        // Without the privilege the socket gets what `net.core.rmem_max` allows.
         if set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &QUEUE).is_err() {
             set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, &QUEUE)?;
         }
@@ -195,14 +195,14 @@ impl LastWords {
         Ok(Self { socket, message: vec![0; AT_ONCE], dropped })
     }
 
-    /// Tells of each socket that has gone since the last time, without waiting. Where messages
-    /// came faster than they were read, those that were lost are counted: the kernel says so
-    /// (`ENOBUFS`), and counts them.
+    /// Reports each socket that was closed since the last call, without waiting. Messages that came
+    /// faster than they were read are counted as lost: the kernel tells so (`ENOBUFS`), and counts
+    /// them.
     ///
     /// # Errors
-    /// Where the socket cannot be read.
-    pub fn read(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<Heard> {
-        let mut heard = Heard::default();
+    /// Fails if the socket cannot be read.
+    pub fn read(&mut self, told: &mut dyn FnMut(Socket)) -> io::Result<ClosedSocketCounts> {
+        let mut heard = ClosedSocketCounts::default();
         let mut is_overrun = false;
         loop {
             match rustix::net::recv(&self.socket, self.message.as_mut_slice(), RecvFlags::DONTWAIT)
@@ -210,7 +210,7 @@ impl LastWords {
                 Ok((length, _)) => {
                     heard.messages += 1;
                     let message = &self.message[..length.min(self.message.len())];
-                    // There is no end that could be refused.
+                    // These messages have no end that the kernel could refuse.
                     let _ = each(message, told);
                 }
                 Err(Errno::NOBUFS) => is_overrun = true,
@@ -219,7 +219,7 @@ impl LastWords {
                 Err(error) => return Err(error.into()),
             }
         }
-        // Before Linux 4.12 it does not count them: one at the least there was.
+        // Kernels before Linux 4.12 do not count them: there was at least one.
         heard.lost = match overflowed(&self.socket) {
             Ok(dropped) => {
                 let lost = dropped.wrapping_sub(self.dropped);
@@ -232,7 +232,7 @@ impl LastWords {
     }
 }
 
-impl AsFd for LastWords {
+impl AsFd for ClosedSockets {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

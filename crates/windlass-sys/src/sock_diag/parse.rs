@@ -1,4 +1,4 @@
-//! Messages of `sock_diag(7)` to sockets. Whoever wrote them: nothing here trusts a length.
+//! Messages of `sock_diag(7)` about sockets. Nothing here trusts a length, even from the kernel.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,7 +13,7 @@ use crate::tcp_info::{self, TcpInfo};
 pub(super) const BY_FAMILY: u16 = 20;
 pub(super) const OF_TCP: u16 = 18;
 
-/// Bytes of what names a socket (`struct inet_diag_sockid`), and where they stand.
+/// Bytes of a socket's id (`struct inet_diag_sockid`), and its offset.
 pub(super) const ID: usize = 48;
 const ID_AT: usize = 4;
 
@@ -24,10 +24,10 @@ pub(super) const CONGESTION: u16 = 4;
 pub(super) const MEMORY: u16 = 7;
 const PROTOCOL: u16 = 10;
 
-/// Bytes of what stands before the attributes (`struct inet_diag_msg`).
+/// Bytes before the attributes (`struct inet_diag_msg`).
 const ABOUT: usize = 72;
 
-/// The places of what is in it. Ports and addresses are in the order of the network.
+/// Offsets of its fields. Ports and addresses are in network byte order.
 const STATE: usize = 1;
 const SOURCE_PORT: usize = 4;
 const PEER_PORT: usize = 6;
@@ -39,13 +39,13 @@ const SEND_QUEUE: usize = 60;
 const USER: usize = 64;
 const INODE: usize = 68;
 
-/// The places of the numbers of [`MEMORY`] (`SK_MEMINFO_…` in `linux/sock_diag.h`).
+/// Indices of the numbers in [`MEMORY`] (`SK_MEMINFO_…` in `linux/sock_diag.h`).
 const RECEIVE_USED: usize = 0;
 const RECEIVE_BUFFER: usize = 4;
 const SEND_BUFFER: usize = 12;
 const SEND_USED: usize = 20;
 
-/// What a kernel knows a socket by: it takes it for a question about that one.
+/// The kernel's id of a socket, which a request about that socket needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Id {
     pub(super) family: u8,
@@ -53,59 +53,59 @@ pub struct Id {
 }
 
 impl Default for Id {
-    /// That of none.
+    /// Returns the id of no socket.
     fn default() -> Self {
         Self { family: 0, bytes: [0; ID] }
     }
 }
 
-/// A TCP socket, as the kernel tells it.
+/// A TCP socket, as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// A number that no other socket ever has, until the system starts again.
+    /// A number that no other socket gets until the system restarts.
     pub cookie: u64,
-    /// What the kernel knows it by.
+    /// The kernel's id of the socket.
     pub id: Id,
     /// Its state: a number of `net/tcp_states.h`.
     pub state: u8,
-    /// Its own address; one of IPv4 behind a socket of IPv6 is what it is.
+    /// Its own address; an IPv4 address of an IPv6 socket is given as IPv4.
     pub local: SocketAddr,
-    /// That of the other end; of a socket without one the port is 0.
+    /// Address of its peer; the port is 0 without a peer.
     pub peer: SocketAddr,
-    /// The inode by which `/proc/PID/fd` knows it; nothing once its process has closed it.
+    /// Its inode in `/proc/PID/fd`; `None` once its process has closed it.
     pub inode: Option<u32>,
     /// The user who made it.
     pub user: u32,
-    /// Bytes that have come and that its program has not read.
+    /// Bytes received and not read by the program.
     pub unread: u32,
-    /// Bytes that its program has written and that were not acknowledged, sent or not.
+    /// Bytes written by the program and not acknowledged, sent or not.
     pub queued: u32,
-    /// What `TCP_INFO` says.
+    /// Its `TCP_INFO`.
     pub info: Option<TcpInfo>,
     /// Its congestion control.
     pub congestion: Option<CongestionControl>,
-    /// What its buffers hold.
+    /// Contents of its buffers.
     pub buffers: Option<Buffers>,
 }
 
-/// The memory of a socket, as the kernel counts it: with what it keeps beside the data.
+/// Memory of a socket, as the kernel counts it: including its own data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Buffers {
-    /// What has come and was not read.
+    /// Data received and not read.
     pub received: Bytes,
-    /// The most that this may be (`SO_RCVBUF`).
+    /// Maximum of [`Self::received`] (`SO_RCVBUF`).
     pub receive: Bytes,
-    /// What was written and not acknowledged.
+    /// Data written and not acknowledged.
     pub sent: Bytes,
-    /// The most that this may be (`SO_SNDBUF`).
+    /// Maximum of [`Self::sent`] (`SO_SNDBUF`).
     pub send: Bytes,
 }
 
-/// Tells of each TCP socket in a piece of an answer, and whether the answer ends with it. What is
-/// no message of a socket, or too short for one, is passed over.
+/// Reports each TCP socket in a part of an answer. Returns whether the answer ends with this part.
+/// Messages that are not about a socket, or too short, are passed over.
 ///
 /// # Errors
-/// What the kernel says, where it refuses.
+/// Fails with the kernel's error if it refuses.
 pub fn each(piece: &[u8], told: &mut dyn FnMut(Socket)) -> io::Result<bool> {
     for message in Messages(piece) {
         match c_int::from(message.kind) {
@@ -120,7 +120,8 @@ pub fn each(piece: &[u8], told: &mut dyn FnMut(Socket)) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The same of answers to requests about one socket each: how many of them end here, well or not.
+/// Reports the sockets in answers to requests about one socket each. Returns how many requests end
+/// here, successful or not.
 pub(super) fn answered(piece: &[u8], told: &mut dyn FnMut(Socket)) -> usize {
     let mut ended = 0;
     for message in Messages(piece) {
@@ -136,8 +137,8 @@ pub(super) fn answered(piece: &[u8], told: &mut dyn FnMut(Socket)) -> usize {
     ended
 }
 
-/// The errno at the beginning of a message, below zero; zero is none, and where a kernel says
-/// nothing there is none either.
+/// Returns the errno at the start of a message, which is below zero; zero, and a missing number,
+/// mean success.
 fn refused(body: &[u8]) -> io::Result<()> {
     match number(body, 0).unwrap_or(0).cast_signed() {
         0.. => Ok(()),
@@ -145,7 +146,7 @@ fn refused(body: &[u8]) -> io::Result<()> {
     }
 }
 
-/// The socket of a message; nothing where it is another protocol's, or the message too short.
+/// Reads the socket of a message; `None` if it is of another protocol, or the message is too short.
 fn socket(body: &[u8]) -> Option<Socket> {
     let about: &[u8; ABOUT] = body.first_chunk()?;
     let family = about[0];
@@ -177,7 +178,7 @@ fn socket(body: &[u8]) -> Option<Socket> {
     Some(socket)
 }
 
-/// An address of a family, as its sixteen bytes begin.
+/// Reads the address of a family from the start of its sixteen bytes.
 fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
     match c_int::from(family) {
         libc::AF_INET => Some(Ipv4Addr::from(*bytes.first_chunk::<4>()?).into()),
@@ -188,7 +189,7 @@ fn address(family: u8, bytes: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// A name that ends with a zero.
+/// Reads a name that ends with a zero.
 fn name(value: &[u8]) -> Option<CongestionControl> {
     let name = value.split(|byte| *byte == 0).next()?;
     std::str::from_utf8(name).ok()?.parse().ok()

@@ -13,14 +13,14 @@ use super::*;
 use crate::netlink::HEADER;
 use crate::wait::ready;
 
-/// Two ends of a connection.
+/// Opens a connection, and returns both ends.
 fn connection(listener: &TcpListener) -> (TcpStream, TcpStream) {
     let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (far, _) = listener.accept().unwrap();
     (near, far)
 }
 
-/// All sockets, by their own addresses.
+/// Returns all sockets, by their own addresses and their peers'.
 fn all(sockets: &mut Sockets) -> BTreeMap<(SocketAddr, SocketAddr), Socket> {
     let mut all = BTreeMap::new();
     sockets.tcp(&mut |socket| _ = all.insert((socket.local, socket.peer), socket)).unwrap();
@@ -54,7 +54,7 @@ fn a_connection_is_told_with_what_it_carried() {
         let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap();
         assert_eq!(link.to_str().unwrap(), format!("socket:[{}]", socket.inode.unwrap()));
     }
-    // What listens is no connection.
+    // A listening socket is no connection.
     assert!(!told.keys().any(|(_, peer)| peer.port() == 0), "{told:?}");
 }
 
@@ -84,12 +84,12 @@ fn some_are_asked_for_by_what_they_are_known_by() {
     let mut told = Vec::new();
     sockets.these(&wanted, &mut |socket| told.push(socket)).unwrap();
     assert_eq!(cookies(&told), cookies(&wanted));
-    // One that has gone is not told, and the others are.
+    // A closed connection is not reported, and the others are.
     let mut ends = ends.into_iter();
     let (near, far) = ends.next().unwrap();
     crate::socket::set_reset_on_close(&near, true).unwrap();
     drop((near, far));
-    // It goes when no process has it any more that another test forked meanwhile.
+    // The socket lives on while a process that another test forked still has it.
     let patience = Instant::now() + Duration::from_secs(30);
     loop {
         told.clear();
@@ -101,7 +101,7 @@ fn some_are_asked_for_by_what_they_are_known_by() {
         std::thread::yield_now();
     }
     assert_eq!(cookies(&told), cookies(&wanted[2..6]));
-    // A look at all comes behind it as ever.
+    // A request for all sockets works after it.
     assert!(all(&mut sockets).len() >= 2 * ends.len());
 }
 
@@ -119,7 +119,7 @@ fn families_are_asked_one_by_one_where_both_are_refused() {
 #[test]
 fn the_last_word_on_a_socket_has_all_that_it_carried() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let mut words = LastWords::open().unwrap();
+    let mut words = ClosedSockets::open().unwrap();
     let (mut near, mut far) = connection(&listener);
     let ends = (near.local_addr().unwrap(), near.peer_addr().unwrap());
     let cookie = all(&mut Sockets::open().unwrap())[&ends].cookie;
@@ -143,15 +143,15 @@ fn the_last_word_on_a_socket_has_all_that_it_carried() {
 #[test]
 fn what_there_was_no_room_for_is_counted() {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let mut words = LastWords::open().unwrap();
-    // The least that the kernel gives: a few messages.
+    let mut words = ClosedSockets::open().unwrap();
+    // The kernel's smallest buffer: a few messages.
     set(&words, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &1)
         .or_else(|_| set(&words, libc::SOL_SOCKET, libc::SO_RCVBUF, &1))
         .unwrap();
     let dropped = || overflowed(&words.socket).unwrap();
     let (before, closed) = (dropped(), 40);
     for _ in 0..closed {
-        // Reset, so that both ends go at once and leave nobody in TIME_WAIT.
+        // A reset closes both ends at once and leaves none in TIME_WAIT.
         let (near, far) = connection(&listener);
         crate::socket::set_reset_on_close(&near, true).unwrap();
         drop((near, far));
@@ -162,8 +162,8 @@ fn what_there_was_no_room_for_is_counted() {
         assert!(Instant::now() < patience, "there is room for all");
         std::thread::yield_now();
     }
-    let mut all = Heard::default();
-    // Others' sockets may have gone meanwhile, too. Each that was dropped is counted once.
+    let mut all = ClosedSocketCounts::default();
+    // Other tests' sockets may close meanwhile, too. Each dropped report is counted once.
     while all.messages + all.lost < closed
         || all.lost != overflowed(&words.socket).unwrap().wrapping_sub(before).into()
     {
@@ -175,19 +175,19 @@ fn what_there_was_no_room_for_is_counted() {
     assert!(all.lost > 0, "{all:?}");
 }
 
-/// A message of this kind.
+/// Makes a message of this type.
 fn message(kind: u16, body: &[u8]) -> Vec<u8> {
     Message::new(kind, 0, body).finish()
 }
 
-/// What is told of a piece, and whether it was the end.
+/// Returns the sockets reported for a part, and whether it was the end.
 fn read(piece: &[u8]) -> (Vec<Socket>, io::Result<bool>) {
     let mut told = Vec::new();
     let ended = each(piece, &mut |socket| told.push(socket));
     (told, ended)
 }
 
-/// A socket of IPv4 whose `TCP_INFO` has 248 bytes.
+/// Makes the message of an IPv4 socket whose `TCP_INFO` has 248 bytes.
 fn whole() -> Vec<u8> {
     let mut about = [0; 72];
     about[..2].copy_from_slice(&[libc::AF_INET as u8, 1]);
@@ -233,16 +233,16 @@ fn an_answer_ends_where_the_kernel_says_so() {
 fn what_is_cut_short_is_passed_over() {
     let whole = whole();
     for length in 0..whole.len() {
-        // The message says more than there is of it.
+        // The message claims more bytes than there are.
         assert_eq!(read(&whole[..length]).0, [], "{length}");
-        // It says what there is: an attribute less, or none.
+        // The message claims the bytes that it has: an attribute less, or none.
         let mut cut = whole[..length].to_vec();
         if let Some(said) = cut.first_chunk_mut() {
             *said = (length as u32).to_ne_bytes();
         }
         let told = read(&cut).0;
         assert_eq!(told.len(), usize::from(length >= HEADER + 72), "{length}");
-        // Its last two bytes only fill it up.
+        // Its last two bytes are padding.
         let named = told.iter().filter(|socket| socket.congestion.is_some()).count();
         assert_eq!(named, usize::from(length + 2 >= whole.len()), "{length}");
     }

@@ -2,15 +2,15 @@
 
 use crate::namespace::Namespace;
 
-/// The namespace of the interface `left`, and that of `right`. Both are up and
-/// have no address: nothing passes that a test does not send.
+/// The namespaces of the interfaces `left` and `right`. Both interfaces are up and have no address:
+/// only a test's packets pass.
 pub(crate) struct Pair {
     pub(crate) left: Namespace,
     pub(crate) right: Namespace,
 }
 
 impl Pair {
-    /// Makes them; where that is not allowed, says what is skipped.
+    /// Makes the pair; if that is not allowed, says what is skipped.
     pub(crate) fn make(test: &str) -> Option<Self> {
         let made = Namespace::new().and_then(|left| {
             let right = left.beside()?;
@@ -26,10 +26,10 @@ impl Pair {
     }
 }
 
-/// Where a [`datagram`] has room for its number.
+/// Offset at which a [`datagram`] has room for its number.
 pub(crate) const NUMBER_AT: usize = 42;
 
-/// A frame of so many bytes with a UDP datagram from this port, to nobody.
+/// Makes a frame of this many bytes with a UDP datagram from this port, to no host.
 pub(crate) fn datagram(bytes: u16, port: u16) -> Vec<u8> {
     let mut frame = vec![0x02, 0, 0, 0, 0, 2, 0x02, 0, 0, 0, 0, 1, 0x08, 0x00];
     let mut header = [0; 20];
@@ -41,7 +41,7 @@ pub(crate) fn datagram(bytes: u16, port: u16) -> Vec<u8> {
     let sum: u32 = words.sum();
     header[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
     frame.extend(header);
-    // From this port to 9, discard. No checksum is allowed (RFC 768).
+    // From this port to port 9, discard. UDP may omit its checksum (RFC 768).
     frame.extend(port.to_be_bytes());
     frame.extend([0, 9]);
     frame.extend((bytes - 34).to_be_bytes());

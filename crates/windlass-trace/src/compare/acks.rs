@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::alignment::Alignment;
 use super::recording::{AckPacket, Recording};
-use super::twins::Preserved;
+use super::twins::PreservedFields;
 
 /// The packets that evidence names.
 const NAMED: usize = 8;
@@ -37,7 +37,7 @@ pub struct AckPath {
 }
 
 /// The fields that tell an ACK from others.
-type Key = (u64, Option<u16>, Option<u32>);
+type AckKey = (u64, Option<u16>, Option<u32>);
 
 impl AckPath {
     /// Takes the ACKs that did not arrive for missed: the near capture misses other packets, too.
@@ -51,12 +51,12 @@ impl AckPath {
     /// Follows the ACKs of a connection from the far place to the near one.
     pub(super) fn of(near: &Recording, far: &Recording, alignment: &Alignment) -> Self {
         let mut path = Self::default();
-        let Preserved { identifications, stamps } = Preserved::of_acks(near, far);
-        let key = |ack: &AckPacket| -> Key {
+        let PreservedFields { identifications, stamps } = PreservedFields::of_acks(near, far);
+        let key = |ack: &AckPacket| -> AckKey {
             let identification = ack.identification.filter(|_| identifications);
             (ack.acknowledged, identification, ack.stamp.filter(|_| stamps))
         };
-        let mut given: HashMap<Key, VecDeque<usize>> = HashMap::new();
+        let mut given: HashMap<AckKey, VecDeque<usize>> = HashMap::new();
         for (at, ack) in far.acks.iter().enumerate() {
             given.entry(key(ack)).or_default().push_back(at);
         }

@@ -15,7 +15,7 @@ use windlass_base::{Span, Timestamp};
 use windlass_macros::Named;
 
 use super::recording::Recording;
-use super::twins::{Repeated, twins};
+use super::twins::{DuplicateHandling, twins};
 
 /// A packet that both captures hold: its time in the first one, and by how much the time in the
 /// second is later.
@@ -47,7 +47,7 @@ impl Pair {
 
 /// Delays of one way, less the least of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct DelayVariation {
+pub struct DelayQuantiles {
     /// The median.
     pub p50: Span,
     /// 19 of 20 are not longer.
@@ -58,7 +58,7 @@ pub struct DelayVariation {
     pub samples: u64,
 }
 
-impl DelayVariation {
+impl DelayQuantiles {
     fn of(mut delays: Vec<Span>) -> Option<Self> {
         delays.sort_unstable();
         let least = *delays.first()?;
@@ -94,8 +94,8 @@ pub(super) struct Alignment {
     pub(super) order: Order,
     pub(super) clocks: Clocks,
     /// The delay of data, and of ACKs.
-    pub(super) data_delay: Option<DelayVariation>,
-    pub(super) ack_delay: Option<DelayVariation>,
+    pub(super) data_delay: Option<DelayQuantiles>,
+    pub(super) ack_delay: Option<DelayQuantiles>,
     /// The start of the drift.
     origin: Timestamp,
     /// The least difference of the clocks of data, and the most; both from near to far.
@@ -193,8 +193,8 @@ impl Alignment {
             origin,
             forward: forward_bounds,
             back: back_bounds,
-            data_delay: DelayVariation::of(forward),
-            ack_delay: DelayVariation::of(back),
+            data_delay: DelayQuantiles::of(forward),
+            ack_delay: DelayQuantiles::of(back),
         })
     }
 
@@ -214,16 +214,16 @@ impl Alignment {
         Some((time - drifted + least, time - drifted + most))
     }
 
-    /// Returns when an ACK that is at the near place then passed the far one, at the earliest and at
-    /// the latest; nothing where no ACK is common.
+    /// Returns the earliest and the latest time at which an ACK, now at the near place, passed the
+    /// far one; `None` if no ACK is common.
     pub(super) fn departure_of_ack(&self, time: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let (least, most) = self.back?;
         let drifted = time.since(self.origin).scaled(self.clocks.drift);
         Some((time + drifted - most, time + drifted - least))
     }
 
-    /// Returns when data that arrived then left, at the earliest and at the latest. A host that joins
-    /// segments gives them the time of the first.
+    /// Returns when data that arrived then left, at the earliest and at the latest. A host that
+    /// joins segments gives them the time of the first.
     pub(super) fn departure(&self, arrival: Timestamp) -> (Timestamp, Timestamp) {
         let (least, most) = self.forward.unwrap_or_default();
         let drifted = arrival.since(self.origin).scaled(self.clocks.drift);
@@ -262,11 +262,11 @@ type Sighting = (u64, Option<u16>, Timestamp);
 fn pairs(captures: &[Vec<Sighting>; 2]) -> Vec<Pair> {
     let captures = captures.each_ref().map(Vec::as_slice);
     let by_number = |repeated| twins(captures, |one| one.0, repeated);
-    let exact = twins(captures, |one| (one.0, one.1), Repeated::LeftOut);
-    let once = by_number(Repeated::LeftOut);
+    let exact = twins(captures, |one| (one.0, one.1), DuplicateHandling::LeftOut);
+    let once = by_number(DuplicateHandling::LeftOut);
     let mut found = if exact.len() >= once.len() { exact } else { once };
     if found.is_empty() {
-        found = by_number(Repeated::First);
+        found = by_number(DuplicateHandling::First);
     }
     found.sort_by_key(|[one, _]| one.2);
     let pair = |[one, other]: [Sighting; 2]| Pair { time: one.2, later: other.2.since(one.2) };

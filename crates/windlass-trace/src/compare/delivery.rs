@@ -11,7 +11,7 @@ use windlass_base::{Bytes, Timestamp};
 use super::alignment::Alignment;
 use super::ranges::Ranges;
 use super::recording::{DataPacket, Recording};
-use super::twins::Preserved;
+use super::twins::PreservedFields;
 
 /// The copies of a byte that are looked at: beyond that the packets are made up.
 const STEPS: usize = 256;
@@ -61,7 +61,8 @@ pub struct DataPath {
     pub needless: u64,
     /// Of `arrived_before`, the others: the earlier copy came behind a gap, and no ACK covered it.
     pub unacknowledged: u64,
-    /// Of `needless`, those whose ACK had passed the far place in time and did not reach the near one.
+    /// Of `needless`, those whose ACK had passed the far place in time and did not reach the near
+    /// one.
     pub needless_ack_lost: u64,
     /// Packets of the near capture whose bytes had arrived before, the first few.
     pub arrived_before_packets: Vec<u64>,
@@ -92,7 +93,7 @@ struct Departures<'a> {
     /// Places in `all` by start and time.
     by_start: Vec<usize>,
     longest: u64,
-    preserved: Preserved,
+    preserved: PreservedFields,
     looks: u64,
 }
 
@@ -107,7 +108,7 @@ enum Source {
 }
 
 impl<'a> Departures<'a> {
-    fn of(near: &'a Recording, preserved: Preserved) -> Self {
+    fn of(near: &'a Recording, preserved: PreservedFields) -> Self {
         let all: Vec<Departure<'_>> = near
             .data
             .iter()
@@ -176,7 +177,7 @@ impl<'a> Departures<'a> {
     /// Returns how far the identifications of a departure and an arrival are apart, as far as the
     /// path preserves them; nothing where they are of different packets.
     fn distance(&self, packet: &DataPacket, arrival: &DataPacket) -> Option<u16> {
-        let Preserved { identifications, stamps } = self.preserved;
+        let PreservedFields { identifications, stamps } = self.preserved;
         if stamps && packet.stamp != arrival.stamp {
             return None;
         }
@@ -200,13 +201,13 @@ impl DataPath {
         near: &Recording,
         far: &Recording,
         alignment: &Alignment,
-        preserved: Preserved,
+        preserved: PreservedFields,
     ) -> Self {
         let mut path = Self::default();
         let mut departures = Departures::of(near, preserved);
         let mut compared_to = far.coverage.to;
         // The bytes that the receiver took: what came without a gap, and what it acknowledged.
-        let given = Acknowledged::of(far.acks.iter().map(|ack| (ack.time, ack.acknowledged)));
+        let given = AcknowledgedBytes::of(far.acks.iter().map(|ack| (ack.time, ack.acknowledged)));
         let starts = near.data.iter().chain(&far.data).map(|packet| packet.start);
         let mut taken = starts.min().unwrap_or(0);
         for arrival in &far.data {
@@ -231,8 +232,8 @@ impl DataPath {
         path
     }
 
-    /// Returns whether enough data is in both captures for one connection: a path that loses most of
-    /// it brings nothing that was not sent, and a capture that misses most of it sees no loss.
+    /// Returns whether enough data is in both captures for one connection. A path that loses most
+    /// of it brings nothing that was not sent, and a capture that misses most of it sees no loss.
     pub(super) fn is_of_one_connection(&self) -> bool {
         let arrived = self.segments - self.lost_segments;
         let half = |of: u64| of as f64 * HALF_OF_IT.get();
@@ -300,14 +301,14 @@ impl DataPath {
         &mut self,
         departures: &[Departure<'_>],
         (near, far): (&Recording, &Recording),
-        given: &Acknowledged,
+        given: &AcknowledgedBytes,
         alignment: &Alignment,
         compared_to: Timestamp,
     ) {
         let mut sent = Ranges::default();
         // The bytes of earlier departures that arrived, and those that did without a gap.
         let [mut arrived, mut in_order] = [Ranges::default(), Ranges::default()];
-        let heard = Acknowledged::of(near.acks.iter().map(|ack| (ack.time, ack.acknowledged)));
+        let heard = AcknowledgedBytes::of(near.acks.iter().map(|ack| (ack.time, ack.acknowledged)));
         for Departure { packet, arrived: parts, came: at, is_in_order } in departures {
             let (start, end) = (packet.start, packet.end());
             let (earliest, last) = alignment.at_far(packet.time);
@@ -336,7 +337,7 @@ impl DataPath {
                 note(&mut self.arrived_before_packets, packet.number);
                 self.needless += u64::from(was_taken);
                 self.unacknowledged += u64::from(!was_taken);
-                // It was given so early that it would have come in time.
+                // The receiver sent the ACK so early that it would have come in time.
                 let in_time = alignment.departure_of_ack(packet.time);
                 let was_given = in_time.is_some_and(|(in_time, _)| given.before(in_time) >= end);
                 let is_ack_lost = was_given && heard.before(packet.time) < end;
@@ -361,12 +362,12 @@ fn note(packets: &mut Vec<u64>, number: u64) {
 }
 
 /// Acknowledgments at a place over time.
-struct Acknowledged {
+struct AcknowledgedBytes {
     /// Times in order, each with the most that was acknowledged until then.
     most: Vec<(Timestamp, u64)>,
 }
 
-impl Acknowledged {
+impl AcknowledgedBytes {
     /// Takes ACKs in the order of time.
     fn of(acks: impl Iterator<Item = (Timestamp, u64)>) -> Self {
         let mut most = 0;

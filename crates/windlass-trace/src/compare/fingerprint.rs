@@ -20,12 +20,12 @@ const BY_STRETCH: usize = 256;
 
 /// A stretch of sequence numbers, which wrap.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct SequenceRange {
     first: u32,
     length: u32,
 }
 
-impl Stretch {
+impl SequenceRange {
     const WHOLE: u32 = u32::MAX;
 
     const fn of(number: u32) -> Self {
@@ -70,7 +70,7 @@ pub struct Fingerprint {
     /// The first sequence numbers, where the SYNs were captured.
     initial: [Option<u32>; 2],
     /// The sequence numbers that each end sent, or had acknowledged.
-    stretches: [Option<Stretch>; 2],
+    stretches: [Option<SequenceRange>; 2],
 }
 
 impl Fingerprint {
@@ -103,7 +103,7 @@ impl Fingerprint {
     fn touch(&mut self, end: usize, number: u32) {
         match &mut self.stretches[end] {
             Some(stretch) => stretch.add(number),
-            empty => *empty = Some(Stretch::of(number)),
+            empty => *empty = Some(SequenceRange::of(number)),
         }
     }
 
@@ -190,7 +190,7 @@ impl Fingerprints {
 
 /// The reason why two connections count as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
-pub enum MatchedBy {
+pub enum MatchBasis {
     /// Both ends began with the same sequence numbers.
     InitialSequenceNumbers,
     /// Both directions share sequence numbers; a handshake is missing.
@@ -203,7 +203,7 @@ pub struct Match {
     /// Its numbers in the captures.
     pub numbers: [u64; 2],
     /// The reason.
-    pub matched_by: MatchedBy,
+    pub matched_by: MatchBasis,
     /// True if the captures name its first packet's source differently.
     #[serde(skip)]
     pub(crate) is_turned: bool,
@@ -224,8 +224,8 @@ impl Match {
             Some(Self {
                 numbers: [one.number, other.number],
                 matched_by: match is_whole {
-                    true => MatchedBy::InitialSequenceNumbers,
-                    false => MatchedBy::SequenceNumbers,
+                    true => MatchBasis::InitialSequenceNumbers,
+                    false => MatchBasis::SequenceNumbers,
                 },
                 is_turned,
                 data: one.data().min(other.data()),
@@ -257,7 +257,7 @@ pub fn common(first: &Fingerprints, second: &Fingerprints, only: Option<u64>) ->
             let is_whole = one.both_initial().is_some() && other.both_initial().is_some();
             // A stretch that stands for all numbers tells nothing.
             let tells = |one: &Fingerprint| {
-                one.stretches.iter().flatten().all(|one| one.length < Stretch::WHOLE)
+                one.stretches.iter().flatten().all(|one| one.length < SequenceRange::WHOLE)
             };
             if !is_whole && tells(one) && tells(other) {
                 found.extend(Match::of(one, other));
@@ -283,16 +283,16 @@ mod tests {
 
     #[test]
     fn a_stretch_grows_on_both_sides_and_past_the_wrap() {
-        let mut stretch = Stretch::of(u32::MAX - 10);
+        let mut stretch = SequenceRange::of(u32::MAX - 10);
         stretch.add(20);
         stretch.add(u32::MAX - 30);
         assert_eq!((stretch.first, stretch.length), (u32::MAX - 30, 51));
-        assert!(stretch.touches(Stretch::of(0)));
-        assert!(!stretch.touches(Stretch::of(21)));
+        assert!(stretch.touches(SequenceRange::of(0)));
+        assert!(!stretch.touches(SequenceRange::of(21)));
         // Numbers from everywhere tell nothing.
         stretch.add(1 << 31);
         stretch.add(1 << 30);
         stretch.add(3 << 30);
-        assert_eq!(stretch.length, Stretch::WHOLE);
+        assert_eq!(stretch.length, SequenceRange::WHOLE);
     }
 }

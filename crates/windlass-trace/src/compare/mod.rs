@@ -15,9 +15,11 @@ mod runs;
 mod twins;
 
 pub use acks::AckPath;
-pub use alignment::{Clocks, DelayVariation, Order};
+pub use alignment::{Clocks, DelayQuantiles, Order};
 pub use delivery::{DataPath, Offload};
-pub use fingerprint::{Fingerprint, Fingerprints, Match, MatchedBy, common};
-pub use places::{Place, Rewrite, RewrittenItem, Trust, TrustReason, TwoPlaces};
+pub use fingerprint::{Fingerprint, Fingerprints, Match, MatchBasis, common};
+pub use places::{RelativePosition, Rewrite, RewrittenItem, Trust, TrustReason, TwoPlaces};
 pub use recording::{Coverage, Recorder, Recording};
-pub use runs::{Chosen, Figure, FigureName, FigureUnit, LimitShares, TwoRuns, choose, figures};
+pub use runs::{
+    Figure, FigureName, FigureUnit, LimitShares, SelectionRule, TwoRuns, choose, figures,
+};

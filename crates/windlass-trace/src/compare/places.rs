@@ -7,18 +7,18 @@ use windlass_base::{Cause, Sentence, sentence};
 use windlass_macros::Named;
 
 use super::acks::AckPath;
-use super::alignment::{Alignment, Clocks, DelayVariation, Order};
+use super::alignment::{Alignment, Clocks, DelayQuantiles, Order};
 use super::delivery::DataPath;
 use super::fingerprint::Match;
 use super::recording::Recording;
 use super::runs::{Figure, figures};
-use super::twins::Preserved;
+use super::twins::PreservedFields;
 use crate::follow::handshake::Offer;
 use crate::report::ConnectionReport;
 
 /// A place of a capture on the path of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
-pub enum Place {
+pub enum RelativePosition {
     /// The one nearer the sender.
     NearerSender,
     /// The one nearer the receiver.
@@ -71,9 +71,9 @@ pub enum TrustReason {
     OtherLacksScale,
     /// The other one is not sure at all.
     OtherIsUnsure,
-    /// It sees the sender's own times, and what was sent before it was lost.
+    /// Capture nearer to the sender: it sees the sender's own times, and data before its loss.
     NearerSender,
-    /// Nothing makes one of them better.
+    /// No reason to prefer one of them.
     NothingTells,
 }
 
@@ -97,7 +97,7 @@ pub struct TwoPlaces {
     /// Connections with data that both captures hold.
     pub common_connections: u64,
     /// The places of the captures.
-    pub places: [Place; 2],
+    pub places: [RelativePosition; 2],
     /// The sign by which that shows.
     pub places_shown_by: Order,
     /// True if the captures name its ends differently, as a NAT does.
@@ -107,9 +107,9 @@ pub struct TwoPlaces {
     /// The clocks of both.
     pub clocks: Clocks,
     /// The delay of data between the places, less the least; null where none is common.
-    pub data_delay_seconds: Option<DelayVariation>,
+    pub data_delay_seconds: Option<DelayQuantiles>,
     /// That of ACKs.
-    pub ack_delay_seconds: Option<DelayVariation>,
+    pub ack_delay_seconds: Option<DelayQuantiles>,
     /// The data on its way between the places.
     pub data: DataPath,
     /// The ACKs on theirs.
@@ -135,7 +135,7 @@ impl TwoPlaces {
         let alignment = Alignment::of(recordings)?;
         let [first, second] = recordings;
         let (near, far) = if alignment.is_turned { (second, first) } else { (first, second) };
-        let preserved = Preserved::of_data(near, far);
+        let preserved = PreservedFields::of_data(near, far);
         let mut data = DataPath::of(near, far, &alignment, preserved);
         if !data.is_of_one_connection() {
             return None;
@@ -151,9 +151,9 @@ impl TwoPlaces {
             data.needless_ack_lost = 0;
         }
         let places = match (alignment.order, alignment.is_turned) {
-            (Order::SamePlace, _) => [Place::SamePlace; 2],
-            (_, false) => [Place::NearerSender, Place::NearerReceiver],
-            (_, true) => [Place::NearerReceiver, Place::NearerSender],
+            (Order::SamePlace, _) => [RelativePosition::SamePlace; 2],
+            (_, false) => [RelativePosition::NearerSender, RelativePosition::NearerReceiver],
+            (_, true) => [RelativePosition::NearerReceiver, RelativePosition::NearerSender],
         };
         let misses = {
             let far = is_missing(acks.missed_by_far - acks.made_between, acks.acks);
@@ -183,8 +183,8 @@ impl TwoPlaces {
     /// Returns the places of the near capture and of the far one among the two.
     pub const fn near_and_far(&self) -> [usize; 2] {
         match self.places[0] {
-            Place::NearerReceiver => [1, 0],
-            Place::NearerSender | Place::SamePlace => [0, 1],
+            RelativePosition::NearerReceiver => [1, 0],
+            RelativePosition::NearerSender | RelativePosition::SamePlace => [0, 1],
         }
     }
 }
@@ -226,7 +226,11 @@ fn rewrites(reports: [&ConnectionReport; 2]) -> Vec<Rewrite> {
 }
 
 /// Chooses the verdict that is to be trusted; `misses` tells which captures miss packets.
-fn trust(reports: [&ConnectionReport; 2], places: [Place; 2], misses: [bool; 2]) -> Trust {
+fn trust(
+    reports: [&ConnectionReport; 2],
+    places: [RelativePosition; 2],
+    misses: [bool; 2],
+) -> Trust {
     let verdicts = reports.map(|report| &report.verdict);
     let better = |is_worse: [bool; 2]| match is_worse {
         [true, false] => Some(1),
@@ -243,7 +247,7 @@ fn trust(reports: [&ConnectionReport; 2], places: [Place; 2], misses: [bool; 2])
     let [first, second] = verdicts;
     let is_unsure = [is_unsure(first, second), is_unsure(second, first)];
     let agree = first.cause == second.cause && first.cause != Cause::Unknown;
-    let near = places.iter().position(|place| *place == Place::NearerSender);
+    let near = places.iter().position(|place| *place == RelativePosition::NearerSender);
     let (capture, reason) = if agree {
         (near, TrustReason::BothAgree)
     } else if let Some(place) = better(is_unknown) {
@@ -270,23 +274,23 @@ fn trust(reports: [&ConnectionReport; 2], places: [Place; 2], misses: [bool; 2])
         (TrustReason::NothingTells, _) | (_, None) => {
             let [first, second] = causes;
             sentence!(
-                "The first capture names {first}, the second {second}, and nothing makes one of \
-                 them better."
+                "The first capture names {first}, the second {second}, and neither is more \
+                 reliable."
             )
         }
         (_, Some(place)) => {
             let cause = causes[place];
             let which = if place == 0 { "first" } else { "second" };
             let why = match reason {
-                TrustReason::OtherDoesNotTell => "the other one does not tell the limit",
-                TrustReason::OtherMissesPackets => "the other one misses packets that it holds",
-                TrustReason::OtherIsShorter => "the other one holds only a part of the transfer",
+                TrustReason::OtherDoesNotTell => "the other capture shows no limit",
+                TrustReason::OtherMissesPackets => "the other capture misses packets",
+                TrustReason::OtherIsShorter => "the other capture holds only a part of it",
                 TrustReason::OtherLacksScale => {
-                    "the other one lacks the handshake with the scale of windows"
+                    "the other capture lacks the handshake with the window scale"
                 }
-                TrustReason::OtherIsUnsure => "the other one has low confidence",
+                TrustReason::OtherIsUnsure => "the other capture has low confidence",
                 _ => {
-                    "near the sender it has the times at which ACKs came and segments left, lost \
+                    "near the sender, it shows when ACKs arrived and when all segments left, lost \
                      ones included"
                 }
             };

@@ -4,7 +4,7 @@ use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::{Endpoint, Flags, Segment};
 
 use super::fingerprint::{Fingerprint, Match};
-use crate::follow::sequence::Unwrap;
+use crate::follow::sequence::SequenceUnwrapper;
 use crate::quality::copies::Copies;
 
 /// The most packets that are kept of a connection. What comes later is not compared.
@@ -82,8 +82,8 @@ pub struct Recorder {
     number: u64,
     /// The sender of the data and its receiver.
     ends: [Endpoint; 2],
-    sequence: Unwrap,
-    acknowledged: Unwrap,
+    sequence: SequenceUnwrapper,
+    acknowledged: SequenceUnwrapper,
     known: Copies,
     copies: u64,
     data: Vec<DataPacket>,
@@ -102,7 +102,7 @@ impl Recorder {
         let sender = usize::from(sent(1) > sent(0));
         let reference = first.reference(sender);
         let of = |print: &Fingerprint, sender: usize| {
-            let mut sequence = Unwrap::default();
+            let mut sequence = SequenceUnwrapper::default();
             sequence.advance(reference);
             Self {
                 number: print.number,

@@ -93,8 +93,8 @@ impl FigureName {
         }
     }
 
-    /// Returns whether it is a property of hosts or path that may change what this cause costs. Rate,
-    /// data and time follow from these, and counts from the amount of data.
+    /// Returns whether it is a property of hosts or path that may change what this cause costs.
+    /// Rate, data and time follow from these, and counts from the amount of data.
     fn matters_to(self, cause: Cause) -> bool {
         let limit = cause.limit();
         match self {
@@ -112,22 +112,22 @@ impl FigureName {
         }
     }
 
-    /// Returns its name in a sentence.
-    const fn words(self) -> &'static str {
+    /// Returns its name for people.
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Rate => "the rate",
-            Self::Data => "the amount of data",
-            Self::Time => "the time",
-            Self::BaseRtt => "the base RTT",
-            Self::AckLatency => "the ACK latency",
-            Self::Queue => "the longest queueing delay",
-            Self::Window => "the receive window",
-            Self::LargestFlight => "the largest flight",
-            Self::SegmentSize => "the segment size",
-            Self::Loss => "the loss",
-            Self::Retransmissions => "the number of retransmissions",
-            Self::OutOfOrder => "the number of overtaken segments",
-            Self::DuplicateAcks => "the number of duplicate ACKs",
+            Self::Rate => "rate",
+            Self::Data => "data",
+            Self::Time => "time",
+            Self::BaseRtt => "base RTT",
+            Self::AckLatency => "median ACK latency",
+            Self::Queue => "longest queueing delay",
+            Self::Window => "receive window",
+            Self::LargestFlight => "largest flight",
+            Self::SegmentSize => "segment size",
+            Self::Loss => "loss",
+            Self::Retransmissions => "retransmissions",
+            Self::OutOfOrder => "out-of-order segments",
+            Self::DuplicateAcks => "duplicate ACKs",
         }
     }
 }
@@ -206,7 +206,7 @@ pub struct LimitShares {
 
 /// The way in which two transfers were chosen to be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
-pub enum Chosen {
+pub enum SelectionRule {
     /// They go to the same host and port, or come from there.
     SameServer,
     /// They go to the same port of two hosts, or come from there.
@@ -219,7 +219,7 @@ pub enum Chosen {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TwoRuns {
     /// The way in which they were chosen.
-    pub chosen_by: Chosen,
+    pub chosen_by: SelectionRule,
     /// The server, as `host:port`, or its port alone; null where none is common.
     pub service: Option<String>,
     /// True if a device between may end TCP, or rewrite sequence numbers: the ports are the same,
@@ -269,7 +269,9 @@ impl Service {
 
 /// Chooses the transfers of two captures to be compared, of reports with the largest first: of one
 /// server, else of one port, else the largest. Gives their places and the service.
-pub fn choose(reports: [&[ConnectionReport]; 2]) -> Option<([usize; 2], Chosen, Option<String>)> {
+pub fn choose(
+    reports: [&[ConnectionReport]; 2],
+) -> Option<([usize; 2], SelectionRule, Option<String>)> {
     let by = |key: &dyn Fn(&ConnectionReport) -> Service| {
         let [first, second] = reports.map(|reports| {
             let mut largest: BTreeMap<Service, usize> = BTreeMap::new();
@@ -287,13 +289,13 @@ pub fn choose(reports: [&[ConnectionReport]; 2]) -> Option<([usize; 2], Chosen, 
     };
     if let Some((_, places, service)) = by(&Service::of) {
         let host = service.host.unwrap_or_default();
-        return Some((places, Chosen::SameServer, Some(format!("{host}:{}", service.port))));
+        return Some((places, SelectionRule::SameServer, Some(format!("{host}:{}", service.port))));
     }
     if let Some((_, places, service)) = by(&|report| Service::of(report).anywhere()) {
-        return Some((places, Chosen::SamePort, Some(format!("port {}", service.port))));
+        return Some((places, SelectionRule::SamePort, Some(format!("port {}", service.port))));
     }
     let is_there = reports.iter().all(|reports| !reports.is_empty());
-    is_there.then_some(([0, 0], Chosen::Largest, None))
+    is_there.then_some(([0, 0], SelectionRule::Largest, None))
 }
 
 impl TwoRuns {
@@ -301,7 +303,7 @@ impl TwoRuns {
     /// captures share sequence numbers.
     pub fn of(
         reports: [&ConnectionReport; 2],
-        chosen_by: Chosen,
+        chosen_by: SelectionRule,
         service: Option<String>,
         is_common: bool,
     ) -> Self {
@@ -357,9 +359,9 @@ fn sentence_of(reports: [&ConnectionReport; 2], most: Option<&Figure>) -> Senten
     let rates = reports.map(|report| report.bytes_per_second);
     let are_unknown = before == Cause::Unknown && after == Cause::Unknown;
     let mut text = if are_unknown {
-        Sentence::from("Neither capture tells its limit")
+        Sentence::from("Neither capture shows its limit")
     } else if before == Cause::Unknown || after == Cause::Unknown {
-        sentence!("A capture does not tell its limit: {before} before and {after} after")
+        sentence!("One capture does not show its limit: {before} before and {after} after")
     } else if before.limit() != after.limit() {
         sentence!("The limit changed from {before} to {after}")
     } else if before != after {
@@ -381,8 +383,8 @@ fn sentence_of(reports: [&ConnectionReport; 2], most: Option<&Figure>) -> Senten
         (false, false) => sentence!("; the rate fell from {before} to {after}"),
     });
     if let Some((figure, [before, after])) = most.and_then(|most| Some((most, most.words()?))) {
-        let name = figure.name.words();
-        text.push(&sentence!("; most of all {name} changed, from {before} to {after}"));
+        let name = figure.name.name();
+        text.push(&sentence!("; the {name} changed most, from {before} to {after}"));
     }
     text.push(".");
     text

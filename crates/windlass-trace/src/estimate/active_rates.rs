@@ -1,8 +1,8 @@
-//! What a transfer moved while it was under way: how fast its data was acknowledged while some
-//! was in flight, and how fast its receiver read while it had not read all.
+//! Rates of a transfer while it was active: of acknowledged data while data was in flight, and of
+//! reading while the receiver had unread data.
 //!
-//! A sender that pauses leaves the path and the receiver time to catch up, and that time is
-//! not theirs. Without its pauses it is no faster than they were when they had something to do.
+//! A pause of the sender lets the path and the receiver catch up, so that time is not counted as
+//! theirs. Without its pauses, the sender is no faster than the two were while active.
 
 use windlass_base::thresholds::{ENOUGH, HABIT, SEVERAL_SEGMENTS};
 use windlass_base::{Bytes, Rate, Span, Timestamp};
@@ -10,19 +10,19 @@ use windlass_macros::Packed;
 
 use crate::follow::ack::Ack;
 
-/// What a delayed ACK may leave unacknowledged, through a pause of the sender, too, in segments
-/// (RFC 9293 section 3.8.6.3).
+/// Segments that a delayed ACK may leave unacknowledged, also through a pause of the sender (RFC
+/// 9293 section 3.8.6.3).
 pub(crate) const DELAYED: u64 = 2;
 
 /// Bytes that were moved, and the time that they took.
 #[derive(Clone, Copy, Debug, Default, Packed)]
-struct Moved {
+struct MovedBytes {
     bytes: u64,
     time: Span,
     steps: u32,
 }
 
-impl Moved {
+impl MovedBytes {
     fn add(&mut self, bytes: u64, time: Span) {
         self.bytes = self.bytes.saturating_add(bytes);
         self.time += time.or_zero();
@@ -37,38 +37,38 @@ impl Moved {
 
 /// The last ACK.
 #[derive(Clone, Copy, Debug, Packed)]
-struct Last {
+struct AckSnapshot {
     time: Timestamp,
     ack: u64,
     edge: u64,
-    /// True if something is in flight, and whether more than a delayed ACK may leave.
+    /// True if data is in flight; and true for `moves` if it is more than a delayed ACK may leave.
     in_flight: bool,
     moves: bool,
     unread: bool,
 }
 
-/// What a transfer moved while it was under way.
+/// Rates of a transfer while it was active.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct ActiveTime {
-    last: Option<Last>,
-    acked: Moved,
-    read: Moved,
+    last: Option<AckSnapshot>,
+    acked: MovedBytes,
+    read: MovedBytes,
 }
 
-/// The rates of what was under way.
+/// Rates of acknowledging and of reading.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ActiveRates {
-    /// At which data was acknowledged while more was in flight.
+    /// Rate at which data was acknowledged while more was in flight.
     pub(crate) acked: Option<Rate>,
-    /// At which the receiver read while it had not read all.
+    /// Rate at which the receiver read while it had unread data.
     pub(crate) read: Option<Rate>,
 }
 
 impl ActiveTime {
-    /// Takes an ACK with its window, of which the largest was `most`, where data was sent up
-    /// to `nxt`.
+    /// Takes an ACK with its window. `most` is the largest window, and `nxt` the end of the sent
+    /// data.
     pub(crate) fn acked(&mut self, ack: &Ack, window: u64, most: u64, nxt: u64, size: u64) {
-        let now = Last {
+        let now = AckSnapshot {
             time: ack.time,
             ack: ack.ack,
             edge: ack.ack.saturating_add(window),
@@ -82,8 +82,8 @@ impl ActiveTime {
         if before.moves && now.in_flight {
             self.acked.add(advanced, time);
         }
-        // Who hears nothing may read unseen: a step that ends with new data after a pause says
-        // nothing of when.
+        // Without ACKs, a receiver may read unseen: a step that ends with new data after a pause
+        // does not show when.
         if before.unread && (before.in_flight || advanced == 0) {
             self.read.add(now.edge.saturating_sub(before.edge), time);
         }
@@ -155,7 +155,7 @@ mod tests {
         assert!(rates.acked.is_none() && rates.read.is_none(), "{rates:?}");
     }
 
-    /// What a receiver reads in a pause without a word took no longer, and may have taken less.
+    /// A receiver that reads in a silent pause takes no longer than the pause, and may take less.
     #[test]
     fn silence_tells_nothing_of_a_reader() {
         let bursts = (1..30_u64).map(|burst| {

@@ -1,4 +1,4 @@
-//! When data came, in few numbers: what several connections got of one line.
+//! Compact record of arrivals, for the share of each connection in a line.
 
 use windlass_base::thresholds::{A_TENTH, ALIKE, BIN_BYTES, HABIT, MOST_OF_IT};
 use windlass_base::{Rate, Span};
@@ -10,12 +10,12 @@ const MAX: usize = 32;
 /// The width of a bin at first: 2^20 ns, about a millisecond.
 const NARROWEST: u8 = 20;
 
-/// What IP and TCP add to a segment, without options.
+/// Size of the IP and TCP headers without options.
 pub(crate) const HEADERS: u64 = 40;
 
-/// The bytes that came, in bins of equal width on a grid that all connections share: it
-/// begins with the capture, so that a clock that is set otherwise changes nothing. The
-/// width doubles as the time grows.
+/// Bytes that came, in bins of equal width on a grid that all connections share. The grid begins
+/// with the capture, so that a clock that is set otherwise changes nothing. The width doubles as
+/// the time grows.
 #[derive(Clone, Debug, Default, PartialEq, Packed)]
 pub(crate) struct Arrivals {
     /// The width is a power of two, in nanoseconds: 2^`shift`.
@@ -41,12 +41,12 @@ impl Arrivals {
         if self.bins.is_empty() {
             self.shift = self.shift.max(NARROWEST);
             self.first = since >> self.shift;
-            // It has half of them at least once its time is longer than they all are.
+            // A connection longer than all bins together uses at least half of the bins.
             self.bins.reserve(MAX / 2);
         }
         loop {
             let place = (since >> self.shift) - self.first;
-            // What is out of order counts where it may.
+            // A packet that is out of order counts into the first bin.
             let place = usize::try_from(place).unwrap_or(0);
             if place < most {
                 if self.bins.len() <= place {
@@ -75,12 +75,12 @@ impl Arrivals {
         self.shift += 1;
     }
 
-    /// The width of a bin.
+    /// Returns the width of a bin.
     fn width(&self) -> Span {
         Span::from_nanos(1 << self.shift.min(62))
     }
 
-    /// The bins with their beginnings, in nanoseconds since the capture began.
+    /// Returns the bins with their beginnings, in nanoseconds since the capture began.
     fn bins(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         let begin = |place: usize| {
             let grid = self.first.saturating_add(i64::try_from(place).unwrap_or(i64::MAX));
@@ -93,45 +93,45 @@ impl Arrivals {
 /// The bins of a host.
 const MAX_OF_HOST: usize = 256;
 
-/// What came to one host, or from one, over all of its connections.
+/// Data to or from one host over all of its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HostArrivals {
     all: Arrivals,
-    /// How many they are.
+    /// Number of connections.
     pub(crate) connections: u64,
 }
 
-/// What came to one host, or from one, over several connections, in the time of one of them.
+/// Data to or from one host over several connections, in the time of one of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Aggregate {
-    /// True if that is a line's doing, which was full: what came over all connections together
-    /// stayed the same, and what this one got did not.
+    /// True if a full line caused this: the arrivals of all connections together stayed the same,
+    /// and this one's did not.
     pub(crate) is_line: bool,
-    /// What such a line delivered to all of them.
+    /// Rate of the shared link for all connections.
     pub(crate) rate: Rate,
-    /// The share of this connection's time in which it delivered that much.
+    /// Share of this connection's time in which the line delivered that rate.
     pub(crate) busy: f64,
-    /// The connections that had data of it.
+    /// Number of connections that had data of it.
     pub(crate) connections: u64,
-    /// What all of them got on average.
+    /// Mean rate of all connections.
     pub(crate) mean: Rate,
-    /// The most that they got, over `span`. A twentieth of the time does not count: slow start
-    /// sends more than a line carries.
+    /// Maximum rate of all connections over `span`. A twentieth of the time does not count: slow
+    /// start sends more than a line carries.
     pub(crate) most: Rate,
-    /// What this connection got of it on average.
+    /// Mean rate of this connection.
     pub(crate) own: Rate,
     /// The time over which each of these rates was measured.
     pub(crate) span: Span,
 }
 
 impl Aggregate {
-    /// Returns whether they got hardly less than the most that they got, all the time.
+    /// Returns whether the total rate stayed close to its maximum all the time.
     pub(crate) fn is_steady(&self) -> bool {
         self.mean.bytes_per_second() >= MOST_OF_IT.get() * self.most.bytes_per_second()
     }
 
-    /// What the others leave to this connection of a path that carries so much, or the most that
-    /// they all got.
+    /// Returns the rate that the others leave to this connection of the path's rate, or of their
+    /// maximum.
     pub(crate) fn left(&self, path: Rate) -> Rate {
         let [mean, own] = [self.mean, self.own].map(Rate::bytes_per_second);
         let path = path.max(self.most).bytes_per_second();
@@ -140,7 +140,7 @@ impl Aggregate {
 }
 
 impl HostArrivals {
-    /// Takes what came over one connection.
+    /// Takes the arrivals of one connection.
     pub(crate) fn add(&mut self, one: &Arrivals) {
         self.connections += 1;
         for (begin, bytes) in one.bins() {
@@ -152,8 +152,8 @@ impl HostArrivals {
         }
     }
 
-    /// What came over all connections while this one lived. `None` where there was hardly another
-    /// one, or too little came to tell.
+    /// Returns the arrivals over all connections during this one's lifetime. `None` if there was
+    /// hardly another connection, or too little data to tell.
     pub(crate) fn aggregate(&self, one: &Arrivals) -> Option<Aggregate> {
         if self.connections < 2 || one.bins.len() < HABIT.to::<usize>() {
             return None;
@@ -216,7 +216,7 @@ impl HostArrivals {
     }
 }
 
-/// The standard deviation as a share of the mean, and the mean.
+/// Returns the standard deviation as a share of the mean, and the mean.
 fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (count, sum, squares) = values
         .fold((0.0, 0.0, 0.0), |(n, sum, squares), one| (n + 1.0, sum + one, squares + one * one));

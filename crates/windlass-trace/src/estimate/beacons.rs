@@ -1,9 +1,9 @@
-//! Wi-Fi power save, by when late ACKs come.
+//! Detection of Wi-Fi power save, by the times of late ACKs.
 //!
-//! A station that dozes is told of data in beacons, which access points send every 102.4 ms (100
-//! time units, IEEE 802.11 section 9.4.1.3). What waits for it then comes at multiples of that,
-//! however long it waits. The phase may drift as clocks do, and a beat of another length (of
-//! 100 ms, as programs have) is never in step for long.
+//! Beacons, which access points send every 102.4 ms, tell a dozing station of its data (100 time
+//! units, IEEE 802.11 section 9.4.1.3). The data that waits for the station then comes at multiples
+//! of that, however long it waits. The phase may drift as clocks do, and a beat of another length
+//! (of 100 ms, as programs have) is never in step for long.
 
 use windlass_base::thresholds::{BEACON_SPAN, ENOUGH, MOST_OF_IT, WITHHELD_ACK};
 use windlass_base::{Span, Timestamp};
@@ -14,12 +14,12 @@ use crate::follow::counts::Examples;
 /// 100 time units of 1,024 µs.
 const INTERVAL: i64 = 102_400_000;
 
-/// What comes this close to a beacon, on either side, may have waited for it: one in six would by
-/// chance.
+/// Nanoseconds around a beacon within which an ACK may have waited for the beacon: by chance, one
+/// in six would be as close.
 const NEAR: i64 = 8_000_000;
 
-/// The phase is the mean of this many, so that it follows a clock that is off by 100 ppm, and no
-/// other beat.
+/// Number of ACKs over which the phase is averaged: it then follows a clock that is off by 100 ppm,
+/// and no other beat.
 const FOLLOWED: u32 = 64;
 
 /// Late ACKs, and whether they come at beacons.
@@ -27,7 +27,7 @@ const FOLLOWED: u32 = 64;
 pub(crate) struct BeaconDetector {
     first: Option<Timestamp>,
     last: Option<Timestamp>,
-    /// Where in the interval beacons come.
+    /// Phase of the beacons in their interval.
     phase: i64,
     waits: u32,
     in_step: u32,
@@ -41,13 +41,13 @@ pub(crate) struct PowerSave {
     /// Late ACKs, each a while after the last, and those at beacons.
     pub(crate) waits: u32,
     pub(crate) in_step: u32,
-    /// How much later than the path's round trip they came, together.
+    /// Total delay above the path's round trip.
     pub(crate) waited: Span,
     pub(crate) packets: Examples,
 }
 
 impl BeaconDetector {
-    /// Takes a late ACK, which came that much later than the path has it.
+    /// Takes an ACK that came `late` after the path's round trip.
     pub(crate) fn came(&mut self, time: Timestamp, late: Span, packet: u64) {
         let follows = self.last.is_some_and(|last| time.since(last) < WITHHELD_ACK.get());
         self.last = Some(time);
@@ -69,7 +69,7 @@ impl BeaconDetector {
         self.phase = (self.phase + follows).rem_euclid(INTERVAL);
     }
 
-    /// Returns the waits for beacons, where late ACKs are in step with them for long.
+    /// Returns the waits for beacons, if late ACKs are in step with them for long.
     pub(crate) fn power_save(self) -> Option<PowerSave> {
         let Self { waits, in_step, waited, packets, .. } = self;
         let spanned = self.last?.since(self.first?);

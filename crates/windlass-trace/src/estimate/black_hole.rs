@@ -1,11 +1,11 @@
-//! Which sizes of segments pass the path, and which never arrive.
+//! Sizes of segments that pass the path, and sizes that never arrive.
 //!
-//! Where a link on the path is too small for a segment, its router drops it and says so
-//! by ICMP (RFC 1191, RFC 8201). Where that message is filtered, or not heeded, the sender sends
-//! the segment again and again, and smaller ones pass all the while: a black hole (RFC 2923
-//! section 2.1). A sender that probes its way out (RFC 4821) proves it: it sends the same
-//! data in smaller pieces, and these arrive. A card that should split what its system left whole
-//! (segmentation offload), and does not, loses each packet of several segments and no other.
+//! A router drops a segment that is too large for its next link, and reports this by ICMP (RFC
+//! 1191, RFC 8201). If that message is filtered or ignored, the sender retransmits the segment
+//! again and again, while smaller ones pass: a black hole (RFC 2923 section 2.1). A sender that
+//! probes its way out (RFC 4821) proves the black hole: it sends the same data in smaller pieces,
+//! and these arrive. A card that should split large packets of its system (segmentation offload),
+//! and does not, loses each packet of several segments and no other.
 
 use windlass_base::Timestamp;
 use windlass_base::thresholds::{OFFLOAD_LOST, OFFLOAD_REPAIRS, SEVERAL};
@@ -13,13 +13,13 @@ use windlass_macros::{Packed, PackedSparsely};
 
 use crate::follow::counts::Examples;
 
-/// A segment that the receiver lacks, and that was sent again.
+/// Segment that the receiver lacks, and that was retransmitted.
 #[derive(Clone, Debug, PartialEq, Packed)]
-struct Stuck {
+struct StuckSegment {
     start: u64,
-    /// The least size in which it was sent before it was lowered.
+    /// Least size of its transmissions before the sender lowered the size.
     size: u64,
-    /// How often it was sent so.
+    /// Number of transmissions at this size.
     sends: u32,
     /// The packets that sent it again.
     numbers: Examples,
@@ -27,35 +27,35 @@ struct Stuck {
     lowered: Option<u64>,
 }
 
-/// How it shows that segments were too large.
+/// Evidence of segments that were too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum BlackHoleSign {
     /// The sender lowered its size, and the pieces arrived.
     Escaped,
     /// Smaller ones arrived, and the sender never lowered its size.
     Smaller,
     /// A router told the largest packet that the next link takes, and the sender did not heed it.
     Told {
-        /// That size, with its IP header.
+        /// Size of that packet, with its IP header.
         mtu: u64,
     },
     /// All packets of several segments were lost, and those of one were not.
     Offload,
 }
 
-/// A size that passed where a larger one did not.
+/// Size that passed, while a larger one did not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlackHole {
     /// The largest payload that arrived, and the least that did not.
     pub(crate) passes: u64,
     pub(crate) fails: u64,
-    /// How often it was sent in vain; of offload, how many packets were.
+    /// Number of lost transmissions; with offload, number of lost packets.
     pub(crate) sends: u32,
     pub(crate) numbers: Vec<u64>,
-    pub(crate) sign: Sign,
+    pub(crate) sign: BlackHoleSign,
 }
 
-/// A router's word on what its next link takes.
+/// Router's message on the largest packet for its next link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PackedSparsely)]
 struct ReportedMtu {
     /// The largest packet, with its IP header, and the payload that it leaves.
@@ -66,13 +66,13 @@ struct ReportedMtu {
 
 /// Packets of several segments that were lost at their first sending.
 #[derive(Clone, Debug, Default, PartialEq, PackedSparsely)]
-struct WholeLost {
+struct LostSuperPackets {
     count: u32,
     /// Repairs that they began.
     repairs: u32,
     /// The least of them.
     least: u64,
-    /// Segments of a packet of their own that were lost as well.
+    /// Lost packets of a single segment.
     single: u32,
     numbers: Examples,
 }
@@ -80,34 +80,34 @@ struct WholeLost {
 /// The sizes of one direction.
 #[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct BlackHoleDetector {
-    stuck: Option<Stuck>,
-    /// The first that was lowered, and arrived so.
-    escaped: Option<Stuck>,
+    stuck: Option<StuckSegment>,
+    /// First segment that arrived after its size was lowered.
+    escaped: Option<StuckSegment>,
     /// The largest payload that arrived before.
     before_escape: u64,
-    /// The largest size that arrived though it had to be sent again.
+    /// Largest size that arrived after a retransmission.
     passed: u64,
     told: Option<ReportedMtu>,
-    whole: WholeLost,
+    whole: LostSuperPackets,
 }
 
-/// Sizes that arrived, as far as a flow tells beside.
+/// Sizes that arrived, by the flow's other facts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrived {
-    /// The largest packet that arrived at its first sending: several segments, where offload left
-    /// them whole.
+pub(crate) struct ArrivedSizes {
+    /// Largest packet that arrived at its first sending: several segments, if offload left them
+    /// whole.
     pub(crate) largest: u64,
     /// A full segment.
     pub(crate) segment: u64,
-    /// The largest that arrived behind the stuck one, where only smaller ones did.
+    /// Largest size that arrived behind the stuck segment, if only smaller ones did.
     pub(crate) behind: Option<u64>,
-    /// The receiver was heard of after the stuck one was sent first.
+    /// True if the receiver sent something after the stuck segment was first sent.
     pub(crate) is_heard: bool,
 }
 
 impl BlackHoleDetector {
-    /// Data from `start` was sent again, which the receiver asked for. It was sent first
-    /// in a segment of the size `first`.
+    /// Takes a retransmission of data from `start`, for which the receiver asked. The data was
+    /// first sent in a segment of the size `first`.
     pub(crate) fn again(&mut self, number: u64, start: u64, length: u64, first: u64) {
         match &mut self.stuck {
             Some(stuck) if stuck.start == start => {
@@ -122,13 +122,13 @@ impl BlackHoleDetector {
             _ => {
                 let (size, mut numbers) = (first.min(length), Examples::default());
                 numbers.add(number);
-                self.stuck = Some(Stuck { start, size, sends: 2, numbers, lowered: None });
+                self.stuck = Some(StuckSegment { start, size, sends: 2, numbers, lowered: None });
             }
         }
     }
 
-    /// A packet of this length, `number`, was lost at its first sending, where a full segment has
-    /// `size`; tells whether a repair begins with it.
+    /// Takes packet `number` of this length, which was lost at its first sending; a full segment
+    /// has `size`. `begins` is true if a repair begins with the packet.
     pub(crate) fn lost(&mut self, length: u64, size: u64, number: u64, begins: bool) {
         let whole = &mut self.whole;
         if length <= size {
@@ -141,14 +141,15 @@ impl BlackHoleDetector {
         whole.numbers.add(number);
     }
 
-    /// A router told what the next link takes, and what payload that leaves.
+    /// Takes a router's message with the next link's MTU, and the payload that this leaves.
     pub(crate) fn told(&mut self, mtu: u64, passes: u64, time: Timestamp) {
         if self.told.is_none_or(|told| mtu < told.mtu) {
             self.told = Some(ReportedMtu { mtu, passes, time });
         }
     }
 
-    /// Returns whether a router told, after this time, that a packet of this length is too large.
+    /// Returns whether a router reported, after this time, that a packet of this length is too
+    /// large.
     pub(crate) fn is_too_large(&self, length: u64, sent: Timestamp) -> bool {
         self.told.is_some_and(|told| length > told.passes && sent <= told.time)
     }
@@ -172,15 +173,16 @@ impl BlackHoleDetector {
         self.passed
     }
 
-    /// The start and the size of what is stuck.
+    /// Returns the start and the size of the stuck segment.
     pub(crate) fn stuck(&self) -> Option<(u64, u64)> {
         self.stuck.as_ref().map(|stuck| (stuck.start, stuck.size))
     }
 
     /// Returns the black hole that these sizes show.
-    pub(crate) fn hole(&self, arrived: Arrived) -> Option<BlackHole> {
+    pub(crate) fn hole(&self, arrived: ArrivedSizes) -> Option<BlackHole> {
         let passed = self.passed.max(arrived.largest.min(arrived.segment));
-        let is_stuck = |stuck: &Stuck, sends| stuck.sends >= sends && stuck.lowered.is_none();
+        let is_stuck =
+            |stuck: &StuckSegment, sends| stuck.sends >= sends && stuck.lowered.is_none();
         let stuck = self.stuck.as_ref();
         let told = self.told.zip(stuck).filter(|(told, stuck)| {
             is_stuck(stuck, SEVERAL.to::<u32>()) && stuck.size > told.passes
@@ -188,25 +190,26 @@ impl BlackHoleDetector {
         let alone = stuck.filter(|stuck| is_stuck(stuck, SEVERAL.to::<u32>()));
         let before = Some(passed).filter(|passed| arrived.is_heard && *passed > 0);
         let found = if let Some(stuck) = &self.escaped {
-            (stuck.lowered.unwrap_or(0), stuck, Sign::Escaped)
+            (stuck.lowered.unwrap_or(0), stuck, BlackHoleSign::Escaped)
         } else if let Some((told, stuck)) = told {
-            (told.passes, stuck, Sign::Told { mtu: told.mtu })
+            (told.passes, stuck, BlackHoleSign::Told { mtu: told.mtu })
         } else if let Some((stuck, passes)) = alone.zip(arrived.behind.or(before)) {
-            (passes, stuck, Sign::Smaller)
+            (passes, stuck, BlackHoleSign::Smaller)
         } else {
             return self.whole.hole(arrived);
         };
-        let (passes, &Stuck { size: fails, sends, ref numbers, .. }, sign) = found;
-        // With offload, a packet of several lowered segments is longer than the segment that failed.
-        let is_whole = sign == Sign::Escaped && arrived.largest > arrived.segment;
+        let (passes, &StuckSegment { size: fails, sends, ref numbers, .. }, sign) = found;
+        // With offload, a packet of several lowered segments is longer than the segment that
+        // failed.
+        let is_whole = sign == BlackHoleSign::Escaped && arrived.largest > arrived.segment;
         let passes = passes.max(if is_whole { self.before_escape } else { passed });
         let numbers = numbers.as_slice().to_vec();
         (fails > passes).then_some(BlackHole { passes, fails, sends, numbers, sign })
     }
 }
 
-impl WholeLost {
-    fn hole(&self, arrived: Arrived) -> Option<BlackHole> {
+impl LostSuperPackets {
+    fn hole(&self, arrived: ArrivedSizes) -> Option<BlackHole> {
         let none_came = arrived.largest <= arrived.segment;
         let is_habit = self.count >= OFFLOAD_LOST.get()
             && self.repairs >= OFFLOAD_REPAIRS.get()
@@ -216,7 +219,7 @@ impl WholeLost {
             fails: self.least,
             sends: self.count,
             numbers: self.numbers.as_slice().to_vec(),
-            sign: Sign::Offload,
+            sign: BlackHoleSign::Offload,
         })
     }
 }
@@ -227,8 +230,8 @@ mod tests {
 
     const SEGMENT: u64 = 1_448;
 
-    fn arrived(largest: u64) -> Arrived {
-        Arrived { largest, segment: SEGMENT, behind: None, is_heard: true }
+    fn arrived(largest: u64) -> ArrivedSizes {
+        ArrivedSizes { largest, segment: SEGMENT, behind: None, is_heard: true }
     }
 
     /// A segment that was sent so many times in all.
@@ -244,12 +247,12 @@ mod tests {
     fn it_is_sent_often_enough_before_its_size_matters() {
         let sends = SEVERAL.to::<u32>();
         let hole = stuck(sends).hole(arrived(1_000)).unwrap();
-        assert_eq!((hole.passes, hole.fails, hole.sign), (1_000, SEGMENT, Sign::Smaller));
+        assert_eq!((hole.passes, hole.fails, hole.sign), (1_000, SEGMENT, BlackHoleSign::Smaller));
         assert_eq!(stuck(sends - 1).hole(arrived(1_000)), None);
         // Nothing smaller arrived, one as large did, or nobody was heard of.
         assert_eq!(stuck(sends).hole(arrived(0)), None);
         assert_eq!(stuck(sends).hole(arrived(SEGMENT)), None);
-        assert_eq!(stuck(sends).hole(Arrived { is_heard: false, ..arrived(1_000) }), None);
+        assert_eq!(stuck(sends).hole(ArrivedSizes { is_heard: false, ..arrived(1_000) }), None);
     }
 
     #[test]
@@ -257,10 +260,13 @@ mod tests {
         let told = |sends, passes| {
             let mut sizes = stuck(sends);
             sizes.told(passes + 52, passes, Timestamp::from_nanos(0));
-            sizes.hole(Arrived { is_heard: false, ..arrived(0) })
+            sizes.hole(ArrivedSizes { is_heard: false, ..arrived(0) })
         };
         let hole = told(SEVERAL.to::<u32>(), SEGMENT - 1).unwrap();
-        assert_eq!((hole.passes, hole.sign), (SEGMENT - 1, Sign::Told { mtu: SEGMENT + 51 }));
+        assert_eq!(
+            (hole.passes, hole.sign),
+            (SEGMENT - 1, BlackHoleSign::Told { mtu: SEGMENT + 51 })
+        );
         assert_eq!(told(SEVERAL.to::<u32>() - 1, SEGMENT - 1), None);
         assert_eq!(told(SEVERAL.to::<u32>(), SEGMENT), None);
     }
@@ -283,7 +289,7 @@ mod tests {
             sizes.hole(arrived(2 * 1_024))
         };
         let hole = escaped(0).unwrap();
-        assert_eq!((hole.passes, hole.fails, hole.sign), (1_024, SEGMENT, Sign::Escaped));
+        assert_eq!((hole.passes, hole.fails, hole.sign), (1_024, SEGMENT, BlackHoleSign::Escaped));
         assert_eq!(escaped(SEGMENT), None);
     }
 
@@ -310,7 +316,10 @@ mod tests {
         };
         let (many, repairs) = (OFFLOAD_LOST.get(), OFFLOAD_REPAIRS.get());
         let hole = lost(many, repairs, 1).hole(arrived(SEGMENT)).unwrap();
-        assert_eq!((hole.fails, hole.sends, hole.sign), (2 * SEGMENT, many, Sign::Offload));
+        assert_eq!(
+            (hole.fails, hole.sends, hole.sign),
+            (2 * SEGMENT, many, BlackHoleSign::Offload)
+        );
         for (whole, repairs, single) in
             [(many - 1, repairs, 0), (many, repairs - 1, 0), (many, repairs, 2)]
         {

@@ -1,12 +1,11 @@
-//! The fastest that a path was seen to deliver.
+//! Fastest delivery of a path.
 
 use windlass_base::thresholds::PEAK_RATE_TIME;
 use windlass_base::{Bytes, Rate, Span, Timestamp};
 use windlass_macros::Packed;
 
-/// The highest rate at which ACKs came, over a few round trips at a time: a
-/// lower bound of the path's capacity, and the capacity itself where a queue
-/// stood before it.
+/// Highest rate of ACKs over a few round trips: a lower bound of the path's capacity, and the
+/// capacity itself behind a queue.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Capacity {
     since: Option<Timestamp>,
@@ -41,8 +40,8 @@ impl Capacity {
         }
     }
 
-    /// Takes an ACK during repair. It may cover what arrived long before, so it says
-    /// nothing of the rate now.
+    /// Takes an ACK during repair. It may cover data that arrived long before, so it says nothing
+    /// of the rate now.
     pub(crate) fn repaired(&mut self, time: Timestamp, bytes: u64) {
         if self.since.is_some() {
             self.all += bytes;
@@ -53,8 +52,7 @@ impl Capacity {
         self.bytes = 0;
     }
 
-    /// The best rate; over the whole transfer where it was shorter than one
-    /// such span.
+    /// Returns the best rate; that of the whole transfer if it was shorter than one such span.
     pub(crate) fn best(&self) -> Option<Rate> {
         self.best.or_else(|| {
             let span = self.last?.since(self.first?);

@@ -17,10 +17,10 @@ pub(crate) struct DamageDetector {
     /// Segments with a right checksum, and the largest payload of them.
     right: u64,
     largest: u32,
-    /// Segments that arrived damaged, and those whose data had arrived damaged before.
+    /// Segments that arrived damaged, and those of them whose data had arrived damaged before.
     damaged: u64,
     again: u64,
-    /// Where the data begins that has not come undamaged yet.
+    /// Start of the data that has not arrived undamaged yet.
     awaited: Vec<u64>,
     /// True if the receiver took a segment with a wrong checksum.
     refuted: bool,
@@ -92,7 +92,7 @@ impl DamageDetector {
         }
     }
 
-    /// Returns what arrived damaged.
+    /// Returns the damaged segments, if the evidence is trusted.
     pub(crate) fn damaged(self) -> Option<DamagedSegments> {
         let Self { right, damaged, again, packets, .. } = self;
         let is_shown = damaged > 0 && !self.refuted;
@@ -105,39 +105,40 @@ impl DamageDetector {
     }
 }
 
-/// Which checksums of a capture are verified: reading whole packets takes as long as all else.
+/// Selection of the packets whose checksums are verified: reading whole packets takes as long as
+/// all other work.
 ///
-/// Damage shows by what is sent again, so that the packets behind a repair are verified, unless
-/// many were and none was damaged. Behind damage, many more are.
+/// Retransmissions reveal damage, so the packets behind a repair are verified, unless many were and
+/// none was damaged. Behind damage, many more are verified.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Verified {
-    /// The packets up to this one.
+pub(crate) struct ChecksumSelection {
+    /// Number of the last packet to verify.
     until: u64,
-    /// How often more packets may be, before damage shows.
+    /// Number of further verifications before damage shows.
     left: u32,
 }
 
-impl Default for Verified {
+impl Default for ChecksumSelection {
     fn default() -> Self {
         Self { until: VERIFIED, left: ROUNDS }
     }
 }
 
-/// Packets to verify at the start of a capture, and behind a repair: the few that are damaged on
-/// a bad path are among as many.
+/// Number of packets to verify at the start of a capture, and behind a repair: on a bad path, that
+/// many packets include a few damaged ones.
 const VERIFIED: u64 = 1_000;
 
-/// How often packets are verified where none turns out to be damaged.
+/// Number of verifications while no packet is damaged.
 const ROUNDS: u32 = 100;
 
-impl Verified {
+impl ChecksumSelection {
     /// Returns whether the packet behind this many is verified.
     #[inline]
     pub(crate) const fn is_next(self, packets: u64) -> bool {
         packets < self.until
     }
 
-    /// Data was sent again in the packet before this one.
+    /// Takes a retransmission in the packet before this one.
     pub(crate) const fn repaired(&mut self, packets: u64, is_damaged: bool) {
         if is_damaged {
             self.left = ROUNDS;
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn packets_behind_a_repair_are_verified() {
-        let mut verified = Verified::default();
+        let mut verified = ChecksumSelection::default();
         assert!(verified.is_next(VERIFIED - 1) && !verified.is_next(VERIFIED));
         verified.repaired(5_000, false);
         assert!(verified.is_next(5_000) && !verified.is_next(5_000 + VERIFIED));

@@ -1,7 +1,7 @@
-//! How late data comes on its way to the capture, and how much of it came before.
+//! Delay of data on its way to the capture, with the amount of earlier data.
 //!
-//! Far from the sender the round trips of a capture are not the sender's. How long data stood
-//! in a queue before it came there its sender's timestamps tell.
+//! Far from the sender, the round trips of a capture are not the sender's. The sender's timestamps
+//! tell how long data stood in a queue before it came to the capture.
 
 use windlass_base::thresholds::PEAK_RATE_TIME;
 use windlass_base::{Span, Timestamp};
@@ -10,34 +10,34 @@ use windlass_macros::Packed;
 use crate::estimate::distribution::Distribution;
 use crate::estimate::loss_pattern::Sample;
 
-/// This many are all counted, and of those that follow one in so many: to count each takes a
-/// twentieth of all that a capture takes.
+/// Number of samples that are all counted; later, one in so many is counted. Counting each would
+/// take a twentieth of all the work on a capture.
 const FIRST: u64 = 256;
 const ONE_IN: u32 = 5;
 
-/// What had come at some time.
+/// Data that had arrived at a time.
 #[derive(Clone, Copy, Debug, Packed)]
-struct Mark {
+struct ArrivalMark {
     time: Timestamp,
     end: u64,
 }
 
-/// How late the data of one direction came, in its order.
+/// Delay of the data of one direction, in order.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct DelayVariation {
     pub(crate) all: Distribution,
-    /// How many were not counted since the last one that was.
+    /// Number of samples skipped since the last counted one.
     left_out: u32,
-    /// The last marks, a round trip apart, the later one first.
-    marks: [Option<Mark>; 2],
-    /// The last data, and how late it was.
-    last: Option<(Mark, Span)>,
+    /// Last two marks, a round trip apart, the later one first.
+    marks: [Option<ArrivalMark>; 2],
+    /// Last data, and its delay.
+    last: Option<(ArrivalMark, Span)>,
 }
 
 impl DelayVariation {
-    /// Data up to `end` came in its order, so much later than the earliest did.
+    /// Takes data up to `end` that came in order, `late` beyond the earliest.
     pub(crate) fn came(&mut self, time: Timestamp, end: u64, late: Span, rtt: Option<Span>) {
-        let mark = Mark { time, end };
+        let mark = ArrivalMark { time, end };
         self.last = Some((mark, late));
         if self.marks[0].is_none_or(|last| time >= last.time + rtt.unwrap_or(PEAK_RATE_TIME.get()))
         {
@@ -51,7 +51,7 @@ impl DelayVariation {
         }
     }
 
-    /// Of the last data.
+    /// Returns the sample of the last data.
     pub(crate) fn last(&self) -> Option<Sample> {
         let ((last, late), before) = (self.last?, self.marks[1]?);
         let (over, bytes) = (last.time.since(before.time), last.end.saturating_sub(before.end));

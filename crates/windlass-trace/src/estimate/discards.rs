@@ -1,11 +1,10 @@
-//! Whether the receiver keeps what comes behind a hole.
+//! Detection of receivers that discard data after a gap.
 //!
-//! RFC 9293 section 3.10.7.4 lets a receiver drop what arrives out of order. Small
-//! stacks do (lwIP without its queue, uIP): then one lost segment costs all that was
-//! in flight behind it. Each segment that comes behind a hole brings a duplicate ACK
-//! (RFC 5681 section 4.2), which proves that it arrived. When the hole is repaired, an
-//! ACK that jumps over it proves that it was kept. What arrived and has to be sent
-//! again, bit by bit, was not.
+//! RFC 9293 section 3.10.7.4 lets a receiver drop data that arrives out of order. Small stacks do
+//! (lwIP without its queue, uIP): then one lost segment costs the whole flight behind it. Each
+//! segment behind a hole brings a duplicate ACK (RFC 5681 section 4.2), which proves that the
+//! segment arrived. When the hole is repaired, an ACK that jumps over it proves that the receiver
+//! kept the data. Data that arrived and has to be retransmitted bit by bit was discarded.
 
 use windlass_base::thresholds::{HABIT, KEPT_PART, MORE_THAN_ONE, NEARLY_ALL};
 use windlass_base::{Span, Timestamp};
@@ -13,48 +12,48 @@ use windlass_macros::{Packed, PackedSparsely};
 
 use crate::follow::ack::Ack;
 
-/// Segments that an ACK covers in the ordinary way (RFC 1122 section 4.2.3.2). One that
-/// covers more may have been given for data that was kept.
+/// Number of segments that an ACK ordinarily covers (RFC 1122 section 4.2.3.2). An ACK that covers
+/// more may be for data that was kept.
 const PER_ACK: u64 = 2;
 
-/// Repairs that are kept until their time has come. Of a longer run two count as one, at
-/// the time of the first.
+/// Number of repairs that wait for their time. In a longer run two count as one, at the time of the
+/// first.
 const MAX_REPAIRS: usize = 64;
 
-/// How many holes are kept as examples.
+/// Number of gaps kept as examples.
 const EXAMPLES: usize = 3;
 
 /// A hole that the receiver asks for.
 #[derive(Clone, Debug, PartialEq, Packed)]
 struct RequestedGap {
     start: u64,
-    /// The end of what had been sent when it asked.
+    /// End of the sent data at the time of the request.
     until: u64,
     duplicates: u32,
     /// The packet with the first duplicate ACK.
     number: u64,
-    /// What was repaired without a gap from the start, and when.
+    /// End of the data repaired without a gap, and its time.
     repairs: Vec<(Timestamp, u64)>,
-    /// The end of it, and of what of it an ACK may answer by now.
+    /// End of the repaired data, and of the part that an ACK may answer by now.
     repaired: u64,
     answerable: u64,
-    /// The bytes that ACKs covered, and no repair that they may answer.
+    /// Bytes that ACKs covered, and no repair that these ACKs may answer.
     kept: u64,
 }
 
-/// What became of data behind holes, in one direction.
+/// Fate of data after gaps, in one direction.
 #[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct Discards {
     asked: Option<RequestedGap>,
-    /// The end of all that was sent again.
+    /// End of all retransmitted data.
     resent: u64,
     /// The last window, as captured.
     window: u16,
-    /// True if the receiver said that it kept something.
+    /// True if the receiver reported kept data by SACK.
     sacked: bool,
-    /// Holes to judge by.
+    /// Number of holes to judge by.
     holes: u32,
-    /// The bytes that arrived behind them, and those that were kept.
+    /// Bytes that arrived behind these holes, and the kept ones.
     arrived: u64,
     kept: u64,
     /// Duplicate ACKs of all holes: the segments that arrived behind them.
@@ -63,12 +62,12 @@ pub(crate) struct Discards {
     examples: Vec<(u64, u64)>,
 }
 
-/// A receiver that discards what comes behind a hole.
+/// Evidence that a receiver discards data behind a hole.
 #[derive(Clone, Debug)]
-pub(crate) struct Discarding {
-    /// The holes that showed it.
+pub(crate) struct DiscardEvidence {
+    /// Number of holes that showed it.
     pub(crate) holes: u32,
-    /// The segments that arrived and were discarded.
+    /// Number of segments that arrived and were discarded.
     pub(crate) segments: u64,
     pub(crate) examples: Vec<(u64, u64)>,
 }
@@ -81,12 +80,13 @@ pub(crate) struct AckInContext<'a> {
     pub(crate) acked: u64,
     pub(crate) sent: u64,
     pub(crate) size: u64,
-    /// From the capture to the receiver and back, at the least.
+    /// Least time from the capture to the receiver and back.
     pub(crate) way: Span,
 }
 
 impl Discards {
-    /// Takes an ACK of new data where the receiver asks for none. Gives whether it does not.
+    /// Takes an ACK of new data while the receiver asks for none. Returns whether it indeed asks
+    /// for none.
     #[inline]
     pub(crate) fn passed(&mut self, window: u16, sacks: bool) -> bool {
         let calm = self.asked.is_none();
@@ -96,7 +96,7 @@ impl Discards {
         calm
     }
 
-    /// Takes what an ACK says of the receiver. Gives whether its window is the one before.
+    /// Takes an ACK's window and SACK. Returns whether the window is the one before.
     fn offered(&mut self, window: u16, sacks: bool) -> bool {
         self.sacked |= sacks;
         std::mem::replace(&mut self.window, window) == window
@@ -144,7 +144,7 @@ impl Discards {
         }
     }
 
-    /// Data that was sent before, or that fills a hole of the capture.
+    /// Takes a retransmission, or data that fills a hole of the capture.
     pub(crate) fn again(&mut self, time: Timestamp, start: u64, end: u64) {
         self.resent = self.resent.max(end);
         let Some(asked) = &mut self.asked else { return };
@@ -167,8 +167,8 @@ impl Discards {
         if let Some((_, end)) = asked.repairs.drain(..answered).next_back() {
             asked.answerable = end;
         }
-        // Where nothing was sent again, nothing was lost: the duplicate was the copy of an
-        // ACK, or the segments had changed their order.
+        // Without a retransmission nothing was lost: the duplicate was the copy of an ACK, or
+        // segments were reordered.
         let nothing_lost = asked.repaired == asked.start;
         let repaired = if nothing_lost { asked.until } else { asked.answerable };
         let most = heard.acked.saturating_add(PER_ACK * heard.size);
@@ -182,13 +182,13 @@ impl Discards {
             return;
         }
         let Some(asked) = self.asked.take() else { return };
-        // What a receiver keeps of any hole counts for it.
+        // Segments that a receiver keeps behind any hole count in its favour.
         self.kept += asked.kept;
         self.segments += u64::from(asked.duplicates);
         let behind = asked.until.saturating_sub(asked.start).saturating_sub(heard.size);
         let arrived = (u64::from(asked.duplicates) * heard.size).min(behind);
-        // Where less than half came of what was behind the hole, a sender that sends all
-        // again at once may have repaired the rest before an ACK could jump.
+        // If less than half of the data behind the hole arrived, a go-back-N sender may have
+        // repaired the rest before an ACK could jump.
         if asked.duplicates >= MORE_THAN_ONE.to::<u32>() && arrived * 2 >= behind {
             self.holes += 1;
             self.arrived += arrived;
@@ -198,23 +198,24 @@ impl Discards {
         }
     }
 
-    /// Nothing that came before tells of what follows.
+    /// Forgets the hole: earlier packets do not tell of what follows.
     pub(crate) fn clear(&mut self) {
         self.asked = None;
     }
 
-    /// The segments that arrived behind the hole at `start`, as far as it is open.
+    /// Returns the number of segments that arrived behind the hole at `start`, as far as it is
+    /// open.
     pub(crate) fn arrived_behind(&self, start: u64) -> u32 {
         self.asked.as_ref().filter(|asked| asked.start == start).map_or(0, |asked| asked.duplicates)
     }
 
-    /// What shows that the receiver discards, if anything does.
-    pub(crate) fn discarding(self, size: u64) -> Option<Discarding> {
+    /// Returns the evidence that the receiver discards data.
+    pub(crate) fn discarding(self, size: u64) -> Option<DiscardEvidence> {
         let proven = !self.sacked
             && self.holes >= MORE_THAN_ONE.to::<u32>()
             && self.arrived >= HABIT.get() * size
             && self.kept * KEPT_PART.get() <= self.arrived;
-        proven.then_some(Discarding {
+        proven.then_some(DiscardEvidence {
             holes: self.holes,
             segments: self.segments,
             examples: self.examples,

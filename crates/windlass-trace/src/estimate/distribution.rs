@@ -4,10 +4,10 @@ use windlass_base::{Span, histogram};
 
 use crate::packed::{Packed, Packer, Unpacker};
 
-/// How many values are kept exactly before they are only counted in buckets.
+/// Number of values kept exactly before they are counted in buckets.
 const EXACT: usize = 64;
 
-/// The same while a connection hibernates.
+/// Number of values kept exactly while a connection hibernates.
 const EXACT_AT_REST: usize = 16;
 
 /// Values of one measure. Up to 64 are kept exactly; beyond that they are
@@ -23,7 +23,7 @@ pub(crate) struct Distribution {
 
 #[derive(Clone, Debug)]
 enum Values {
-    /// With their weights.
+    /// Values with their weights.
     Exact(Vec<(i64, u32)>),
     Counted(Buckets),
 }
@@ -68,8 +68,8 @@ impl Distribution {
         }
     }
 
-    /// Of so many of the largest values, each with its weight, `by` did not pass. Of those that are
-    /// only counted in buckets a bucket is one value.
+    /// Subtracts `by`, which did not pass, from this many of the largest values, each with its
+    /// weight. A bucket counts as one value.
     pub(crate) fn leave_out(&mut self, by: Span, count: u32) {
         let by = by.as_nanos();
         let mut values: Vec<(i64, u32)> = match &self.values {
@@ -111,8 +111,7 @@ impl Distribution {
         (self.count > 0).then(|| self.quantiles([quantile])[0])
     }
 
-    /// Returns several quantiles, in the order in which they are named; zeros where there are no
-    /// values.
+    /// Returns several quantiles, in the order of the arguments; zeros without values.
     pub(crate) fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Span; N] {
         if self.count == 0 {
             return [Span::ZERO; N];
@@ -191,9 +190,9 @@ impl Packed for Distribution {
 /// values.
 const OCTAVE: usize = 128;
 
-/// How often values came, in buckets as of an HDR histogram with two figures. Of
-/// the octaves only those take room that values fell in, mostly two or three: a
-/// general histogram would take 10 kB, and a connection has several.
+/// Counts of values in the buckets of an HDR histogram with two figures. Only octaves that contain
+/// values take memory, mostly two or three: a general histogram would take 10 kB, and a connection
+/// has several.
 #[derive(Clone, Debug, Default)]
 struct Buckets(Vec<Option<Box<[u32; OCTAVE]>>>);
 
@@ -225,7 +224,7 @@ impl Buckets {
         self.0[octave].get_or_insert_with(|| Box::new([0; OCTAVE]))
     }
 
-    /// Those that are not empty, in order.
+    /// Returns the buckets that are not empty, in order.
     fn used(&self) -> impl Iterator<Item = (u16, u32)> {
         let octaves = self.0.iter().enumerate().filter_map(|(octave, counts)| {
             let first = (octave * OCTAVE) as u16;
@@ -235,18 +234,18 @@ impl Buckets {
     }
 }
 
-/// The bucket of a value that is not negative. Up to 256 each has its own; from
-/// there on each octave is cut in 128.
+/// Returns the bucket of a value that is not negative. Values up to 256 have a bucket each; above,
+/// each octave has 128.
 fn bucket_of(value: i64) -> u16 {
     histogram::place(OCTAVE.ilog2(), value.unsigned_abs()) as u16
 }
 
-/// The last value of a bucket.
+/// Returns the last value of a bucket.
 fn last_of(bucket: u16) -> i64 {
     i64::try_from(histogram::upper(OCTAVE.ilog2(), bucket.into())).unwrap_or(i64::MAX)
 }
 
-/// The value in the middle of some that are sorted, each with its weight.
+/// Returns the weighted median of sorted values.
 pub(crate) fn middle<T: Copy>(sorted: &[(T, f64)]) -> Option<T> {
     let half = sorted.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut sum = 0.0;

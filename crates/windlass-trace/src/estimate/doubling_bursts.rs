@@ -17,8 +17,8 @@ pub(crate) struct DoublingBursts {
 }
 
 impl DoublingBursts {
-    /// Records a pause with nothing in flight, behind so many segments in all. Returns how many
-    /// bursts in turn up to it had twice the segments of the one before.
+    /// Records a pause with nothing in flight, behind so many segments in all. Returns the number
+    /// of bursts in turn, up to this pause, that had twice the segments of the one before.
     pub(crate) fn pause(&mut self, segments: u64) -> u64 {
         let burst = segments - self.until;
         let double = self.last * 2;

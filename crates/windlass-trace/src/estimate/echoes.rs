@@ -1,9 +1,9 @@
-//! Whether data echoes the newest ACK that has reached its sender.
+//! Checks whether data echoes the newest ACK that has reached its sender.
 //!
-//! TCP echoes the last timestamp that it got (RFC 7323 section 4.3). Data that echoes an older one
-//! than that of an ACK which should be with its sender for long was made before that ACK came:
-//! something between the sender's TCP and the capture held it back (a traffic shaper, a virtual
-//! switch), or the ACK is late on its way.
+//! TCP echoes the last timestamp that it got (RFC 7323 section 4.3). Data may echo an older
+//! timestamp than that of an ACK which should have reached its sender long before. Then the data
+//! was made before that ACK came. Either something between the sender's TCP and the capture held
+//! the data back (a traffic shaper, a virtual switch), or the ACK is late on its way.
 
 use std::collections::VecDeque;
 
@@ -11,24 +11,24 @@ use windlass_base::thresholds::{ECHO_SILENCE, ENOUGH, HOST_DELAY, ONE_IN_HUNDRED
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
-/// This many values wait until they are settled, a quarter of the turn apart.
+/// Maximum number of values that wait until they are settled, a quarter of the turn apart.
 const MAX_PENDING: usize = 4;
 
 /// The echoes of one direction's data.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Echoes {
-    /// The last value that the sender should have had for long.
+    /// Last value that should have reached the sender long before.
     settled: Option<u32>,
-    /// Later ones, and when each was captured.
+    /// Later values, with the times of their capture.
     pending: VecDeque<(Timestamp, u32)>,
-    /// The time before which all that was captured is to be settled.
+    /// Time before which all captured values are to be settled.
     due: Option<Timestamp>,
     told: u32,
     stale: u32,
 }
 
 impl Echoes {
-    /// An ACK with this value was captured; `turn` is the way to the sender and back.
+    /// Takes an ACK with this value; `turn` is the way to the sender and back.
     pub(crate) fn acked(&mut self, time: Timestamp, value: u32, turn: Span) {
         self.settle(time - (turn + HOST_DELAY.get()));
         let apart = (turn + HOST_DELAY.get()) / 4;
@@ -38,7 +38,7 @@ impl Echoes {
         }
     }
 
-    /// New data with this echo, after a silence.
+    /// Takes new data with this echo, after a silence.
     #[inline]
     pub(crate) fn sent(&mut self, time: Timestamp, echo: u32, silence: Span, turn: Span) {
         let due = time - (turn + HOST_DELAY.get());
@@ -54,13 +54,13 @@ impl Echoes {
         self.stale += u32::from(echo.wrapping_sub(settled) >= 1 << 31);
     }
 
-    /// Returns whether data is older than the ACKs that are there, again and again.
+    /// Returns whether data repeatedly echoes older ACKs than its sender should have.
     pub(crate) fn are_stale(&self) -> bool {
         self.told >= ENOUGH.to::<u32>()
             && self.stale.saturating_mul(ONE_IN_HUNDRED.to::<u32>()) >= self.told
     }
 
-    /// Settles what was captured before this time.
+    /// Settles the values captured before this time.
     #[inline]
     fn settle(&mut self, due: Timestamp) {
         let due = self.due.take().map_or(due, |before| before.max(due));

@@ -1,41 +1,41 @@
-//! What queues on the path tell by marks: explicit congestion notification (RFC 3168), and its
-//! accurate feedback (RFC 9768).
+//! Marks by queues on the path: explicit congestion notification (RFC 3168), and its accurate
+//! feedback (RFC 9768).
 
 use windlass_base::Timestamp;
 use windlass_base::thresholds::SEVERAL;
 use windlass_macros::Packed;
 
-/// When the sender cut its congestion window for marks.
+/// Cuts of the sender's congestion window in response to marks.
 ///
-/// Each ACK tells of a mark (ECE) until data tells that its sender has heeded it (CWR), which it
-/// does once for a flight. Accurate feedback counts the marked packets, and no bit tells of the
-/// cut: a sender heeds marks once in a round trip (RFC 9768 section 3.2.2, RFC 8511).
+/// Each ACK reports a mark (ECE) until data reports that its sender has cut its window (CWR), which
+/// happens once per flight. Accurate feedback counts the marked packets, and no bit reports the
+/// cut: a sender responds to marks once per round trip (RFC 9768 section 3.2.2, RFC 8511).
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct EcnResponse {
-    /// True if an ACK told of one since the sender last heeded one.
+    /// True if an ACK reported a mark since the sender's last response.
     told: bool,
-    /// How often the sender cut its window for them.
+    /// Number of window reductions for marks.
     pub(crate) cuts: u64,
     first: Option<Timestamp>,
     last: Option<Timestamp>,
-    /// Marked packets, where ACKs count them.
+    /// Marked packets, if ACKs count them.
     pub(crate) marked: u64,
-    /// The end of the flight in which the sender has heeded a mark that was counted.
+    /// End of the flight in which the sender responded to a counted mark.
     heeded: u64,
 }
 
-/// The counter of a side that has seen no mark (RFC 9768 section 3.2.1).
+/// Counter of a side that has seen no mark (RFC 9768 section 3.2.1).
 const FIRST: u8 = 5;
 
-/// What the ACKs of one side have counted.
+/// Mark counts in the ACKs of one side.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct AceCounter {
     last: Option<u8>,
 }
 
 impl AceCounter {
-    /// Takes the counter of an ACK. Returns how many packets were marked since the last one, where
-    /// no more than seven were.
+    /// Takes the counter of an ACK. Returns the number of packets marked since the last ACK, if no
+    /// more than seven were.
     pub(crate) fn advance(&mut self, counter: u8) -> u64 {
         let before = self.last.replace(counter).unwrap_or(FIRST);
         u64::from(counter.wrapping_sub(before) & 7)
@@ -43,13 +43,13 @@ impl AceCounter {
 }
 
 impl EcnResponse {
-    /// An ACK tells of a mark.
+    /// Takes an ACK that reports a mark.
     pub(crate) const fn tell(&mut self) {
         self.told = true;
     }
 
-    /// An ACK of all data before `ack` counts marked packets, when data up to `sent` was sent.
-    /// Returns whether the sender cuts its window for them.
+    /// Takes an ACK of all data before `ack` that counts marked packets, when data up to `sent` was
+    /// sent. Returns whether the sender cuts its window for them.
     pub(crate) fn count(&mut self, time: Timestamp, marked: u64, ack: u64, sent: u64) -> bool {
         self.marked += marked;
         if ack < self.heeded {
@@ -60,8 +60,8 @@ impl EcnResponse {
         self.cut(time)
     }
 
-    /// The sender says that it has cut its window; tells whether it did for a mark: whether it was
-    /// told of one.
+    /// Takes the sender's report that it has cut its window. Returns whether an ACK had reported a
+    /// mark.
     pub(crate) fn cut(&mut self, time: Timestamp) -> bool {
         let marked = std::mem::take(&mut self.told);
         if marked {
@@ -72,8 +72,8 @@ impl EcnResponse {
         marked
     }
 
-    /// Returns whether marks kept the window small from `start` to `end`: from the first of several
-    /// cuts to the last one, and as long behind it as it mostly took to the next.
+    /// Returns whether marks kept the window small from `start` to `end`. This spans the first of
+    /// several cuts to the last one, and the usual time between cuts behind it.
     pub(crate) fn hold(&self, start: Timestamp, end: Timestamp) -> bool {
         let (Some(first), Some(last)) = (self.first, self.last) else { return false };
         let steps = i64::try_from(self.cuts).unwrap_or(i64::MAX) - 1;

@@ -1,4 +1,4 @@
-//! How a sender counts its packets: by their IPv4 identifications.
+//! Packet counts of a sender, by IPv4 identifications.
 
 use windlass_base::thresholds::{ENOUGH, MANY, UNSEEN_PACKETS};
 use windlass_macros::Packed;
@@ -6,15 +6,15 @@ use windlass_macros::Packed;
 /// The identifications of one side's packets, with data and without.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Identifications {
-    /// That of the last packet; zero where it had none.
+    /// Identification of the last packet; zero if it had none.
     last: u16,
     counted: u32,
     jumped: u32,
 }
 
 impl Identifications {
-    /// Takes a packet; gives how many packets the side sent since its last one that
-    /// are not in the capture, as far as its count tells.
+    /// Takes a packet. Returns the number of packets that the side sent since its last one and the
+    /// capture lacks, as far as its count tells.
     #[inline]
     pub(crate) fn saw(&mut self, identification: Option<u16>) -> u16 {
         // Linux answers a SYN with none, which is zero.

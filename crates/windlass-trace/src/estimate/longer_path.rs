@@ -1,9 +1,9 @@
-//! ACKs that come one by one, each as late: the way of a path.
+//! Test for a path longer than its handshake: ACKs come one by one, each with the same delay.
 //!
-//! A receiver that takes its time mostly acknowledges at once all that came meanwhile. Where ACKs
-//! leave data in flight, and each comes as long after its segment as the others, they may be on
-//! their way for as long, however soon the SYN was answered: something nearer answers SYNs (a SYN
-//! proxy, a firewall with SYN cookies), or the path became longer since.
+//! A slow receiver mostly acknowledges at once all data that came meanwhile. Other ACKs leave data
+//! in flight, each as long after its segment as the others. These may be on their way for that
+//! long, however soon the SYN was answered. Then something nearer answers SYNs (a SYN proxy, a
+//! firewall with SYN cookies), or the path became longer since.
 
 use windlass_base::Span;
 use windlass_base::thresholds::{A_QUARTER, BEYOND_JITTER, HOST_TIME, MANY};
@@ -11,32 +11,32 @@ use windlass_macros::Packed;
 
 use crate::estimate::distribution::Distribution;
 
-/// What ACKs left in flight.
+/// Counts of ACKs that left data in flight.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct LongerPathTest {
     acks: u32,
-    /// Those that left data in flight.
+    /// Number of ACKs that left data in flight.
     partial: u32,
 }
 
 /// A path that may take longer than its handshake did.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LongerPath {
-    /// From the SYN to its answer, as captured.
+    /// Time from the SYN to its answer, as captured.
     pub(crate) handshake: Span,
-    /// From data to its ACK, all but the quickest tenth.
+    /// Time from data to its ACK, the quickest tenth left out.
     pub(crate) latency: Span,
 }
 
 impl LongerPathTest {
-    /// An ACK of new data came, and left some in flight, or none.
+    /// Takes an ACK of new data, which left some data in flight, or none.
     #[inline]
     pub(crate) fn acked(&mut self, leaves_some: bool) {
         self.acks = self.acks.saturating_add(1);
         self.partial = self.partial.saturating_add(u32::from(leaves_some));
     }
 
-    /// The path, where these latencies may be its own and are longer than the handshake's.
+    /// Returns the longer path, if these latencies may be its own and exceed the handshake's.
     pub(crate) fn longer(
         &self,
         latency: &Distribution,

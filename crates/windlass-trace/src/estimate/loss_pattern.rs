@@ -1,7 +1,7 @@
-//! Where a sender lost data, and what a queue that was full then leaves as its trace.
+//! Losses of a sender, and the traces that a full queue leaves at each loss.
 //!
-//! A queue drops data when it is full, and what came before waited in it. A policer drops data
-//! when its bucket is empty, and nothing waits for it. Loss by chance comes at any time.
+//! A queue drops data when it is full, and the data before had waited in it. A policer drops data
+//! when its bucket is empty, and no data waits for it. Random loss occurs at any time.
 
 use windlass_base::thresholds::{
     A_QUARTER, A_TENTH, A_TENTH_MORE, ENOUGH, HALF_OF_IT, HOST_TIME, LATEST_OF_MANY, LOSS_SPREAD,
@@ -12,18 +12,19 @@ use windlass_macros::{Packed, PackedSparsely};
 
 use crate::estimate::distribution::Distribution;
 
-/// The most drops that are kept. When there are more, each second one goes: what passed
-/// between those that are left is still what the rate let through.
+/// Maximum number of drops that are kept. When there are more, every second one goes: the data that
+/// passed between the others is still what the rate let through.
 const MAX: usize = 48;
 
-/// What the last segment tells that passed before one that was lost: at the sender by its ACK,
-/// far from it by its timestamp.
+/// Measurement of the last segment that passed before a lost one: at the sender by its ACK, far
+/// from the sender by its timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Packed)]
 pub(crate) struct Sample {
-    /// At the sender the latency of its ACK; far from it how much later it came than the earliest.
+    /// Delay: at the sender the latency of the segment's ACK, far from the sender the time beyond
+    /// the earliest segment.
     pub(crate) late: Span,
-    /// The time for which something took to pass, and how much: at the sender what was in flight
-    /// behind it, far from it what came with it and before.
+    /// Time, and bytes that passed in it. At the sender: data in flight behind the segment. Far
+    /// from the sender: data that came with the segment and before.
     pub(crate) over: Span,
     pub(crate) bytes: u64,
 }
@@ -34,10 +35,10 @@ impl Sample {
     }
 }
 
-/// The first segment that was lost of some.
+/// First of several lost segments.
 #[derive(Clone, Copy, Debug, PartialEq, Packed)]
 struct Drop {
-    /// Of the last one before, by its ACK and by its timestamp, where they tell.
+    /// Samples of the last segment before, by its ACK and by its timestamp, where they tell.
     answered: Option<Sample>,
     came: Option<Sample>,
 }
@@ -45,10 +46,11 @@ struct Drop {
 /// The least number of drops that are kept.
 const MIN_DROPS: usize = 6;
 
-/// What is sent between losses, in units that keep the sum of their squares small.
+/// Unit, in bytes, of the data between losses: it keeps the sum of their squares small.
 const GAP_UNIT: u64 = 256;
 
-/// What was sent from the end of a repair to the next loss: how often, in all, and the squares.
+/// Data sent from the end of a repair to the next loss: number of gaps, their sum, and the sum of
+/// their squares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Packed)]
 struct Gaps {
     count: u64,
@@ -64,7 +66,7 @@ impl Gaps {
         self.squares = self.squares.saturating_add(gap.saturating_mul(gap));
     }
 
-    /// The standard deviation as a share of the mean, where there are enough.
+    /// Returns the standard deviation as a share of the mean, if there are enough gaps.
     fn spread(&self) -> Option<f64> {
         let count = self.count as f64;
         let mean = self.sum as f64 / count;
@@ -77,12 +79,12 @@ impl Gaps {
 #[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct LossPattern {
     drops: Vec<Drop>,
-    /// The end of what was sent when the last one was repaired.
+    /// End of the sent data when the last drop was repaired.
     until: u64,
     gaps: Gaps,
-    /// The time when something was last sent again.
+    /// Time of the last retransmission.
     repaired: Option<Timestamp>,
-    /// What the last sample answered.
+    /// Last sample, and the data offset that its ACK gave.
     sample: Option<(u64, Sample)>,
     least: Option<Span>,
 }
@@ -90,11 +92,11 @@ pub(crate) struct LossPattern {
 /// A queue that is full whenever data is lost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FullQueue {
-    /// The time for which data waits in it then.
+    /// Time for which data waits in the queue then.
     pub(crate) wait: Span,
-    /// What this connection has of the line behind it then.
+    /// This connection's rate on the link behind the queue then.
     pub(crate) rate: Rate,
-    /// True if it is none that chance makes look so.
+    /// True if the queue is not an effect of chance.
     pub(crate) is_sure: bool,
 }
 
@@ -103,17 +105,17 @@ pub(crate) struct FullQueue {
 pub(crate) struct Policer {
     /// Payload that it lets pass in each second.
     pub(crate) rate: Rate,
-    /// The payload that passed at once before.
+    /// Payload that passed at once before.
     pub(crate) burst: Bytes,
     /// The drops that show it.
     pub(crate) drops: usize,
     pub(crate) numbers: Vec<u64>,
-    /// Nothing else is likely.
+    /// True if nothing else is likely.
     pub(crate) is_sure: bool,
 }
 
 impl Policer {
-    /// Returns whether data that came so late before drops stood in a queue of so many bytes rather
+    /// Returns whether data with this delay before drops stood in a queue of so many bytes rather
     /// than in none.
     pub(crate) fn is_queue(&self, late: Span, queue: Bytes) -> bool {
         late > self.rate.time_for(queue).scaled(HALF_OF_IT.get())
@@ -121,16 +123,17 @@ impl Policer {
 }
 
 impl LossPattern {
-    /// An ACK that came so long after the data that it answers, with so much in flight behind that.
+    /// Takes an ACK that came `latency` after the data that it answers, with so much in flight
+    /// behind that.
     pub(crate) fn answered(&mut self, ack: u64, latency: Span, flight: u64) {
         let sample = Sample { late: latency, over: latency, bytes: flight };
         self.sample = Some((ack, sample));
         self.least = Some(self.least.map_or(latency, |least| least.min(latency)));
     }
 
-    /// The data at `offset` is sent again. It was sent first at that time,
-    /// or should have come then, where `came` is of the last before it; `sent_until` has been sent
-    /// meanwhile.
+    /// Takes a retransmission of the data at `offset`. That data was first sent at the time `sent`,
+    /// or should have come then, where `came` is of the last segment before it. Meanwhile the
+    /// sender has reached `sent_until`.
     pub(crate) fn again(
         &mut self,
         sent: Timestamp,
@@ -143,7 +146,7 @@ impl LossPattern {
         }
         let until = std::mem::replace(&mut self.until, sent_until);
         if self.repaired.is_some_and(|repaired| sent <= repaired) {
-            // What was sent before it had not all passed by then.
+            // The data sent before it had not all passed by then.
             return;
         }
         if until > 0 {
@@ -154,13 +157,13 @@ impl LossPattern {
         self.drops.push(Drop { answered, came });
     }
 
-    /// Something is sent again.
+    /// Takes any retransmission.
     pub(crate) fn repaired(&mut self, time: Timestamp) {
         self.repaired = Some(time);
     }
 
-    /// Returns whether losses come as evenly as where a sender grows until it meets a limit: a
-    /// policer, or a queue too short to show. A few do not tell.
+    /// Returns whether losses come as evenly as those of a sender that grows until it meets a
+    /// limit: a policer, or a queue too short to show. A few do not tell.
     pub(crate) fn are_even(&self) -> bool {
         self.gaps.spread().is_some_and(|spread| spread < LOSS_SPREAD.get())
     }
@@ -181,10 +184,10 @@ impl LossPattern {
         self.rises().is_some_and(|rise| !policer.is_queue(rise, queue))
     }
 
-    /// The queue that these drops are of, if it was full each time, or may have been: of the last
-    /// ACKs before them all but a fourth are among the latest tenth of all, and later than the path
-    /// by a twentieth, `rtt` being its round trip. Loss by chance comes at any time. `size` is a
-    /// full segment's.
+    /// Returns the queue that dropped the data, if it was full each time, or may have been. Three
+    /// quarters of the last ACKs before the drops are then among the latest tenth of all. They are
+    /// also later than the path's round trip `rtt` by a twentieth. Random loss comes at any time.
+    /// `size` is a full segment's.
     pub(crate) fn full_queue(
         &self,
         acks: &Distribution,
@@ -199,8 +202,8 @@ impl LossPattern {
         may_be.then(|| FullQueue { wait: latency - rtt, rate, is_sure })
     }
 
-    /// The same far from the sender, where segments before a drop tell how late they came, and
-    /// `came` how late all did.
+    /// Returns the full queue as seen far from the sender: `drop.came` holds the delays before
+    /// drops, and `came` the delays of all segments.
     pub(crate) fn full_queue_before(&self, came: &Distribution, size: u64) -> Option<FullQueue> {
         let (wait, rate) = self.when_lost(|drop| drop.came, size)?;
         let is_late = |latest| Some(wait >= came.quantile(1.0 - latest)?);
@@ -211,18 +214,19 @@ impl LossPattern {
         may_be.then_some(FullQueue { wait, rate, is_sure })
     }
 
-    /// Returns whether enough of them say how late the data before came.
+    /// Returns whether enough drops tell the delay of the data before.
     pub(crate) fn tell_lateness(&self) -> bool {
         self.drops.iter().filter(|drop| drop.came.is_some()).count() >= SEVERAL.to::<usize>()
     }
 
-    /// How late all but a fourth were before drops, and the middle rate at which they passed then.
+    /// Returns the lower quartile of the delays before drops, and the median rate at which data
+    /// passed then.
     fn when_lost(
         &self,
         sample: impl Fn(&Drop) -> Option<Sample>,
         size: u64,
     ) -> Option<(Span, Rate)> {
-        // Where little follows what is lost, the ACK before it may have been withheld.
+        // If little data follows a lost segment, the ACK before it may have been withheld.
         let samples = self.drops.iter().filter_map(sample);
         let mut samples: Vec<Sample> =
             samples.filter(|one| one.bytes >= SEVERAL_SEGMENTS.get() * size).collect();
@@ -237,9 +241,9 @@ impl LossPattern {
         Some((least, samples[samples.len() / 2].rate()))
     }
 
-    /// How much later than the earliest ACK those came that were the last before a drop:
-    /// the time that a queue took, of which a delayed ACK is none: so of four, the second
-    /// least counts. `None` where too few tell.
+    /// Returns the queueing delay before drops: the lower quartile of the ACK latencies there,
+    /// minus the least latency. A delayed ACK is no queueing delay, so of four samples the second
+    /// least counts. `None` if too few samples tell.
     fn rises(&self) -> Option<Span> {
         let samples = self.drops.iter().filter_map(|drop| drop.answered);
         let mut latencies: Vec<Span> = samples.map(|sample| sample.late).collect();

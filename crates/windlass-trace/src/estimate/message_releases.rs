@@ -1,10 +1,10 @@
-//! Messages of the receiver's program let the data go.
+//! Releases of data by messages of the receiver's program.
 //!
-//! A program may keep a window of its own: it has so much open, and sends more when the other
-//! program says that it has taken some (a channel of SSH, RFC 4254 section 5.2; a stream of
-//! HTTP/2, RFC 9113 section 5.2; credits of SMB). Then bursts leave right behind packets with
-//! data of the receiver, and hardly ever behind an ACK alone, though data is in flight all the
-//! time, as behind a send buffer.
+//! A program may keep a window of its own: it has so much data open, and sends more when the other
+//! program reports that it has taken some. Examples are a channel of SSH (RFC 4254 section 5.2), a
+//! stream of HTTP/2 (RFC 9113 section 5.2), and credits of SMB. Then bursts leave right behind
+//! packets with data of the receiver, and hardly ever behind an ACK alone. Yet data is in flight
+//! all the time, as behind a send buffer.
 
 use windlass_base::Span;
 use windlass_base::thresholds::{ENOUGH, HALF_OF_IT, MOST_OF_IT};
@@ -29,7 +29,7 @@ impl MessageReleases {
         self.messages += u64::from(has_data);
     }
 
-    /// A wait ended right behind a packet of the receiver.
+    /// Takes a wait that ended right behind a packet of the receiver.
     pub(crate) fn waited(&mut self, wait: Span, has_data: bool) {
         self.count += 1;
         self.waits += wait;
@@ -38,8 +38,8 @@ impl MessageReleases {
         }
     }
 
-    /// The time of the waits that messages ended, and of all, where most of it is such: by chance,
-    /// or not.
+    /// Returns the time of the waits that messages ended, and of all waits, if messages ended most
+    /// of it, by chance or not.
     pub(crate) fn most(&self) -> Option<(Span, Span)> {
         let is_most = self.by_messages.share_of(self.waits) >= MOST_OF_IT.get();
         (is_most && self.waits > Span::ZERO).then_some((self.by_messages, self.waits))

@@ -1,4 +1,4 @@
-//! Estimating what the packets do not say: rates, queues, losses, and what hosts do.
+//! Estimates from packets: rates, queues, losses, and the behaviour of hosts.
 
 pub(crate) mod active_rates;
 pub(crate) mod arrivals;

@@ -1,4 +1,4 @@
-//! What the narrowest place behind the sender takes for a segment, by the ACKs of bursts.
+//! Transmission time of a segment on the bottleneck, by the ACKs of bursts.
 //!
 //! Segments that leave at once and are acknowledged one behind the other stood in a queue
 //! before something that takes so long for each: a line, or a host that is as slow as one.
@@ -13,32 +13,32 @@ use windlass_macros::Packed;
 
 use crate::estimate::distribution::Distribution;
 
-/// Times are kept as those of so many bytes.
+/// Unit in bytes of the recorded times.
 const UNIT: u64 = 1 << 16;
 
 /// The pace at which bursts are acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pace {
     pub(crate) rate: Rate,
-    /// That of the slowest pair.
+    /// Pace of the slowest pair.
     pub(crate) slowest: Rate,
     /// True if enough bursts have it in common.
     pub(crate) sure: bool,
 }
 
-/// The time that bursts take to be acknowledged.
+/// Estimator of the bottleneck rate by the ACKs of bursts.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct PacketPairRate {
-    /// The time when the last ACK came, when the last segment that it covers was sent, and how much
-    /// it covers.
+    /// Last ACK: its time, the time when the last segment that it covers was sent, and the bytes
+    /// that it covers.
     last: Option<(Timestamp, (Timestamp, u64))>,
     /// The time for [`UNIT`] bytes, by pair of ACKs.
     times: Distribution,
 }
 
 impl PacketPairRate {
-    /// Takes an ACK of so many bytes, of which the last were sent at that time; and what is
-    /// still in flight from the `next` time on.
+    /// Takes an ACK of so many bytes, the last of which were sent at that time. Data from the
+    /// `next` time on is still in flight.
     pub(crate) fn acked(
         &mut self,
         time: Timestamp,
@@ -54,14 +54,14 @@ impl PacketPairRate {
         // All of it had left when the ACK of what was ahead of it came.
         let at_once = gap.scaled(HALF_OF_IT.get());
         let queued = sent < before && spread >= Span::ZERO && spread <= at_once;
-        // What is left of a burst may have an ACK to itself that a timer delays.
+        // The rest of a burst may have an ACK of its own, which a timer delays.
         let followed = next.is_some_and(|next| next.since(sent) <= at_once);
         if queued && (followed || bytes >= covered) && bytes > 0 {
             self.times.record(gap.scaled(UNIT as f64 / bytes as f64));
         }
     }
 
-    /// The pace that bursts have in common.
+    /// Returns the pace that bursts have in common.
     pub(crate) fn pace(&self) -> Option<Pace> {
         let low = self.times.quantile(0.25).filter(|low| *low > Span::ZERO)?;
         let alike =

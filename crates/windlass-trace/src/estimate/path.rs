@@ -1,4 +1,4 @@
-//! How long a path takes, from several sources, each with its doubt.
+//! Path RTT from several sources, each with its doubt.
 //!
 //! A capture divides the path in two. The part to the receiver shows in the time
 //! from data to its ACK, the part to the sender (the *turn*) in the time from an
@@ -14,23 +14,23 @@ use windlass_macros::Packed;
 
 use crate::estimate::split_tcp::{Answers, SplitTcp, is_soon};
 
-/// How many of the last bursts count.
+/// Number of last bursts that count.
 const RECENT: usize = 5;
 
-/// Whether answers, to data or to ACKs, go on as quick as they were.
+/// Promptness of replies, to data or to ACKs, compared with the first ones.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Promptness {
     first: Option<Timestamp>,
     last_quick: Option<Timestamp>,
     last: Option<Timestamp>,
-    /// How many were quick.
+    /// Number of fast replies.
     quick: u32,
-    /// Those since the last quick one.
+    /// Number of slow replies since the last fast one.
     late: u32,
 }
 
 impl Promptness {
-    /// An answer at this time took so long; the path's own part is `least`.
+    /// Takes an answer at this time, which took so long; the path's own part is `least`.
     pub(crate) fn took(&mut self, time: Timestamp, answer: Span, least: Span) {
         self.first = self.first.or(Some(time));
         self.last = Some(time);
@@ -42,8 +42,8 @@ impl Promptness {
         }
     }
 
-    /// Returns whether some were quick at first, and none since early on. Who is slow by habit is
-    /// so from the first.
+    /// Returns whether some answers were quick at first, and none since early on. A habitually slow
+    /// host is slow from the first.
     pub(crate) fn became_slower(&self) -> bool {
         let Some((first, last)) = self.first.zip(self.last) else { return false };
         let quick = self.last_quick.unwrap_or(first).since(first);
@@ -56,29 +56,30 @@ impl Promptness {
 /// The path of one direction's data.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Path {
-    /// The whole round trip: the handshake's, or the least that anything told.
+    /// Whole round trip: the handshake's, or the least of all evidence.
     pub(crate) rtt: Option<Span>,
     /// From the capture to the receiver and back, by the handshake.
     pub(crate) opening: Option<Span>,
     /// From the capture to the sender and back, by the handshake.
     opened: Span,
-    /// The same, or what bounded it since. Zero at the sender.
+    /// From the capture to the sender and back, by the handshake or by a later bound. Zero at the
+    /// sender.
     bounded: Span,
-    /// The time for which an ACK takes now from the capture to the sender, and the sender's
-    /// answer back: the turn that the last bursts have in common, where that is shorter.
-    /// Zero where the capture was taken at the sender.
+    /// Present turn: the time of an ACK from the capture to the sender, and of the sender's answer
+    /// back. The last bursts have it in common, if that is shorter. Zero if the capture was taken
+    /// at the sender.
     pub(crate) turn: Span,
     /// The two least bounds of the turn. The second one holds: a packet that was
     /// captured out of order would prove anything once.
     bounds: [Option<Span>; 2],
     /// The last waits from an ACK to the burst that may answer it.
     recent: Vec<Span>,
-    /// How soon the receiver acknowledges.
+    /// ACK latency of the receiver.
     answers: Answers,
 }
 
 impl Path {
-    /// From the handshake: the whole round trip, the receiver's part of it and the
+    /// Returns the path by its handshake: the whole round trip, the receiver's part, and the
     /// sender's.
     pub(crate) fn opened(rtt: Option<Span>, opening: Option<Span>, turn: Option<Span>) -> Self {
         let turn = turn.filter(|_| rtt.is_some()).unwrap_or_default();
@@ -87,7 +88,7 @@ impl Path {
         path
     }
 
-    /// The turn that the last bursts have in common.
+    /// Returns the turn that the last bursts have in common.
     fn usual(&self) -> Option<Span> {
         let mut recent = <[Span; RECENT]>::try_from(self.recent.as_slice()).ok()?;
         recent.sort_unstable();
@@ -95,18 +96,18 @@ impl Path {
         (high - low <= middle.scaled(A_TENTH.get())).then_some(middle)
     }
 
-    /// The soonest that an ACK is answered.
+    /// Returns the least time in which an ACK is answered.
     pub(crate) fn soonest(&self) -> Span {
         self.recent.iter().copied().min().unwrap_or(self.bounded).min(self.bounded)
     }
 
-    /// The turn, at most, by what proves it.
+    /// Returns the longest turn that the evidence allows.
     pub(crate) const fn longest_turn(&self) -> Span {
         self.bounded
     }
 
-    /// How much later than at the usual turn the answer of an ACK may come: as late
-    /// as in the handshake, or as the quickest that proved it wrong and a quarter.
+    /// Returns the time beyond the usual turn within which an ACK's answer may come. The limit is
+    /// the handshake's time, or a quarter more than the quickest answer that disproved it.
     pub(crate) fn slack(&self) -> Span {
         if self.bounded == Span::ZERO {
             return Span::ZERO;
@@ -115,13 +116,13 @@ impl Path {
         latest - self.turn
     }
 
-    /// Returns whether somebody else acknowledges for the receiver.
+    /// Returns the split of the connection, if something else acknowledges for the receiver.
     pub(crate) fn split(&self) -> Option<SplitTcp> {
         let soonest = self.answers.soonest_of_another()?;
         Some(SplitTcp { opening: self.opening?, soonest })
     }
 
-    /// Returns whether somebody else may do so.
+    /// Returns whether something else may acknowledge for the receiver.
     pub(crate) const fn may_be_split(&self) -> bool {
         self.answers.may_be_of_another()
     }
@@ -132,7 +133,7 @@ impl Path {
         self.answers.are_few_soon()
     }
 
-    /// From data to its ACK, as captured.
+    /// Takes the time from data to its ACK, as captured.
     pub(crate) fn answered(&mut self, latency: Span) {
         if let Some(opening) = self.opening {
             self.answers.heard(latency, opening);
@@ -144,8 +145,8 @@ impl Path {
         }
     }
 
-    /// Where ACKs come sooner than the sender took in the handshake, and a host alone takes less,
-    /// that was no small part of the path: the receiver had been slow to open.
+    /// Counts the sender's time in the handshake as a part of the path, once ACKs come sooner than
+    /// that. No host alone takes so long: the receiver had been slow to open.
     fn reconsider(&mut self, latency: Span) {
         let is_sooner = |span: Span| span > Span::ZERO && span < self.opened;
         if self.bounded == Span::ZERO
@@ -160,8 +161,8 @@ impl Path {
         }
     }
 
-    /// The sender acknowledged data of the other side so long after its capture. Where
-    /// that is far sooner than its handshake, something else on the way did: the
+    /// Takes an ACK by the sender, which came this long after the other side's data was captured.
+    /// If that is far sooner than its handshake, something else on the way sent the ACK: the
     /// translator of a virtual machine, a proxy.
     pub(crate) fn acknowledged(&mut self, turn: Span) {
         if !is_soon(turn, self.opened) {
@@ -169,8 +170,8 @@ impl Path {
         }
     }
 
-    /// Something proves that a turn took no longer than this: data that a captured
-    /// ACK made room for, an ACK that the sender gave.
+    /// Takes proof that a turn took no longer than this: data for which a captured ACK made room,
+    /// or an ACK that the sender gave.
     pub(crate) fn bound(&mut self, turn: Span) {
         if self.bounded <= turn {
             return;
@@ -197,7 +198,7 @@ impl Path {
         self.settle();
     }
 
-    /// The turn proves to take this time at the least, and the receiver as long as `latency`.
+    /// Takes proof that the turn takes at least this time, and the receiver as long as `latency`.
     pub(crate) fn is_no_less(&mut self, turn: Span, latency: Span) {
         if self.turn > Span::ZERO {
             self.turn = self.turn.max(turn);
@@ -205,13 +206,13 @@ impl Path {
         }
     }
 
-    /// Returns whether what comes so long after an ACK may answer it.
+    /// Returns whether data that comes so long after an ACK may answer it.
     pub(crate) fn may_answer(&self, wait: Span) -> bool {
         wait >= self.bounded.scaled(HALF_OF_IT.get())
     }
 
-    /// A burst began so long after an ACK that it may answer; tells whether it does,
-    /// as far as the length of a turn tells.
+    /// Takes a burst that began so long after an ACK that it may answer the ACK. Returns whether it
+    /// does, as far as the length of a turn tells.
     pub(crate) fn burst(&mut self, wait: Span) -> bool {
         let answers = self.may_answer(wait) && wait <= self.bounded;
         if answers && self.bounded > Span::ZERO {
@@ -224,8 +225,8 @@ impl Path {
         answers
     }
 
-    /// Where what is left of the turn is the sender's own time, the capture was
-    /// taken there.
+    /// Sets the turn. If the rest of it is the sender's own time, the capture was taken at the
+    /// sender.
     fn settle(&mut self) {
         let counts = self.bounded >= LEAST_DISTANCE.get()
             && self.rtt.is_some_and(|rtt| self.bounded.share_of(rtt) >= A_TENTH.get());

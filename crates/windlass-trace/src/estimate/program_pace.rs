@@ -1,11 +1,11 @@
-//! The sender's program sets the pace of a transfer.
+//! Detection of a sender's program that sets the pace of a transfer.
 //!
-//! A window or a send buffer lets data go at an ACK: the sender departs one reaction time of its
-//! host behind the ACK that made room. A program that writes by a clock departs whenever that
-//! runs out: between two ACKs, as likely near the next one as near the last. And it has nothing
-//! more to send before that: its last segment ends a write, so that it is pushed (RFC 9293 section
-//! 3.9.1.2) or short. Both have to show. A host that is slow to react sends late as well, and any
-//! segment may happen to be pushed, in some captures every one.
+//! A window or a send buffer releases data at an ACK: the sender departs one reaction time of its
+//! host behind the ACK that made room. A program that writes by a clock departs whenever that clock
+//! runs out: between two ACKs, as likely near the next one as near the last. It also has nothing
+//! more to send before that. Its last segment ends a write, so that it is pushed (RFC 9293 section
+//! 3.9.1.2) or short. Both signs are required. A host that is slow to react sends late as well, and
+//! any segment may happen to be pushed, in some captures every one.
 
 use windlass_base::thresholds::{ENOUGH, MORE_THAN_ONE, PACED_WAIT, PROGRAMS_SHARE};
 use windlass_base::{Span, Timestamp};
@@ -13,7 +13,7 @@ use windlass_macros::Packed;
 
 use crate::estimate::segment_size::has_short_end;
 
-/// A segment of new data that leaves the sender behind a wait with room in its window, and for no
+/// Segment of new data that leaves the sender after a wait with room in its window, and without a
 /// message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
@@ -23,7 +23,7 @@ pub(crate) struct Departure {
     pub(crate) size: u64,
     /// Data in flight before it.
     pub(crate) flight: u64,
-    /// Since the last data.
+    /// Time since the last data.
     pub(crate) wait: Span,
     /// The last ACK of new data in that wait.
     pub(crate) acked: Option<Timestamp>,
@@ -36,26 +36,26 @@ pub(crate) struct Departure {
 /// The end of a write, as the last segment shows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Packed)]
 struct Tail {
-    /// It is pushed or short, and not as the window cut it.
+    /// True if the segment is pushed or short, and the window did not cut it.
     ends_write: bool,
     is_short: bool,
 }
 
-/// A wait, as far as it is told.
+/// Wait of the sender, as far as it is known.
 #[derive(Clone, Copy, Debug, Packed)]
-struct Wait {
+struct PaceWait {
     length: Span,
-    /// The wait before it, where that ended with a piece of less than a segment alone.
+    /// Wait before it, if that ended with a single piece of less than a segment.
     before: Span,
     behind: Tail,
-    /// The burst before it is no larger than a paced one.
+    /// True if the burst before it is no larger than a paced one.
     is_paced: bool,
 }
 
-/// A wait whose next ACK tells whether it ended at the one before.
+/// Wait whose next ACK decides whether it ended at the ACK before.
 #[derive(Clone, Copy, Debug, Packed)]
-struct Untold {
-    wait: Wait,
+struct UndecidedWait {
+    wait: PaceWait,
     acked: Timestamp,
     departed: Timestamp,
     reaction: Span,
@@ -64,21 +64,21 @@ struct Untold {
 /// Evidence for a program with a pace of its own, from a capture at the sender.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct ProgramPace {
-    /// Segments that the window did not cut, those of them that end a write, and short ones.
+    /// Segments that the window did not cut; of these, segments that end a write, and short ones.
     segments: u64,
     tails: u64,
     short: u64,
     last: Tail,
-    /// The window cut it, and holds what is behind it.
+    /// True if the window cut the segment, and holds the data behind it.
     is_cut: bool,
     /// The bytes since the last wait.
     burst: u64,
-    /// The last wait, where only a piece of less than a segment ended it.
+    /// Last wait, if only a piece of less than a segment ended it.
     piece: Span,
-    untold: Option<Untold>,
-    /// The time of all waits, each of a round trip at most, of those that the program ended, and
-    /// of those again which began behind the end of a write, behind a short segment and behind a
-    /// burst that may be paced.
+    untold: Option<UndecidedWait>,
+    /// Time of all waits, each of a round trip at most, and of those that the program ended. Of the
+    /// latter, the waits behind the end of a write, behind a short segment, and behind a burst that
+    /// may be paced.
     waits: Span,
     own: Span,
     behind_tails: Span,
@@ -90,17 +90,17 @@ pub(crate) struct ProgramPace {
 /// Shares of the waits of a sender, by how they began and ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PaceShares {
-    /// The share of the time of all waits that ended apart from any ACK.
+    /// Share of the time of all waits that ended apart from any ACK.
     pub(crate) own: f64,
-    /// Of that, the share behind the end of a write, and behind a short segment, beyond chance.
+    /// Part of this share behind the end of a write, and behind a short segment, beyond chance.
     pub(crate) behind_tails: f64,
     pub(crate) behind_short: f64,
-    /// Of that, the share behind bursts that may be paced.
+    /// Part of this share behind bursts that may be paced.
     pub(crate) paced: f64,
 }
 
 impl ProgramPace {
-    /// Takes a segment of new data that leaves; `room` is what its window leaves behind it.
+    /// Takes a segment of new data that leaves; `room` is the rest of its window behind it.
     #[inline]
     pub(crate) fn sent(&mut self, length: u64, size: u64, pushed: bool, room: u64) {
         self.burst += length;
@@ -115,7 +115,7 @@ impl ProgramPace {
         self.short += u64::from(is_short);
     }
 
-    /// The next one leaves with the last one.
+    /// Records that the next segment leaves together with the last one.
     #[inline]
     pub(crate) fn goes_on(&mut self) {
         self.piece = Span::ZERO;
@@ -137,7 +137,7 @@ impl ProgramPace {
         let burst = std::mem::take(&mut self.burst);
         let before = std::mem::take(&mut self.piece);
         let is_paced = burst <= MORE_THAN_ONE.get() * departure.size || wait <= PACED_WAIT.get();
-        let wait = Wait { length, before, behind: self.last, is_paced };
+        let wait = PaceWait { length, before, behind: self.last, is_paced };
         // Nagle's algorithm holds back what is left of a write: nothing waits behind that.
         let is_piece = departure.length < departure.size;
         self.untold = None;
@@ -146,7 +146,8 @@ impl ProgramPace {
                 self.piece = if is_piece { length } else { Span::ZERO };
                 let (departed, reaction) = (departure.time, departure.reaction);
                 let is_told = departure.flight == 0;
-                self.untold = (!is_told).then_some(Untold { wait, acked, departed, reaction });
+                self.untold =
+                    (!is_told).then_some(UndecidedWait { wait, acked, departed, reaction });
             }
             _ => self.add(&wait),
         }
@@ -155,7 +156,7 @@ impl ProgramPace {
     /// Takes an ACK of new data.
     pub(crate) fn acked(&mut self, time: Timestamp) {
         let Some(untold) = self.untold.take() else { return };
-        let Untold { wait, acked, departed, reaction } = untold;
+        let UndecidedWait { wait, acked, departed, reaction } = untold;
         let between = time.since(acked);
         if between >= reaction && departed.since(acked) * 2 > between {
             self.piece = Span::ZERO;
@@ -163,7 +164,7 @@ impl ProgramPace {
         }
     }
 
-    fn add(&mut self, wait: &Wait) {
+    fn add(&mut self, wait: &PaceWait) {
         let of = |is: bool| if is { wait.length } else { Span::ZERO };
         self.count += 1;
         self.own += wait.length + wait.before;
@@ -172,7 +173,7 @@ impl ProgramPace {
         self.paced += of(wait.is_paced);
     }
 
-    /// Returns the shares of its waits, where there are enough.
+    /// Returns the shares of its waits, if there are enough.
     pub(crate) fn shares(&self) -> Option<PaceShares> {
         let beyond_chance = |behind: Span, of_all: u64| {
             let chance = of_all as f64 / self.segments.max(1) as f64;

@@ -8,54 +8,53 @@ use windlass_base::thresholds::{
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
-/// The ticks that TCP timestamp clocks have, in nanoseconds: 1 ms on today's systems;
-/// the others where they come from a kernel's timer (HZ 300, 250, 100, 10), and 500 ms
-/// on old BSD (RFC 7323 section 5.4 allows 1 ms to 1 s). A path that delivers at less
-/// than a third of the pace from its first packets on reads as a slow clock.
+/// Ticks of TCP timestamp clocks, in nanoseconds. Today's systems have 1 ms. The others come from a
+/// kernel's timer (HZ 300, 250, 100, 10), and 500 ms from old BSD (RFC 7323 section 5.4 allows 1 ms
+/// to 1 s). A path that delivers at less than a third of the pace from its first packets on reads
+/// as a slow clock.
 const TICKS: [i64; 6] = [1_000_000, 3_333_333, 4_000_000, 10_000_000, 100_000_000, 500_000_000];
 
-/// How late a packet came, by its sender's clock.
+/// Delay of a packet, by its sender's clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Late {
-    /// How much later than the quickest: the time that it stood in queues, and up to one grain
-    /// of the clock. `None` where that is not to be told.
+pub(crate) struct PacketDelay {
+    /// Delay beyond the quickest packet: time in queues, and up to one grain of the clock. `None`
+    /// if the delay is unknown.
     pub(crate) by: Option<Span>,
-    /// How coarse the clock is.
+    /// Resolution of the clock.
     pub(crate) grain: Span,
 }
 
-impl Late {
-    /// The time that it stood in queues, at least.
+impl PacketDelay {
+    /// Returns the least time that the packet stood in queues.
     pub(crate) fn queued(&self) -> Span {
         self.by.map_or(Span::ZERO, |by| (by - self.grain).or_zero())
     }
 }
 
-/// What a clock read when a packet came.
+/// Reading of a clock when a packet arrived.
 #[derive(Clone, Copy, Debug, Packed)]
-pub(crate) struct Reading {
+pub(crate) struct ClockReading {
     time: Timestamp,
     value: u32,
 }
 
-/// Compares when segments were sent, by their timestamp option, with when they
-/// were captured. What a segment takes longer than the quickest one did, it
-/// spent in a queue on its way to the capture, as far as clocks that tick in steps
-/// and drift apart can tell.
+/// Comparison of the times when segments were sent, by their timestamp option, with the times of
+/// their capture. A segment that takes longer than the quickest one spent the difference in a queue
+/// before the capture. Clocks that tick in steps and drift apart limit the precision.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct QueueingDelay {
     first: Option<(Timestamp, u32)>,
     last: u32,
     last_at: Timestamp,
-    /// The least of capture time minus sending time, in nanoseconds, for the
-    /// tick at hand, and when it was seen.
+    /// Least capture time minus sending time, in nanoseconds, for the present tick, and the time
+    /// when it was seen.
     least: i64,
     least_at: Timestamp,
     tick: i64,
     /// The least step between two values, and how many steps were seen.
     step: u32,
     steps: u8,
-    /// How often it was proven wrong.
+    /// Number of times that it was proven wrong.
     doubts: u8,
     /// The start of the interval over which the tick is compared with the time that passes.
     interval: (Timestamp, u32),
@@ -68,11 +67,11 @@ pub(crate) struct QueueingDelay {
 }
 
 impl QueueingDelay {
-    /// Takes a packet of the sender, and tells how late it came.
+    /// Takes a packet of the sender, and returns its delay.
     #[inline]
-    pub(crate) fn saw(&mut self, time: Timestamp, value: u32) -> Late {
+    pub(crate) fn saw(&mut self, time: Timestamp, value: u32) -> PacketDelay {
         let by = self.behind_quickest(time, value);
-        Late { by, ..self.untold() }
+        PacketDelay { by, ..self.untold() }
     }
 
     /// Compares the tick with the time that passed since the interval began.
@@ -125,9 +124,9 @@ impl QueueingDelay {
         passed >= LEAST_TIMER.get() || passed >= MOMENT.get() && self.is_first_interval()
     }
 
-    /// Of a packet that says nothing of it.
-    pub(crate) fn untold(&self) -> Late {
-        Late { by: None, grain: self.grain() }
+    /// Returns the delay of a packet without a timestamp: unknown.
+    pub(crate) fn untold(&self) -> PacketDelay {
+        PacketDelay { by: None, grain: self.grain() }
     }
 
     fn behind_quickest(&mut self, time: Timestamp, value: u32) -> Option<Span> {
@@ -160,18 +159,18 @@ impl QueueingDelay {
         self.behind_revised(time, value, (first, base))
     }
 
-    /// Returns whether the tick is short enough for so many in the time that passed.
+    /// Returns whether the tick is short enough for so many ticks in the time that passed.
     ///
-    /// A queue only stretches arrivals, so the true tick is the largest that does not exceed what
-    /// was seen, but for what the first packet was late. The first one came with the last moment of
-    /// its value, as it may be.
+    /// A queue only stretches arrivals. So the true tick is the largest that does not exceed the
+    /// measured one, apart from the first packet's delay. The first packet may have come with the
+    /// last moment of its value.
     #[inline]
     fn fits(&self, passed: Span, ticks: i64) -> bool {
         let counted = (ticks - 1) * self.tick;
         passed.as_nanos() >= counted || most_passed(passed) >= counted
     }
 
-    /// A packet out of order, or another clock.
+    /// Takes a packet out of order, or of another clock.
     #[inline(never)]
     fn goes_back(&mut self, time: Timestamp, value: u32) {
         let back = i64::from(self.last.wrapping_sub(value)) * self.tick.max(TICKS[0]);
@@ -180,7 +179,7 @@ impl QueueingDelay {
         }
     }
 
-    /// How late a packet came, by a tick that it may revise.
+    /// Returns the delay of a packet, by a tick that it may revise.
     #[inline(never)]
     fn behind_revised(
         &mut self,
@@ -206,7 +205,8 @@ impl QueueingDelay {
         self.behind(time, time.since(first), i64::from(value.wrapping_sub(base)))
     }
 
-    /// How late a packet came that passed so long and so many ticks behind the first one.
+    /// Returns the delay, beyond the quickest packet, of a packet that came `passed` and `ticks`
+    /// after the first one.
     #[inline]
     fn behind(&mut self, time: Timestamp, passed: Span, ticks: i64) -> Option<Span> {
         if self.tick == 0 {
@@ -225,45 +225,50 @@ impl QueueingDelay {
             .then(|| Span::from_nanos(behind.saturating_sub(quickest)))
     }
 
-    /// How much less the sender's clock counted than the capture's, over a silence before this
-    /// packet of which it counted less than half: the host slept, the capture's clock was set
-    /// ahead, or something on the way held the packet back.
+    /// Returns the time that the sender's clock lost against the capture's over a silence before
+    /// this packet, if it counted less than half of the silence. Then the host slept, the capture's
+    /// clock was set ahead, or something on the way held the packet back.
     #[inline]
     pub(crate) fn stood(&self, time: Timestamp, value: u32) -> Option<Span> {
         let silence = time.since(self.last_at);
         if silence < LEAST_TIMER.get() { None } else { self.stood_over(silence, time, value) }
     }
 
-    /// The same, over so long a silence.
+    /// Returns the time that the sender's clock lost over a silence of this length.
     #[inline(never)]
     fn stood_over(&self, silence: Span, time: Timestamp, value: u32) -> Option<Span> {
         let uncounted = self.reading().and_then(|last| self.uncounted(last, time, value));
         uncounted.filter(|uncounted| *uncounted * 2 > silence)
     }
 
-    /// The last value.
+    /// Returns the last value.
     pub(crate) fn last(&self) -> Option<u32> {
         self.first.map(|_| self.last)
     }
 
-    /// What the clock read last, where its tick is known and agrees with the time.
-    pub(crate) fn reading(&self) -> Option<Reading> {
+    /// Returns the clock's last reading, if its tick is known and agrees with the time.
+    pub(crate) fn reading(&self) -> Option<ClockReading> {
         let is_sure = self.agreed > 0 && self.slower == 0;
         let is_known =
             is_sure && self.steps >= CLOCK_TICKS.get() && self.doubts < SEVERAL.to::<u8>();
-        let reading = Reading { time: self.last_at, value: self.last };
+        let reading = ClockReading { time: self.last_at, value: self.last };
         (is_known && self.first.is_some()).then_some(reading)
     }
 
-    /// How much less the clock counted than the capture's from there to this packet, at least;
-    /// less than nothing where it counted more. `None` of a packet that was sent before.
-    pub(crate) fn uncounted(&self, since: Reading, time: Timestamp, value: u32) -> Option<Span> {
+    /// Returns the least time that the clock lost against the capture's since this reading;
+    /// negative if the clock gained. `None` if the packet was sent before.
+    pub(crate) fn uncounted(
+        &self,
+        since: ClockReading,
+        time: Timestamp,
+        value: u32,
+    ) -> Option<Span> {
         let step = value.wrapping_sub(since.value);
         let counted = Span::from_nanos(i64::from(step).saturating_mul(self.tick)) + self.grain();
         (step < 1 << 31).then(|| time.since(since.time) - counted)
     }
 
-    /// The capture's clock was set ahead by so much: that was no way.
+    /// Takes a forward step of the capture's clock, which is no delay of the path.
     pub(crate) fn set_ahead(&mut self, by: Span) {
         if let Some((first, _)) = &mut self.first {
             *first = *first + by;
@@ -272,21 +277,22 @@ impl QueueingDelay {
         self.interval.0 = self.interval.0 + by;
     }
 
-    /// A packet that seems to have been under way for so long answers one that came
-    /// here later than that: the clock ticks more slowly than thought, or not evenly.
+    /// Takes a packet that seems to have been under way for so long, and yet answers a packet that
+    /// came here later than that. The clock then ticks more slowly than thought, or not evenly.
     pub(crate) fn pend(&mut self, queued: Span, turn: Span) {
         if queued > turn + self.grain() {
             self.doubts = self.doubts.saturating_add(1);
         }
     }
 
-    /// How coarse the clock is: it stands still for so long, which is a step of less than 2³¹ ticks.
+    /// Returns the clock's grain: the time for which its value stands still, a step of less than
+    /// 2³¹ ticks.
     pub(crate) fn grain(&self) -> Span {
         Span::from_nanos(self.tick * i64::from(self.step))
     }
 
-    /// Nothing stood in a queue when this packet came, for nothing had been sent for
-    /// long: a clock that seems late now stood still meanwhile.
+    /// Takes a packet that found empty queues after a long silence: a clock that seems late now
+    /// stood still meanwhile.
     pub(crate) fn rested(&mut self, time: Timestamp, value: u32) {
         if let Some((first, base)) = self.first
             && self.tick > 0
@@ -311,7 +317,7 @@ impl QueueingDelay {
     }
 }
 
-/// The time that passed since the first packet left, in nanoseconds, at most.
+/// Returns the longest time that may have passed since the first packet left, in nanoseconds.
 fn most_passed(passed: Span) -> i64 {
     let passed = passed.as_nanos();
     passed.saturating_add((passed / 20).max(MOMENT.get().as_nanos()))

@@ -1,10 +1,10 @@
-//! How fast the receiver's program reads, by the right edge of the window.
+//! Reading rate of the receiver's program, by the right edge of the window.
 //!
-//! Room comes free as a program reads, so the right edge (ACK and window) moves as it
-//! does. A receiver that never again offers its whole window while its sender waits for
-//! room always has data that its program has not read: then the program sets the rate, and
-//! neither a larger window nor another buffer would raise it. One that offers the whole
-//! of it each time has read everything, and could have read more.
+//! Reading makes room, so the right edge (ACK plus window) moves as the program reads. Some
+//! receivers never again offer their whole window while the sender waits for room. Such a program
+//! always has unread data: it sets the rate, and neither a larger window nor another buffer would
+//! raise it. A receiver that offers its whole window each time has read everything, and could have
+//! read more.
 
 use windlass_base::thresholds::{
     A_TENTH, ALIKE, AS_GOOD_AS_ALL, HALF_AGAIN, MOST_OF_IT, READER_STALLS, SEVERAL,
@@ -17,16 +17,16 @@ use crate::estimate::distribution::Distribution;
 use crate::follow::ack::Ack;
 use crate::follow::counts::Examples;
 
-/// Paces are kept as the time for so many bytes.
+/// Unit in bytes of the recorded paces.
 const UNIT: u64 = 1 << 16;
 
-/// A block of the edge's way.
+/// Block of the right edge's progress.
 #[derive(Clone, Copy, Debug, PartialEq, Packed)]
-struct Block {
+struct EdgeBlock {
     since: Timestamp,
-    /// The edge at its beginning.
+    /// Edge at its beginning.
     edge: u64,
-    /// The largest window since, and the largest if what the same ACK covers were read.
+    /// Largest window since, and the largest if the data of the same ACK were read.
     high: u64,
     covered: u64,
     /// ACKs that moved the edge, and those for which the sender waited without room.
@@ -34,12 +34,12 @@ struct Block {
     waited: u32,
 }
 
-/// What the receiver's right edge tells of its program.
+/// Evidence of the receiver's right edge on its program.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Reader {
-    /// The largest window, since a part of one was taken back.
+    /// Largest window since a part of one was taken back.
     most: u64,
-    block: Option<Block>,
+    block: Option<EdgeBlock>,
     /// The time for [`UNIT`] bytes, by block.
     paces: Distribution,
     /// The sums over blocks of the largest windows, and of the largest of all.
@@ -48,12 +48,12 @@ pub(crate) struct Reader {
     wholes: u64,
     /// Two full segments for each block.
     delayed: u64,
-    /// How far the edge moved in these blocks, and how much of that differed from what
-    /// the ACK covered.
+    /// Bytes by which the edge moved in these blocks, and the part of them that differed from the
+    /// acknowledged data.
     moved: u64,
     uneven: u64,
     block_uneven: u64,
-    /// The time when an ACK of new data came last; and how far the edge moved in others, some time
+    /// Time of the last ACK of new data; and bytes by which the edge moved in other ACKs, some time
     /// behind it.
     advanced_at: Timestamp,
     own: u64,
@@ -65,15 +65,15 @@ pub(crate) struct Reader {
 
 /// An ACK that reached the sender.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Offered<'a> {
+pub(crate) struct WindowUpdate<'a> {
     pub(crate) ack: &'a Ack,
     /// Its window in bytes.
     pub(crate) window: u64,
     /// The largest window since a part of one was taken back.
     pub(crate) most: u64,
-    /// True if that is now.
+    /// True if a part is taken back by this ACK.
     pub(crate) taken: bool,
-    /// How much it acknowledges.
+    /// Bytes acknowledged.
     pub(crate) advanced: u64,
     /// The right edge before it.
     pub(crate) edge: u64,
@@ -81,14 +81,14 @@ pub(crate) struct Offered<'a> {
     pub(crate) waited: bool,
     /// A full segment.
     pub(crate) size: u64,
-    /// What windows are rounded to.
+    /// Rounding unit of windows.
     pub(crate) grain: u64,
 }
 
 /// A program that always has data to read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reading {
-    /// How fast it reads, by the median.
+pub(crate) struct ReadingRate {
+    /// Median reading rate.
     pub(crate) rate: Rate,
     /// True if it reads as fast nearly all of the time.
     pub(crate) steady: bool,
@@ -98,8 +98,9 @@ pub(crate) struct Reading {
 
 impl Reader {
     /// Takes an ACK with its window.
-    pub(crate) fn offered(&mut self, offered: Offered<'_>) {
-        let Offered { ack: &Ack { time, number, ack, .. }, window, advanced, size, .. } = offered;
+    pub(crate) fn offered(&mut self, offered: WindowUpdate<'_>) {
+        let WindowUpdate { ack: &Ack { time, number, ack, .. }, window, advanced, size, .. } =
+            offered;
         let edge = ack.saturating_add(window);
         self.most = offered.most;
         if offered.taken {
@@ -152,58 +153,58 @@ impl Reader {
     }
 
     fn begin(&mut self, since: Timestamp, edge: u64) {
-        self.block = Some(Block { since, edge, high: 0, covered: 0, steps: 0, waited: 0 });
+        self.block = Some(EdgeBlock { since, edge, high: 0, covered: 0, steps: 0, waited: 0 });
         self.block_uneven = 0;
     }
 
-    /// Returns whether a window of so much is a part of the largest.
+    /// Returns whether this window is only a part of the largest.
     pub(crate) fn is_part(&self, window: u64) -> bool {
         (window as f64) < self.most as f64 * MOST_OF_IT.get()
     }
 
-    /// Returns whether a program that goes on reading at its pace so far would have made room
-    /// for so much long before.
+    /// Returns whether a program that goes on reading at its pace so far would have made this room
+    /// long before.
     pub(crate) fn is_stalled(&self, closed: Span, moved: u64) -> bool {
         let Ok(count @ 1..) = i64::try_from(self.paces.count) else { return false };
         let usual = (self.paces.total() / count).scaled(moved as f64 / UNIT as f64);
         closed > usual.scaled(READER_STALLS.get())
     }
 
-    /// Returns whether it hardly ever offers its whole window again, though nearly: what it has
-    /// read by then is not all, and it may be that it never waits for data.
+    /// Returns whether the receiver hardly ever offers its whole window again, though nearly. Then
+    /// its program has not read all, and may never wait for data.
     pub(crate) fn leaves_some(&self) -> bool {
         self.is_told() && (self.highs as f64) < self.wholes as f64 * AS_GOOD_AS_ALL.get()
     }
 
-    /// Returns whether its right edge moves apart from the ACKs of as much data: as a program reads
+    /// Returns whether its right edge moves apart from the ACKs of as much data, as by a program
     /// that has not always read all.
     pub(crate) fn moves_out_of_step(&self) -> bool {
         self.is_told() && self.uneven as f64 > self.moved as f64 * UNEVEN_EDGE.get()
     }
 
-    /// The share of the edge's way that differs from what the ACKs cover.
+    /// Returns the share of the edge's progress that differs from the acknowledged data.
     pub(crate) fn out_of_step(&self) -> f64 {
         self.uneven as f64 / self.moved.max(1) as f64
     }
 
-    /// The share of the edge's way that came some time behind the ACK of new data.
+    /// Returns the share of the edge's progress that came some time behind the ACK of new data.
     pub(crate) fn own_room(&self) -> f64 {
         self.own as f64 / self.moved.max(1) as f64
     }
 
-    /// The mean of the largest windows of blocks, as a part of the largest of all.
+    /// Returns the mean of the largest windows of blocks, as a part of the largest of all.
     pub(crate) fn largest(&self) -> f64 {
         self.highs as f64 / self.wholes.max(1) as f64
     }
 
-    /// The time that nine of ten blocks take at most, by the median; `None` where a clock that stands
+    /// Returns the 90th percentile of the blocks' times over the median; `None` if a standing clock
     /// leaves half of them no time.
     pub(crate) fn spread(&self) -> Option<f64> {
         let (median, most) = self.paces.quantile(0.5).zip(self.paces.quantile(0.9))?;
         (median > Span::ZERO).then(|| most.as_seconds() / median.as_seconds())
     }
 
-    /// Returns whether it was seen for long enough to tell.
+    /// Returns whether the evidence spans enough time.
     pub(crate) fn is_told(&self) -> bool {
         self.paces.count >= SEVERAL.get()
     }
@@ -216,14 +217,14 @@ impl Reader {
             .is_some_and(|(median, most)| self.is_told() && most <= median.scaled(HALF_AGAIN.get()))
     }
 
-    /// Returns whether most of the room came apart from the ACKs of as much data: as the program
-    /// read, and not as data came.
+    /// Returns whether most of the room came apart from the ACKs of as much data: with reading, and
+    /// not with arrivals.
     pub(crate) fn makes_room_by_itself(&self) -> bool {
         self.is_told() && self.uneven * 2 >= self.moved
     }
 
-    /// How it reads, where it is the one that sets the rate.
-    pub(crate) fn reading(&self) -> Option<Reading> {
+    /// Returns its reading, if the reader sets the rate.
+    pub(crate) fn reading(&self) -> Option<ReadingRate> {
         let part = |bytes: u64| (bytes as f64) < self.wholes as f64 * MOST_OF_IT.get();
         let uneven = self.uneven as f64 / self.moved.max(1) as f64;
         // A receiver that had read all but what a delayed ACK covers (RFC 1122 section
@@ -236,7 +237,7 @@ impl Reader {
             return None;
         }
         let median = self.paces.median().filter(|median| *median > Span::ZERO)?;
-        Some(Reading {
+        Some(ReadingRate {
             rate: Bytes::new(UNIT).per(median),
             steady: self.is_steady(),
             sure: self.paces.count >= SURE_BLOCKS.get()
@@ -244,13 +245,12 @@ impl Reader {
         })
     }
 
-    /// How often it offered less than a segment and half its buffer, and how much on
-    /// average.
+    /// Returns the number of offers below a segment and half the buffer, and their mean.
     pub(crate) fn silly(&self) -> Option<(u64, Bytes)> {
         Some((self.silly, Bytes::new(self.silly_bytes.checked_div(self.silly)?)))
     }
 
-    /// The first packets with such offers.
+    /// Returns the first packets with such offers.
     pub(crate) fn silly_packets(&self) -> &[u64] {
         self.silly_packets.as_slice()
     }

@@ -1,22 +1,21 @@
-//! How ACKs came in each second, in few bytes.
+//! Compact ACK latencies of each second.
 //!
-//! A connection that goes on for hours has thousands of seconds, and a capture thousands of
-//! connections. So a second that is over is written down ([`Packed`] numbers, some 30 bytes),
-//! and where one direction has more than it may, two seconds become one row, then four: the
-//! detail goes, no ACK does.
+//! A connection of hours has thousands of seconds, and a capture thousands of connections. So a
+//! second that is over is written down ([`Packed`] numbers, some 30 bytes). If a direction has more
+//! rows than it may, two seconds become one row, then four: detail is lost, and no ACK.
 
 use windlass_base::{Span, histogram};
 
 use crate::packed::{Packed, Packer, Unpacker, number, unzigzag, write_number, zigzag};
 
-/// The most rows of one direction, where there is room: an hour of seconds.
+/// Maximum number of rows of one direction, if there is room: an hour of seconds.
 pub(crate) const MOST_SECONDS: usize = 3_600;
 
-/// The least.
+/// Minimum number of rows.
 const LEAST_SECONDS: usize = 16;
 
-/// Steps within each doubling, as a power of two: a bucket's upper edge is at most 1/16
-/// more than what is in it.
+/// Steps within each doubling, as a power of two: a bucket's upper edge is at most 1/16 above its
+/// values.
 pub const STEP_BITS: u32 = 4;
 
 const NANOS: i64 = 1_000_000_000;
@@ -27,7 +26,7 @@ const NANOS: i64 = 1_000_000_000;
 pub struct LatencySecond {
     /// The second, counted from the epoch of the capture's clock.
     pub second: i64,
-    /// How many seconds it stands for, from that one on.
+    /// Number of seconds, from that one on.
     pub seconds: u32,
     /// ACKs that answered data.
     pub samples: u64,
@@ -35,16 +34,16 @@ pub struct LatencySecond {
     pub min: Span,
     /// The longest.
     pub max: Span,
-    /// All of them together, each ACK once.
+    /// Sum of the latencies, each ACK once.
     pub sum: Span,
-    /// How many full segments waited up to so long, by [`STEP_BITS`] of
-    /// [`histogram::upper`]; an ACK counts once for each that it covers, as for
-    /// [`crate::report::AckLatency`]. The shortest first; none without segments.
+    /// Numbers of full segments by their latency, in buckets of [`histogram::upper`] with
+    /// [`STEP_BITS`]. An ACK counts once for each segment that it covers, as for
+    /// [`crate::report::AckLatency`]. The shortest latency comes first; none without segments.
     pub buckets: Vec<(u16, u64)>,
 }
 
 impl LatencySecond {
-    /// The longest time that counts into a bucket.
+    /// Returns the longest latency in a bucket.
     pub fn upper(bucket: u16) -> Span {
         let nanos = histogram::upper(STEP_BITS, usize::from(bucket));
         Span::from_nanos(i64::try_from(nanos).unwrap_or(i64::MAX))
@@ -74,7 +73,7 @@ impl LatencySecond {
         }
     }
 
-    /// Takes what came in another.
+    /// Adds the ACKs of another.
     fn join(&mut self, other: &Self) {
         self.samples += other.samples;
         self.min = self.min.min(other.min);
@@ -85,7 +84,7 @@ impl LatencySecond {
         }
     }
 
-    /// Writes it down behind one of the second `before`.
+    /// Writes it down behind a row of the second `before`.
     fn write(&self, before: i64, to: &mut Vec<u8>) {
         write_number(to, zigzag(self.second.wrapping_sub(before)));
         write_number(to, self.samples);
@@ -119,30 +118,30 @@ impl LatencySecond {
 /// The seconds of one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seconds {
-    /// How many seconds a row stands for.
+    /// Number of seconds of a row.
     width: u32,
     /// The most rows.
     most: usize,
     rows: usize,
-    /// Those that are over, written down one behind the other.
+    /// Rows that are over, written down one behind the other.
     over: Vec<u8>,
-    /// The second of the last of them.
+    /// Second of the last row.
     last: i64,
     open: Option<LatencySecond>,
-    /// Until when the open one lasts, by nanoseconds of the capture's clock.
+    /// End of the open row, in nanoseconds of the capture's clock.
     ends: i64,
 }
 
 impl Seconds {
-    /// None yet, and so many at most.
+    /// Returns an empty list of at most `most` rows.
     pub(crate) fn new(most: usize) -> Self {
         let most = most.clamp(LEAST_SECONDS, MOST_SECONDS);
         Self { width: 1, most, rows: 0, over: Vec::new(), last: 0, open: None, ends: i64::MIN }
     }
 
-    /// Takes an ACK that came at `nanos` of the capture's clock, so long after the last segment
-    /// that it covers, of so many full ones. One that was captured behind later ones counts into
-    /// their second.
+    /// Takes an ACK that came at `nanos` of the capture's clock, this long after the last segment
+    /// that it covers, and that covers so many full segments. An ACK that was captured behind later
+    /// ones counts into their second.
     pub(crate) fn add(&mut self, nanos: i64, latency: Span, segments: u32) {
         if nanos >= self.ends {
             let second = self.row_of(nanos.div_euclid(NANOS));
@@ -166,7 +165,7 @@ impl Seconds {
         self.ends = self.open.as_ref().map_or(i64::MIN, end);
     }
 
-    /// The first second of the row that this one is in.
+    /// Returns the first second of the row with this second.
     fn row_of(&self, second: i64) -> i64 {
         let width = i64::from(self.width);
         second.div_euclid(width).saturating_mul(width)
@@ -179,7 +178,7 @@ impl Seconds {
         self.shrink(self.most);
     }
 
-    /// Gives up detail until there are at most about so many rows.
+    /// Discards detail until there are at most about so many rows.
     pub(crate) fn shrink(&mut self, most: usize) {
         self.most = most.clamp(LEAST_SECONDS, MOST_SECONDS);
         while self.rows > self.most && self.width < u32::MAX / 2 {
@@ -187,7 +186,7 @@ impl Seconds {
         }
     }
 
-    /// Two rows become one.
+    /// Joins each two rows.
     fn halve(&mut self) {
         let rows = self.written();
         self.width *= 2;
@@ -223,7 +222,7 @@ impl Seconds {
         rows.collect()
     }
 
-    /// All rows, the earliest first.
+    /// Returns all rows, the earliest first.
     pub(crate) fn rows(&self) -> Vec<LatencySecond> {
         let mut rows = self.written();
         rows.extend(self.open.clone());
@@ -302,7 +301,7 @@ mod tests {
         let millis = Span::from_millis;
         seconds.add(999_999_999, millis(10), 2);
         seconds.add(1_000_000_000, millis(20), 1);
-        // It was captured late.
+        // This ACK was captured late.
         seconds.add(999_999_999, millis(40), 1);
         seconds.add(-1, millis(5), 1);
         let rows = seconds.rows();

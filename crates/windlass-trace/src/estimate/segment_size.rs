@@ -8,26 +8,26 @@ const ETHERNET: u64 = 1460;
 /// The size that every host must take (RFC 9293 section 3.7.1).
 const MIN: u64 = 536;
 
-/// What timestamps take from each segment (RFC 7323 appendix A; RFC 6691).
+/// Size of timestamps in each segment (RFC 7323 appendix A; RFC 6691).
 pub(crate) const TIMESTAMPS: u64 = 12;
 
-/// The payload of a full segment: from the handshake, or from what was sent.
+/// Payload of a full segment: by the handshake, or by the sent segments.
 #[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct SegmentSize {
     known: Option<u64>,
-    /// The MSS that the receiver takes, which some senders fill with payload
-    /// although they add timestamps.
+    /// MSS of the receiver. Some senders fill it with payload although they add timestamps.
     mss: u64,
     largest: u64,
-    /// True if the largest one was seen twice, so that it is a habit.
+    /// True if the largest segment was seen twice, so that it is a habit.
     repeated: bool,
     bound_by_window: bool,
     /// The largest segment, offload aside: one larger than Ethernet carries may be several.
     whole: u64,
-    /// Segments of that size that were cut from more data, and those that were cut to another size.
+    /// Segments of that size that were cut from more data, and segments that were cut to another
+    /// size.
     cuts: u32,
     others: u32,
-    /// What follows from all that: asked for with each segment.
+    /// Full size by all these fields; read for each segment.
     full: u64,
 }
 
@@ -48,18 +48,17 @@ impl Default for SegmentSize {
 }
 
 impl SegmentSize {
-    /// From the receiver's MSS option, which is what the sender may fill, and whether
-    /// timestamps are in use. What the sender offers itself says only how large its
-    /// own line's packets are as a rule: it holds until a larger segment comes.
+    /// Returns the size by the receiver's MSS option, which the sender may fill, and by the use of
+    /// timestamps. The sender's own offer tells only the usual packet size of its line: it holds
+    /// until a larger segment comes.
     pub(crate) fn from_handshake(offer: u16, own: Option<u16>, timestamps: bool) -> Self {
         let likely = own.map_or(offer, |own| own.min(offer));
         let size = u64::from(likely).max(64) - if timestamps { TIMESTAMPS } else { 0 };
         Self { known: Some(size), mss: u64::from(offer), full: size, ..Self::default() }
     }
 
-    /// Returns whether a segment of this length fits into the receiver's offer, and is none that
-    /// a network card will cut. One larger than Ethernet carries is whole only where it
-    /// fills the offer.
+    /// Returns whether a segment of this length fits into the receiver's offer, and no network card
+    /// will cut it. A segment larger than Ethernet's is whole only if it fills the offer.
     fn is_whole(&self, length: u64) -> bool {
         let full = [self.mss, self.mss.saturating_sub(TIMESTAMPS)];
         length <= self.mss && (length <= ETHERNET || full.contains(&length))
@@ -118,7 +117,7 @@ impl SegmentSize {
         }
     }
 
-    /// The size of a full segment in bytes.
+    /// Returns the size of a full segment in bytes.
     #[inline]
     pub(crate) fn get(&self) -> u64 {
         self.full

@@ -1,4 +1,4 @@
-//! The lines to hosts, as all connections that share each of them show it together.
+//! Lines to hosts, as shown by all connections that share a line.
 
 use std::cmp::Reverse;
 
@@ -10,10 +10,10 @@ use windlass_wire::{Endpoint, Flags, Host, Segment};
 use crate::estimate::arrivals::{Arrivals, HostArrivals};
 use crate::estimate::trains::{Train, Trains};
 
-/// The most hosts of whose lines an account is kept.
+/// Maximum number of hosts whose lines are followed.
 const MAX: usize = 1 << 10;
 
-/// The most stretches of one line that are kept: of more the shorter half goes.
+/// Maximum number of stretches kept of a line: of more, the shorter half goes.
 const MAX_STRETCHES: usize = 128;
 
 /// The lines to the hosts of a capture, to so many of them at the most.
@@ -21,47 +21,47 @@ const MAX_STRETCHES: usize = 128;
 pub(crate) struct SharedBottlenecks {
     places: HashMap<Host, u32>,
     lines: Vec<HostLine>,
-    /// What each host sent over connections that have ended, whoever it was for.
+    /// Data sent by each host over ended connections.
     sent: HashMap<Host, HostArrivals>,
-    /// The host that data came for last, and its place.
+    /// Host of the last data, and its index.
     last: Option<(Host, u32)>,
 }
 
-/// What came to one host.
+/// Data to one host.
 #[derive(Debug, Default)]
 struct HostLine {
-    /// What came over connections that have ended.
+    /// Data over ended connections.
     ended: HostArrivals,
-    /// Whose data came first: while there is no other, the connection knows all of it.
+    /// Connection of the first data: while there is no other, that connection knows all of it.
     first: Option<(Endpoint, u16)>,
     shared: bool,
-    /// The most that a segment had.
+    /// Largest payload of a segment.
     full: u64,
     trains: Trains,
     stretches: Vec<Train>,
 }
 
-/// When a line was full, by the even spacing of all that came over it.
+/// Times when a line was full, by the even spacing of all packets on it.
 #[derive(Clone, Debug)]
 pub(crate) struct FullTimes {
-    /// What it carries.
+    /// Rate of the link.
     pub(crate) rate: Rate,
-    /// What it carried in these times.
+    /// Data in these times.
     pub(crate) bytes: Bytes,
-    /// The connections that had data of it.
+    /// Number of connections that had data of it.
     pub(crate) connections: u64,
     stretches: Vec<Train>,
 }
 
 impl FullTimes {
-    /// Returns a line that was full for one stretch, and that two connections had data of.
+    /// Returns a line that was full for one stretch, and that carried data of two connections.
     #[cfg(test)]
     pub(crate) fn of(rate: Rate, bytes: Bytes, (began, end): (Timestamp, Timestamp)) -> Self {
         let stretches = vec![Train { began, end, bytes: bytes.get() }];
         Self { rate, bytes, connections: 2, stretches }
     }
 
-    /// How much of a time it was full.
+    /// Returns the part of a time in which the line was full.
     pub(crate) fn within(&self, start: Timestamp, end: Timestamp) -> Span {
         let parts = self.stretches.iter();
         parts.map(|one| one.end.min(end).since(one.began.max(start)).or_zero()).sum()
@@ -104,7 +104,8 @@ impl HostLine {
         self.stretches.push(train);
     }
 
-    /// The time when it was full while somebody had data of it, by a clock of such steps.
+    /// Returns the times when the line was full while a connection had data of it, by a clock of
+    /// such steps.
     fn full_times(&self, step: Span, from: Timestamp, to: Timestamp) -> Option<FullTimes> {
         let rate = self.trains.line(step)?.rate;
         let lived = |one: &&Train| one.end > from && one.began < to && is_like(one.rate(), rate);
@@ -148,7 +149,7 @@ impl SharedBottlenecks {
         self.lines[place as usize].came(segment);
     }
 
-    /// Where the line to a host stands; `None` where there is no room for another.
+    /// Returns the index of the link to a host; `None` if there is no room for another.
     fn place(&mut self, host: Host) -> Option<u32> {
         let next = self.lines.len();
         if next >= MAX {
@@ -161,7 +162,7 @@ impl SharedBottlenecks {
         Some(place)
     }
 
-    /// Takes what came over a connection that has ended.
+    /// Takes the arrivals of a connection that has ended.
     pub(crate) fn ended(&mut self, [sender, receiver]: [Host; 2], arrivals: &Arrivals) {
         if let Some(place) = self.place(receiver) {
             self.lines[place as usize].ended.add(arrivals);
@@ -171,17 +172,18 @@ impl SharedBottlenecks {
         }
     }
 
-    /// What came to a host over connections that have ended.
+    /// Returns the data to a host over ended connections.
     pub(crate) fn to(&self, host: Host) -> Option<&HostArrivals> {
         self.line(host).map(|line| &line.ended)
     }
 
-    /// What a host sent over connections that have ended.
+    /// Returns the data sent by a host over ended connections.
     pub(crate) fn from(&self, host: Host) -> Option<&HostArrivals> {
         self.sent.get(&host)
     }
 
-    /// The time when the line to a host was full between these times, by a clock of such steps.
+    /// Returns the times when the line to a host was full between these times, by a clock of such
+    /// steps.
     pub(crate) fn full_times(
         &self,
         host: Host,

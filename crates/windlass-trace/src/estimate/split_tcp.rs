@@ -1,8 +1,8 @@
-//! Ends that answer far sooner than they opened: split connections.
+//! Detection of split connections: ends that answer far sooner than they opened.
 //!
-//! A proxy, or the translator of a virtual machine, opens a connection when the host
-//! beyond it has, and acknowledges by itself from then on (RFC 3135 section 2.4). What
-//! happens beyond it does not show: the sender may wait for it, and so may the reader.
+//! A proxy, or the translator of a virtual machine, opens a connection when the host beyond it has.
+//! From then on it acknowledges by itself (RFC 3135 section 2.4). The capture does not show the
+//! part beyond it: the sender may wait for that part, and so may the reader.
 
 use windlass_base::Span;
 use windlass_base::thresholds::{
@@ -10,12 +10,12 @@ use windlass_base::thresholds::{
 };
 use windlass_macros::Packed;
 
-/// Somebody else acknowledges for an end.
+/// Evidence that something else acknowledges for an end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SplitTcp {
-    /// From the SYN to its answer.
+    /// Time from the SYN to its answer.
     pub(crate) opening: Span,
-    /// From data to its ACK, at the least.
+    /// Least time from data to its ACK.
     pub(crate) soonest: Span,
 }
 
@@ -24,20 +24,20 @@ pub(crate) fn is_soon(wait: Span, opening: Span) -> bool {
     wait * SPLIT_SOONER.get() < opening
 }
 
-/// How soon an end acknowledges, beside what its opening took.
+/// Counts of an end's ACKs by their latency, compared with its opening.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Answers {
     soon: u32,
-    /// As late as the opening has it.
+    /// Number of ACKs as late as the opening.
     late: u32,
-    /// The soonest of all.
+    /// Least latency of all.
     least: Span,
     /// True if one came far sooner than the opening.
     far_sooner: bool,
 }
 
 impl Answers {
-    /// An ACK of data came so long after it, from an end that took so long to open.
+    /// Takes an ACK that came so long after its data, from an end that took so long to open.
     #[inline]
     pub(crate) fn heard(&mut self, wait: Span, opening: Span) {
         if !is_soon(wait, opening) || opening - wait < SPLIT_WAY.get() {
@@ -50,18 +50,18 @@ impl Answers {
             wait * SPLIT_FAR_SOONER.get() < opening && opening - wait >= LEAST_TIMER.get();
     }
 
-    /// Returns whether they may be another's.
+    /// Returns whether something else may have sent the ACKs.
     pub(crate) const fn may_be_of_another(&self) -> bool {
         self.far_sooner
     }
 
-    /// Returns whether a few alone came so soon, and most as late as the opening has it: which of
-    /// the two the path takes, nothing tells.
+    /// Returns whether only a few ACKs came so soon, and most as late as the opening: then the
+    /// path's own time is unknown.
     pub(crate) const fn are_few_soon(&self) -> bool {
         self.soon > 0 && self.soon < self.late
     }
 
-    /// The soonest ACK, where most come too soon for the host that opened.
+    /// Returns the least latency, if most ACKs come too soon for the host that opened.
     pub(crate) fn soonest_of_another(&self) -> Option<Span> {
         (self.soon >= MORE_THAN_ONE.to::<u32>() && self.soon > self.late).then_some(self.least)
     }

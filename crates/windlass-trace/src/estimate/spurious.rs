@@ -1,5 +1,4 @@
-//! What was sent again though its data had arrived, and why; and how long the sender's
-//! timer runs before it sends again.
+//! Spurious retransmissions with their reasons, and the sender's retransmission timeout.
 
 use windlass_base::thresholds::{MORE_THAN_ONE, SEVERAL_ROUNDS, SLOW_TIMER};
 use windlass_base::{Span, Timestamp};
@@ -7,10 +6,10 @@ use windlass_macros::PackedSparsely;
 
 use crate::follow::counts::Examples;
 
-/// Why segments were sent again in vain, as far as it shows.
+/// Spurious retransmissions by their reasons, as far as these show.
 #[derive(Clone, Debug, Default, PartialEq, PackedSparsely)]
 pub(crate) struct SpuriousRetransmissions {
-    /// Segments whose ACK never reached the sender; and behind the last of them.
+    /// Segments whose ACK never reached the sender; and the end of the last of them.
     pub(crate) acks_lost: u64,
     heard: u64,
     /// Their packets.
@@ -19,44 +18,45 @@ pub(crate) struct SpuriousRetransmissions {
     /// packets that began them.
     pub(crate) vain_repairs: u64,
     pub(crate) repeated: Examples,
-    /// Packets that a timer shorter than the path sent, how often it ran out, and how long it ran
-    /// at least.
+    /// Packets sent by a timer shorter than the path, the number of its timeouts, and its least
+    /// length.
     pub(crate) early: Examples,
     pub(crate) early_repairs: u64,
     pub(crate) early_timer: Option<Span>,
-    /// The end of its flight when it last sent something again that was not so early.
+    /// End of the flight at the last retransmission that was not so early.
     late_until: u64,
-    /// The end of its flight when it took data for lost that was not. What it sends again below
-    /// that is of the same repair.
+    /// End of the flight when the sender took arrived data for lost. Retransmissions below that
+    /// belong to the same repair.
     until: u64,
-    /// The time when data last came late that others had overtaken.
+    /// Time of the last late data, which others had overtaken.
     late: Option<Timestamp>,
-    /// The silences before the first retransmission by a timer: how many, the least, all
-    /// of them, and the packets that ended them.
+    /// Silences before the first retransmission by a timer: their number, their minimum, their sum,
+    /// and the packets that ended them.
     timers: u32,
     least: Option<Span>,
     waited: Span,
     timed: Examples,
-    /// Those of them that ended with an ACK of more than was sent again, and before which
-    /// no duplicate ACK came.
+    /// Number of silences that ended with an ACK of more than the retransmitted data, without a
+    /// duplicate ACK before.
     pub(crate) unanswered: u32,
 }
 
-/// A retransmission timer that runs for long.
+/// Retransmission timer that runs too long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlowTimer<'a> {
-    /// The time for which, at least.
+    /// Least length of the timer.
     pub(crate) least: Span,
-    /// How often it ran out, but for the times that it was doubled.
+    /// Number of timeouts, without backed-off ones.
     pub(crate) count: u32,
-    /// The time for which that took.
+    /// Total time of these waits.
     pub(crate) waited: Span,
     /// The packets that it sent.
     pub(crate) packets: &'a [u64],
 }
 
 impl SpuriousRetransmissions {
-    /// The packet sent `start..end` again, and the sender had not heard the ACK of that.
+    /// Takes the packet that sent `start..end` again, because the sender had not got the ACK of
+    /// that data.
     pub(crate) fn unheard(&mut self, start: u64, end: u64, number: u64) {
         // Each segment counts once, however often it was sent again.
         self.acks_lost += u64::from(start >= self.heard);
@@ -64,46 +64,47 @@ impl SpuriousRetransmissions {
         self.unheard.add(number);
     }
 
-    /// Others had overtaken what came at this time.
+    /// Takes data that came at this time, which others had overtaken.
     pub(crate) fn came_late(&mut self, time: Timestamp) {
         self.late = Some(time);
     }
 
-    /// Returns whether that was so at most so long before.
+    /// Returns whether late data came at most so long before.
     pub(crate) fn came_late_within(&self, span: Span, time: Timestamp) -> bool {
         self.late.is_some_and(|late| time.since(late) <= span)
     }
 
-    /// The packet began a repair, and brought again what others had overtaken.
+    /// Takes the packet that began a repair, and repeated data that others had only overtaken.
     pub(crate) fn vain_repair(&mut self, number: u64) {
         self.vain_repairs += 1;
         self.repeated.add(number);
     }
 
-    /// The packet was sent again so soon that no ACK of the first copy could have come.
+    /// Takes a retransmission that came too soon for an ACK of the first copy.
     pub(crate) fn repeated_early(&mut self, age: Span, begins: bool, number: u64) {
         self.early_repairs += u64::from(begins);
         self.early_timer = Some(self.early_timer.map_or(age, |least| least.min(age)));
         self.early.add(number);
     }
 
-    /// Something was sent again when its ACK might have come; the sender has sent up to `end`.
+    /// Takes a retransmission at a time when its ACK might have come; the sender has sent up to
+    /// `end`.
     pub(crate) fn sent_late(&mut self, end: u64) {
         self.late_until = self.late_until.max(end);
     }
 
-    /// Returns whether what is sent again from `start` goes on with that.
+    /// Returns whether a retransmission from `start` continues that one.
     pub(crate) fn follows_others(&self, start: u64) -> bool {
         start < self.late_until
     }
 
-    /// Returns whether what was sent again from `start` is of the repair that began last.
+    /// Returns whether a retransmission from `start` belongs to the last repair.
     pub(crate) fn is_same_repair(&self, start: u64) -> bool {
         start < self.until
     }
 
-    /// Returns whether what was sent again from `start` begins another repair; the sender has
-    /// sent up to `end`.
+    /// Returns whether a retransmission from `start` begins another repair; the sender has sent up
+    /// to `end`.
     pub(crate) fn begins_repair(&mut self, start: u64, end: u64) -> bool {
         let begins = start >= self.until;
         if begins {
@@ -112,7 +113,7 @@ impl SpuriousRetransmissions {
         begins
     }
 
-    /// The packet was the first that a timer sent, after such a silence.
+    /// Takes the first packet of a timeout, after such a silence.
     pub(crate) fn timed(&mut self, silence: Span, number: u64) {
         self.timers = self.timers.saturating_add(1);
         self.least = Some(self.least.map_or(silence, |least| least.min(silence)));
@@ -120,7 +121,7 @@ impl SpuriousRetransmissions {
         self.timed.add(number);
     }
 
-    /// How long the timer runs, at least, where it ran out often enough to tell.
+    /// Returns the minimum timeout, if enough timeouts occurred.
     pub(crate) fn timer(&self) -> Option<Span> {
         self.least.filter(|_| self.timers >= MORE_THAN_ONE.to::<u32>())
     }
@@ -130,7 +131,7 @@ impl SpuriousRetransmissions {
         self.unanswered * 2 > self.timers
     }
 
-    /// The timer, where it runs far beyond what round trips of at most `rtt` ask for.
+    /// Returns the timer, if it runs far beyond the need of round trips of at most `rtt`.
     pub(crate) fn slow_timer(&self, rtt: Span) -> Option<SlowTimer<'_>> {
         let least = self
             .timer()

@@ -1,17 +1,17 @@
 //! A token bucket on the path, by when segments are lost.
 //!
-//! A policer lets a burst pass and then so much in each second; it drops the rest and queues
-//! nothing (Flach et al. 2016, "An Internet-Wide Analysis of Traffic Policing", section 3). So a
-//! bucket of its rate is empty at each segment that is lost, and not so at those that pass. Where
-//! chance loses data, a bucket of whatever rate is as full at one as at the other.
+//! A policer lets a burst pass and then a fixed rate; it drops the rest and queues nothing (Flach
+//! et al. 2016, "An Internet-Wide Analysis of Traffic Policing", section 3). So a bucket of its
+//! rate is empty at each lost segment, and not empty at segments that pass. With random loss, a
+//! bucket of any rate is as full at lost segments as at others.
 //!
-//! What has passed is kept as a line of few corners, with the losses and as many segments that
-//! passed on it. When the transfer is over, buckets of several rates are filled and emptied along
-//! that line.
+//! The data that passed is kept as a line of few corners, with the losses and as many segments that
+//! passed. When the transfer is over, buckets of several rates are filled and emptied along that
+//! line.
 //!
-//! Behind the policer the line has what arrived. A segment that is lost before it comes to the
-//! capture is placed directly behind the last arrival: halfway to the next one the bucket would
-//! have filled again. A tail-drop queue is the rival there. It spaces data at its own rate, and
+//! The link behind the policer carries only what arrived. A segment that is lost before the capture
+//! is placed directly behind the last arrival: halfway to the next one the bucket would have filled
+//! again. A tail-drop queue is the rival explanation there. It spaces data at its own rate, and
 //! data waits in it before a loss.
 
 use windlass_base::thresholds::{
@@ -23,14 +23,14 @@ use windlass_macros::Packed;
 
 use crate::estimate::loss_pattern::Policer;
 
-/// Sizes of the lists: what [`Corner`]s are thinned to, segments that passed, and runs of
-/// losses, after which nothing more is looked at. (With 192 corners bursts blur: the spread of what
-/// is taken at losses is 0.6 rather than 0.1.)
+/// Maximum lengths of the lists: thinned [`Corner`]s, segments that passed, and runs of losses,
+/// after which nothing more is examined. (With 192 corners bursts blur: the spread of the bucket's
+/// level at losses is 0.6 rather than 0.1.)
 const CORNERS: usize = 384;
 const PASSED: usize = 96;
 const RUNS: usize = 96;
 
-/// Entries before the first loss: about four round trips, whose end is what a slow start lost.
+/// Entries before the first loss: about four round trips, at whose end slow start loses data.
 const BEFORE_LOSS: usize = 8;
 
 /// Packets that a report shows.
@@ -39,17 +39,18 @@ const NUMBERS: usize = 6;
 /// The least number of runs that are kept.
 const MIN_RUNS: usize = 16;
 
-/// Parts of a round trip: between two corners, and in a run of losses, whatever passes between them.
+/// Parts of a round trip: between two corners, and in a run of losses, whatever passes meanwhile.
 const PARTS: i64 = 8;
 const RUN_PARTS: i64 = 2;
 
-/// The rates that are tried, in parts of the rate at which data passed: a policer's own is as much,
-/// less its burst at first, more while the sender repairs; and the step from one to the next: a bucket
-/// that the sender never lets fill up loses its account at a rate that misses by two steps.
+/// Range of the rates that are tried, in parts of the rate at which data passed, and the step
+/// between them. A policer's own rate is as much, less its burst at first, more while the sender
+/// repairs. A bucket that the sender never lets fill up loses its account at a rate that misses by
+/// two steps.
 const RATES: (f64, f64) = (0.85, 1.6);
 const STEP: f64 = 1.01;
 
-/// A corner of the line: what was sent up to a time, and what of it again.
+/// Corner of the line: bytes sent up to a time, and the retransmitted part.
 #[derive(Clone, Copy, Debug, Packed)]
 struct Corner {
     time: Timestamp,
@@ -57,14 +58,14 @@ struct Corner {
     again: u64,
 }
 
-/// Segments that were lost one behind the other, or within half a round trip, by when the first
-/// was sent.
+/// Run of lost segments, one behind the other or within half a round trip, by the time when the
+/// first was sent.
 #[derive(Clone, Copy, Debug, Packed)]
 struct Run {
     time: Timestamp,
     offset: u64,
     end: u64,
-    /// The bytes of it that were lost.
+    /// Lost bytes of the run.
     length: u64,
     /// The packet that shows the first of them.
     number: u64,
@@ -87,44 +88,44 @@ pub(crate) struct TokenBucket {
     runs: Vec<Run>,
     /// The bytes that were sent again.
     again: u64,
-    /// Between two corners, and between two segments that passed.
+    /// Time between two corners, and between two segments that passed.
     step: Span,
     stride: u64,
     /// The length of a run of losses.
     run: Span,
     /// The last packet, and the end of the new data with it.
     last: Option<(Timestamp, u64)>,
-    /// Up to when, and to which offset, new data asks for no corner and is none of those that
-    /// passed, where it follows within a step.
+    /// Time and offset up to which new data needs no corner, and is no sample of passed segments,
+    /// if it follows within a step.
     plain: Option<(Timestamp, u64)>,
     /// Lost segments that a network card was to cut.
     super_packets: u64,
-    /// Bytes that were lost: behind the capture, and before they came to it.
+    /// Lost bytes: behind the capture, and before it.
     behind: u64,
     before: u64,
 }
 
 /// A segment that was sent again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lost {
-    /// The time of its first copy; that of the last arrival before it where the capture has none.
+pub(crate) struct LostSegment {
+    /// Time of its first copy, or of the last arrival before it if the capture has none.
     pub(crate) sent: Timestamp,
     pub(crate) offset: u64,
     pub(crate) length: u64,
-    /// The packet of its first copy, or else of this one.
+    /// Packet of its first copy, or else of this one.
     pub(crate) number: u64,
-    /// The time when it was last sent again before.
+    /// Time of its last retransmission before.
     pub(crate) again: Option<Timestamp>,
-    /// It was part of a segment that a network card was to cut.
+    /// True if the segment was part of one that a network card was to split.
     pub(crate) is_super_packet: bool,
-    /// The capture has its first copy.
+    /// True if the capture has the segment's first copy.
     pub(crate) is_seen: bool,
-    /// How late the last arrival before it was, by the sender's clock.
+    /// Delay of the last arrival before it, by the sender's clock.
     pub(crate) late: Option<Span>,
 }
 
 impl TokenBucket {
-    /// A segment of new data leaves.
+    /// Takes a segment of new data.
     #[inline]
     pub(crate) fn sent(&mut self, time: Timestamp, offset: u64, length: u64, rtt: Span) {
         if let (Some((until, end)), Some((last, _))) = (self.plain, self.last)
@@ -162,8 +163,8 @@ impl TokenBucket {
         self.plain = corner.zip(passed);
     }
 
-    /// A segment leaves again.
-    pub(crate) fn sent_again(&mut self, time: Timestamp, lost: Option<Lost>, length: u64) {
+    /// Takes a retransmission.
+    pub(crate) fn sent_again(&mut self, time: Timestamp, lost: Option<LostSegment>, length: u64) {
         let Some((_, end)) = self.last.filter(|_| !self.is_full()) else { return };
         self.corner(time, end);
         self.last = Some((time, end));
@@ -182,7 +183,7 @@ impl TokenBucket {
         }
         self.again += length;
         self.super_packets += u64::from(lost.is_super_packet);
-        let Lost { sent: time, offset, length, number, late, .. } = lost;
+        let LostSegment { sent: time, offset, length, number, late, .. } = lost;
         *(if lost.is_seen { &mut self.behind } else { &mut self.before }) += length;
         let index = self.runs.partition_point(|run| run.offset <= offset);
         match index.checked_sub(1).and_then(|before| self.runs.get_mut(before)) {
@@ -254,7 +255,7 @@ impl TokenBucket {
         self.stride *= 2;
     }
 
-    /// Gives up detail until its lists have at most about so many entries.
+    /// Discards detail until its lists have at most about so many entries.
     pub(crate) fn shrink(&mut self, most: usize) {
         self.thin(most.max(BEFORE_LOSS) * 2);
         while self.passed.len() > most.max(BEFORE_LOSS) {
@@ -263,9 +264,9 @@ impl TokenBucket {
         self.runs.truncate(most.max(MIN_RUNS));
     }
 
-    /// The policer that these losses show, if they show one, and what is taken from its bucket at
-    /// the median loss. Of all that was sent so many segments were larger than a full one of
-    /// `size`. Far from the sender nothing is sure.
+    /// Returns the policer that these losses show, if any, and the level of its bucket at the
+    /// median loss. So many of the sent segments were larger than a full one of `size`. Far from
+    /// the sender nothing is sure.
     pub(crate) fn policer(
         &self,
         size: u64,
@@ -312,15 +313,15 @@ impl TokenBucket {
         Some((policer, Bytes::new(whole_part(best.taken))))
     }
 
-    /// Returns whether the capture has most of what is lost.
+    /// Returns whether the capture has most of the lost data.
     pub(crate) fn loses_behind(&self) -> bool {
         self.behind >= self.before
     }
 
-    /// Returns whether what comes to the capture has passed no queue that drops the rest. A queue's
-    /// line would part all segments by their time at its rate: the `closest` come faster. And but
-    /// for a quarter, arrivals before losses would be late by the sender's clock: `usual` is how
-    /// late half of all data is, where a clock tells.
+    /// Returns whether data before the capture has passed no queue that drops the rest. A queue's
+    /// line would space all segments by their time at its rate: the `closest` come faster.
+    /// Moreover, three quarters of the arrivals before losses would be late by the sender's clock:
+    /// `usual` is the median delay of all data, if a clock tells.
     pub(crate) fn is_unqueued_before(
         &self,
         policer: &Policer,
@@ -336,32 +337,33 @@ impl TokenBucket {
         is_faster && (late <= usual.unwrap_or_default() || !policer.is_queue(late, policer.burst))
     }
 
-    /// All corners, losses and segments that passed, in their order.
-    fn line(&self, rtt: Span) -> Vec<Point> {
+    /// Returns all corners, losses and passed segments, in order.
+    fn line(&self, rtt: Span) -> Vec<LinePoint> {
         let mut runs = self.runs.clone();
         runs.sort_by_key(|run| (run.time, run.offset));
         let (mut round, mut began_at) = (0, None);
         let is_lost = |offset: u64| runs.iter().any(|run| (run.offset..run.end).contains(&offset));
         let began = self.corners.first().map(|corner| corner.time);
-        let point = |time: Timestamp, offset: u64, again: f64, is: Is| {
+        let point = |time: Timestamp, offset: u64, again: f64, is: PointKind| {
             let passed = offset as f64 + again;
-            Point { time, offset, passed, is }
+            LinePoint { time, offset, passed, is }
         };
         let corners = self.corners.iter();
-        let corners = corners.map(|it| point(it.time, it.offset, it.again as f64, Is::Corner));
+        let corners =
+            corners.map(|it| point(it.time, it.offset, it.again as f64, PointKind::Corner));
         let lost = runs.iter().map(|run| {
-            // What the slow start lost before all corners is no more than the start of the line.
+            // A loss of slow start before all corners counts only as the start of the line.
             let is_seen = began.is_some_and(|began| run.time >= began);
             if began_at.is_none_or(|began| run.time.since(began) > rtt) {
                 (round, began_at) = (round + 1, Some(run.time));
             }
-            let is = Is::Lost { length: run.length, is_seen, round };
+            let is = PointKind::Lost { length: run.length, is_seen, round };
             point(run.time, run.offset, self.again_at(run.time), is)
         });
         let passed = self.passed.iter().filter(|(_, offset)| !is_lost(*offset));
-        let passed =
-            passed.map(|(time, offset)| point(*time, *offset, self.again_at(*time), Is::Passed));
-        let mut line: Vec<Point> = corners.chain(lost).chain(passed).collect();
+        let passed = passed
+            .map(|(time, offset)| point(*time, *offset, self.again_at(*time), PointKind::Passed));
+        let mut line: Vec<LinePoint> = corners.chain(lost).chain(passed).collect();
         line.sort_by_key(|point| (point.time, point.offset));
         for point in &mut line {
             point.passed -= runs.iter().map(|run| run.lost_before(point.offset)).sum::<f64>();
@@ -384,22 +386,22 @@ impl TokenBucket {
     }
 }
 
-/// Returns whether several segments are lost where any is: what is sent on into an empty bucket is
-/// lost as well. One at a time, at even distances, looks like the bucket of a sender that grows
-/// until then.
-fn loses_several(line: &[Point], size: u64) -> bool {
+/// Returns whether losses come several segments at a time: further data into an empty bucket is
+/// lost as well. Single losses at even distances look like the bucket of a sender that grows until
+/// then.
+fn loses_several(line: &[LinePoint], size: u64) -> bool {
     let losses = line.iter().filter_map(|point| match point.is {
-        Is::Lost { length, round, .. } => Some((length, round)),
-        Is::Corner | Is::Passed => None,
+        PointKind::Lost { length, round, .. } => Some((length, round)),
+        PointKind::Corner | PointKind::Passed => None,
     });
     let (lost, rounds) =
         losses.fold((0, 0), |(lost, rounds), (length, round)| (lost + length, rounds.max(round)));
     lost >= MORE_THAN_ONE.get() * size * rounds as u64
 }
 
-/// The kinds of points on the line.
+/// Kind of a point on the line.
 #[derive(Clone, Copy, Debug)]
-enum Is {
+enum PointKind {
     Corner,
     Passed,
     /// Each round trip that loses anything has a number.
@@ -412,32 +414,32 @@ enum Is {
 
 /// A point of the line, with the bytes that had passed by then.
 #[derive(Clone, Copy, Debug)]
-struct Point {
+struct LinePoint {
     time: Timestamp,
     offset: u64,
     passed: f64,
-    is: Is,
+    is: PointKind,
 }
 
-/// A bucket of some rate, along the line.
+/// Bucket of a rate, followed along the line.
 #[derive(Clone, Copy, Debug)]
 struct Fit {
     rate: f64,
-    /// The share of times that it is emptier at a loss than where a segment passes.
+    /// Share of losses at which the bucket is emptier than where a segment passes.
     emptier: f64,
-    /// By how many standard deviations that is more than half.
+    /// Number of standard deviations by which that exceeds half.
     deviations: f64,
-    /// The amount taken from it at the median loss, and how much that varies: half of them lie
-    /// within this part of it. Nine of ten losses have less taken than `burst`, and so has the first
-    /// round trip that loses any: what the corners leave out counts as not taken.
+    /// Amount taken from the bucket at the median loss, and its variation: half of the amounts lie
+    /// within this part of it. Nine of ten losses have less taken than `burst`, and so has the
+    /// first round trip with losses: data that the corners leave out counts as not taken.
     taken: f64,
     spread: f64,
     burst: f64,
 }
 
 impl Fit {
-    /// Returns whether a policer is told by it: chance makes none like it, and far from the sender
-    /// no queue of a few segments.
+    /// Returns whether the bucket shows a policer. Chance makes none like it, and far from the
+    /// sender neither does a queue of a few segments.
     fn is_told(&self, is_near: bool, size: f64) -> bool {
         let is_emptier = self.emptier >= MOST_OF_IT.get() && self.is_unlikely();
         let is_even = self.is_even() && self.deviations >= UNLIKELY_EVEN_BUCKET.get();
@@ -453,7 +455,7 @@ impl Fit {
         self.deviations >= UNLIKELY_BUCKET.get()
     }
 
-    fn of(line: &[Point], rate: f64, size: f64) -> Option<Self> {
+    fn of(line: &[LinePoint], rate: f64, size: f64) -> Option<Self> {
         let (mut lost, mut passed): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
         // Of the losses of a round trip: what was taken, their number, and that of the round trip.
         let (mut sum, mut count, mut current) = (0.0, 0.0, 0);
@@ -463,15 +465,15 @@ impl Fit {
             let filled = rate * point.time.since(before.time).as_seconds();
             taken = (taken + (point.passed - before.passed) - filled).max(0.0);
             match point.is {
-                Is::Passed => passed.push(taken),
-                Is::Lost { is_seen: true, round, .. } => {
+                PointKind::Passed => passed.push(taken),
+                PointKind::Lost { is_seen: true, round, .. } => {
                     if round != current && count > 0.0 {
                         lost.push(sum / count);
                         (sum, count) = (0.0, 0.0);
                     }
                     (sum, count, current) = (sum + taken, count + 1.0, round);
                 }
-                Is::Corner | Is::Lost { .. } => {}
+                PointKind::Corner | PointKind::Lost { .. } => {}
             }
         }
         if count == 0.0 || passed.is_empty() {
@@ -513,7 +515,7 @@ mod tests {
         mut is_lost: impl FnMut(i64, u64) -> bool,
     ) -> TokenBucket {
         let mut bucket = TokenBucket::default();
-        let (mut offset, mut lost, mut count) = (0, Vec::<Lost>::new(), 4);
+        let (mut offset, mut lost, mut count) = (0, Vec::<LostSegment>::new(), 4);
         let mut arrival = Timestamp::ZERO;
         for burst in 0..bursts {
             // A sawtooth: one segment more each time, and half of them behind a loss.
@@ -526,7 +528,7 @@ mod tests {
                     arrival = at(0);
                 }
                 if is_lost_again {
-                    lost.push(Lost { again: is_near.then_some(at(0)), ..segment });
+                    lost.push(LostSegment { again: is_near.then_some(at(0)), ..segment });
                 }
             }
             for index in 1..=count {
@@ -536,7 +538,7 @@ mod tests {
                     arrival = at(index);
                 }
                 if is_lost {
-                    lost.push(Lost {
+                    lost.push(LostSegment {
                         sent: arrival,
                         offset,
                         length: SIZE,

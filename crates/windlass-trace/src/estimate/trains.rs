@@ -1,4 +1,4 @@
-//! How evenly data comes: at a rate that never changes, as a line sends it.
+//! Evenness of arriving data: a link sends at a constant rate.
 
 use windlass_base::thresholds::{
     ALIKE, AS_GOOD_AS_EQUAL, CLOCK_STEPS, HABIT, LONGEST_SILENCE, PUSHED_PART, TRAIN_BREAK,
@@ -9,7 +9,7 @@ use windlass_macros::Packed;
 
 use crate::estimate::distribution::Distribution;
 
-/// The times that trains of new data took to come, by the bytes of a full train.
+/// Times that trains of new data took, by the bytes of a full train.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Trains {
     /// The time when the train began, and its last segment came.
@@ -22,17 +22,17 @@ pub(crate) struct Trains {
     /// The time of the others, and how many they are.
     uneven: Span,
     breaks: u32,
-    /// The bytes that the times are for.
+    /// Bytes for which the times hold.
     full: u64,
-    /// Trains of which each shows a line.
+    /// Number of trains that each show a line.
     exact: u32,
     all: u32,
     pushed: u32,
 }
 
 impl Trains {
-    /// Takes a new segment, behind the last one, where a full one carries `full`. Gives the
-    /// train that it ends, where that was even.
+    /// Takes a new segment, behind the last one; a full one carries `full`. Returns the train that
+    /// it ends, if that was even.
     #[inline]
     pub(crate) fn segment(
         &mut self,
@@ -58,7 +58,7 @@ impl Trains {
         self.train(time, time.since(began), full).then_some(train)
     }
 
-    /// Takes a train that is whole at this time. Tells whether it is even.
+    /// Takes a train that is complete at this time. Returns whether it is even.
     fn train(&mut self, time: Timestamp, took: Span, full: u64) -> bool {
         let (bytes, whole) = (self.bytes, full * u64::from(TRAIN_SEGMENTS.get()));
         let uneven = self.longest_gap > took.scaled(TRAIN_GAP.get());
@@ -82,7 +82,7 @@ impl Trains {
         true
     }
 
-    /// The train that is not whole yet.
+    /// Returns the train that is not complete yet.
     pub(crate) fn running(&self) -> Option<Train> {
         let (began, end) = self.running.filter(|(began, end)| end > began)?;
         Some(Train { began, end, bytes: self.bytes })
@@ -93,22 +93,22 @@ impl Trains {
         self.running.is_some_and(|(_, last)| last == time)
     }
 
-    /// Something else came between: the next train begins anew.
+    /// Begins a new train, after something else came between.
     pub(crate) fn restart(&mut self, time: Timestamp) {
         (self.running, self.longest_gap) = (Some((time, time)), Span::ZERO);
         (self.bytes, self.segments) = (0, 0);
     }
 
-    /// The line that spaced the data, where the sender had more to send at most times.
-    pub(crate) fn line(&self, step: Span) -> Option<Line> {
+    /// Returns the line that spaced the data, if the sender had more to send at most times.
+    pub(crate) fn line(&self, step: Span) -> Option<LineSpacing> {
         let drained = (self.all - self.pushed) * PUSHED_PART.get() < self.all;
         self.spacing(step).filter(|_| !drained)
     }
 
-    /// The spacing that trains have in common, by a clock of such steps: at least half of
-    /// the time of all trains went to even ones, and half of those took the same time but
-    /// for a step. A long pause in one says no more than a short one.
-    pub(crate) fn spacing(&self, step: Span) -> Option<Line> {
+    /// Returns the spacing that trains have in common, by a clock of such steps. At least half of
+    /// the time of all trains went to even ones, and half of those took the same time to within a
+    /// step. A long pause in a train says no more than a short one.
+    pub(crate) fn spacing(&self, step: Span) -> Option<LineSpacing> {
         let quartile = |quantile| self.even.quantile(quantile);
         let (low, middle, high) = (quartile(0.25)?, quartile(0.5)?, quartile(0.75)?);
         let step = if step * CLOCK_STEPS.get() <= middle { step } else { Span::ZERO };
@@ -118,7 +118,7 @@ impl Trains {
         let trains = self.even.count;
         let few = trains < HABIT.get();
         let told = !few || self.exact > 0 && u64::from(self.exact) * 2 >= trains;
-        (told && alike && mostly).then(|| Line {
+        (told && alike && mostly).then(|| LineSpacing {
             rate: Bytes::new(self.full).per(middle),
             gap: middle / (i64::from(TRAIN_SEGMENTS.get()) / 2),
             few,
@@ -126,7 +126,7 @@ impl Trains {
     }
 }
 
-/// Data that came evenly.
+/// Train of evenly spaced data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Train {
     pub(crate) began: Timestamp,
@@ -134,10 +134,10 @@ pub(crate) struct Train {
     pub(crate) bytes: u64,
 }
 
-/// A line that spaced data on its way.
+/// Spacing of data by a line on its way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
-    /// What it delivers.
+pub(crate) struct LineSpacing {
+    /// Delivered rate.
     pub(crate) rate: Rate,
     /// The time that it takes for two full segments.
     pub(crate) gap: Span,

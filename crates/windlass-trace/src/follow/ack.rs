@@ -1,4 +1,4 @@
-//! An ACK, as the direction that it acknowledges takes it.
+//! ACKs, as seen by the direction that they acknowledge.
 
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
@@ -15,8 +15,7 @@ pub(crate) struct Ack {
     pub(crate) carries_data: bool,
     /// True if it says that data above a gap has arrived.
     pub(crate) sacks: bool,
-    /// Its first SACK block, where that lies below the ACK: this data arrived twice
-    /// (RFC 2883).
+    /// Its first SACK block, if that lies below the ACK: this data arrived twice (RFC 2883).
     pub(crate) d_sack: Option<(u64, u64)>,
     pub(crate) echo: Option<u32>,
     pub(crate) timestamp: Option<u32>,
@@ -24,11 +23,11 @@ pub(crate) struct Ack {
     pub(crate) queued: Span,
     /// True if it tells that a queue marked data (ECE of RFC 3168).
     pub(crate) marked: bool,
-    /// The packets that it counts as marked since the last one (RFC 9768).
+    /// Number of packets that it reports as marked since the last ACK (RFC 9768).
     pub(crate) newly_marked: u64,
     /// True if it ends the connection, which makes its window meaningless.
     pub(crate) closing: bool,
-    /// Its sender has no more data (FIN).
+    /// True if its sender has no more data (FIN).
     pub(crate) is_last: bool,
 }
 

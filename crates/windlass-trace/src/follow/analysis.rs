@@ -1,20 +1,20 @@
 //! An analyser as an observer of a capture.
 
-use windlass_wire::{EthernetHead, Observer, Packet, Segment, TooBig};
+use windlass_wire::{EthernetHead, Observer, Packet, PacketTooBig, Segment};
 
 use crate::{Analyzer, Keep, Notes};
 
-/// An analyser, and somewhere for its notes.
+/// Analyser, with the receiver of its notes.
 #[derive(Debug)]
 pub struct Analysis<N> {
     /// The analyser.
     pub analyzer: Analyzer,
-    /// Where the notes go; `()` where nobody wants them.
+    /// Receiver of the notes; `()` for none.
     pub notes: N,
 }
 
 impl<N: Notes> Analysis<N> {
-    /// An analysis that keeps these connections.
+    /// Returns an analysis that keeps these connections.
     pub fn new(keep: Keep, notes: N) -> Self {
         Self { analyzer: Analyzer::new(keep), notes }
     }
@@ -33,7 +33,7 @@ impl<N: Notes> Observer for Analysis<N> {
         }
     }
 
-    fn too_big(&mut self, message: &TooBig) {
+    fn too_big(&mut self, message: &PacketTooBig) {
         self.analyzer.too_big(message);
     }
 
@@ -43,8 +43,8 @@ impl<N: Notes> Observer for Analysis<N> {
     }
 }
 
-/// Takes a segment of which nobody wants notes. For no type of notes, so that it is compiled in
-/// this crate, together with what it calls, however a program is built that uses it.
+/// Takes a segment without notes. The function has no type parameter, so that it is compiled in
+/// this crate, together with its callees, however a program that uses it is built.
 fn take_without_notes(analyzer: &mut Analyzer, segment: &Segment) {
     analyzer.segment(segment, &mut ());
 }

@@ -1,4 +1,4 @@
-//! Segments in, connections out.
+//! Analyser: assigns segments to connections.
 
 mod look;
 
@@ -8,52 +8,51 @@ use std::collections::{BTreeMap, VecDeque};
 use hashbrown::HashMap;
 use windlass_base::thresholds::ENOUGH;
 use windlass_base::{Span, Timestamp};
-use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Host, Segment, TooBig};
+use windlass_wire::{Endpoint, EthernetEnds, EthernetHead, Flags, Host, PacketTooBig, Segment};
 
-use self::look::Looks;
+use self::look::Snapshots;
 use crate::estimate::arrivals::HostArrivals;
-use crate::estimate::damaged_segments::Verified;
+use crate::estimate::damaged_segments::ChecksumSelection;
 use crate::estimate::shared_bottlenecks::SharedBottlenecks;
 use crate::follow::connection::{Connection, Setting, carries_data};
-use crate::follow::hibernated::Hibernated;
-use crate::follow::table::{Entry, Key, Table};
+use crate::follow::hibernated::HibernatedConnection;
+use crate::follow::table::{ConnectionKey, Entry, Table};
 use crate::follow::transfer::Transfer;
 use crate::note::{Note, Notes};
 use crate::quality::clock_step::ClockStep;
 use crate::quality::copies::Copies;
 
-/// The most connections that are followed at once. Beyond that the ones that
-/// were silent longest are taken as ended.
+/// Maximum number of connections that are followed at once. Beyond that, the connections that were
+/// silent longest are taken as ended.
 const MAX_LIVE: usize = 1 << 16;
 
-/// What live connections may take together.
+/// Limits on the memory of live connections.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
-    /// Memory in bytes, about. How many connections are observed at once follows
-    /// from it: beyond that the one that was taken up first hibernates, unless a packet
-    /// of it came since the last look.
+    /// Approximate memory in bytes. It determines the number of connections that are observed at
+    /// once: beyond that, the longest-observed one hibernates, unless a packet of it came since the
+    /// last look.
     memory: usize,
-    /// The least connections that are observed at once.
+    /// Minimum number of connections that are observed at once.
     least_observed: usize,
-    /// Intervals of their transfers, about.
+    /// Approximate number of intervals of their transfers.
     intervals: usize,
-    /// What one that hibernates may have written down, in bytes.
+    /// Maximum size in bytes of the packets written down of a hibernating connection.
     written: usize,
 }
 
-/// Under 100 MB with the program and its tables, whatever the connections do.
+/// Limits that keep the program and its tables under 100 MB, whatever the connections do.
 const LIMITS: Limits =
     Limits { memory: 72 << 20, least_observed: 64, intervals: 100_000, written: usize::MAX };
 
-/// What a connection under observation takes in bytes: measured, with data both
-/// ways.
+/// Size of an observed connection in bytes: measured, with data in both directions.
 const OBSERVED: usize = 12 << 10;
 
-/// What a connection that hibernates takes: 1.3 kB of observation, packed, what is written down
-/// behind it, itself, and where its frames came from and went.
+/// Memory of a hibernating connection in bytes: 1.3 kB of packed observation, the packets behind
+/// it, the entry itself, and the link addresses of its frames.
 const HIBERNATED: usize = 1_970;
 
-/// The least intervals that a connection may have.
+/// Minimum number of intervals of a connection.
 const MIN_INTERVALS: usize = 3;
 
 /// The time for which an ended connection's late packets are still known as its own:
@@ -61,7 +60,7 @@ const MIN_INTERVALS: usize = 3;
 /// (RFC 9293 section 3.4.2 asks for 4 minutes).
 const LINGER: Span = Span::from_millis(120_000);
 
-/// Which connections to keep for the report.
+/// Connections to keep for the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// All that carried data. Memory then grows with their number.
@@ -74,8 +73,8 @@ pub enum Keep {
 
 /// Takes segments in the order of the capture and follows each connection.
 ///
-/// It holds no clock and no global state: two captures can be analysed side by
-/// side. Memory is bounded by the number of live connections.
+/// An analyzer has no clock and no global state: two captures can be analysed side by side. The
+/// number of live connections bounds its memory.
 #[derive(Debug)]
 pub struct Analyzer {
     keep: Keep,
@@ -83,35 +82,35 @@ pub struct Analyzer {
     table: Table,
     copies: Copies,
     live: usize,
-    /// The places of those under observation, in the order in which they were
-    /// taken up. One that has ended stays until its turn.
+    /// Indices of the observed connections, in the order in which observation began. A connection
+    /// that has ended stays until its turn.
     observed: VecDeque<u32>,
-    /// Where connections are packed, again and again.
+    /// Buffer in which connections are packed, used again and again.
     room: Vec<u8>,
     opened: u64,
     segments: u64,
-    /// The time when the first packet came, zero before; and what is counted.
+    /// Time of the first packet, zero before, and the choice of counters.
     setting: Setting,
     /// The time when the last packet came.
     ended: Option<Timestamp>,
-    looks: Looks,
-    /// In the order in which they ended, or in the place of a smaller one.
+    looks: Snapshots,
+    /// Kept connections, in the order in which they ended, or in the place of a smaller one.
     kept: Vec<Transfer>,
-    /// Their places by what they carried, of equals the earlier behind the later.
+    /// Indices of the kept connections by their bytes; of equals, the earlier one behind the later.
     ranks: BTreeMap<(u64, Reverse<u64>), usize>,
     totals: Totals,
-    /// What came to each host, for connections that share a line.
+    /// Arrivals at each host, for connections that share a line.
     lines: SharedBottlenecks,
     clock: ClockStep,
     /// The link header of the packet of the next segment.
     head: EthernetHead,
     /// The packets whose checksums are verified.
-    verified: Verified,
-    /// What that said of the first packet of each live connection, by its number.
+    verified: ChecksumSelection,
+    /// Link addresses of the first packet of each live connection, by connection number.
     links: HashMap<u64, EthernetEnds>,
 }
 
-/// Everything that was seen, kept or not.
+/// Totals of all packets, of kept connections or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
     /// TCP segments.
@@ -129,7 +128,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Takes those of another capture.
+    /// Adds the totals of another capture.
     pub fn add(&mut self, other: Self) {
         self.segments += other.segments;
         self.connections += other.connections;
@@ -141,7 +140,7 @@ impl Totals {
 }
 
 impl Analyzer {
-    /// An analyser that keeps these connections.
+    /// Returns an analyser that keeps these connections.
     pub fn new(keep: Keep) -> Self {
         Self {
             keep,
@@ -155,35 +154,35 @@ impl Analyzer {
             segments: 0,
             setting: Setting::default(),
             ended: None,
-            looks: Looks::default(),
+            looks: Snapshots::default(),
             kept: Vec::new(),
             ranks: BTreeMap::new(),
             totals: Totals::default(),
             lines: SharedBottlenecks::default(),
             clock: ClockStep::default(),
             head: EthernetHead::default(),
-            verified: Verified::default(),
+            verified: ChecksumSelection::default(),
             links: HashMap::new(),
         }
     }
 
-    /// The same, which counts ACKs by the second, too ([`Transfer::latencies`]). That takes
-    /// memory, as the seconds of a connection do.
+    /// Makes the analyzer count ACKs by the second, too ([`Transfer::latencies`]). The counts take
+    /// memory for each second of a connection.
     #[must_use]
     pub fn by_second(mut self) -> Self {
         self.setting.by_second = true;
         self
     }
 
-    /// One in which each connection hibernates after each packet.
+    /// Returns an analyzer in which each connection hibernates after each packet.
     #[cfg(test)]
     pub(crate) fn crowded(keep: Keep) -> Self {
         let limits = Limits { memory: 0, least_observed: 0, intervals: usize::MAX, written: 1 };
         Self { limits, ..Self::new(keep) }
     }
 
-    /// The segments to come are of a packet behind this header. Without that a
-    /// connection has no MAC addresses.
+    /// Sets the link header of the packet of the next segments. Without a header a connection has
+    /// no MAC addresses.
     #[inline]
     pub fn behind(&mut self, head: EthernetHead) {
         self.head = head;
@@ -195,9 +194,8 @@ impl Analyzer {
         self.verified.is_next(self.segments)
     }
 
-    /// Takes the next segment. Gives the number of its connection, from 1 in
-    /// order of appearance (Wireshark's `tcp.stream` plus one); 0 for a late
-    /// packet of a connection that has ended.
+    /// Takes the next segment. Returns the number of its connection, from 1 in order of appearance
+    /// (Wireshark's `tcp.stream` plus one); 0 for a late packet of a connection that has ended.
     pub fn segment<N: Notes>(&mut self, segment: &Segment, notes: &mut N) -> u64 {
         if self.segments == 0 {
             self.setting.origin = segment.time;
@@ -220,8 +218,8 @@ impl Analyzer {
     }
 
     /// Takes a router's message that a segment was too big.
-    pub fn too_big(&mut self, message: &TooBig) {
-        let (key, _) = Key::of(&message.source, &message.destination);
+    pub fn too_big(&mut self, message: &PacketTooBig) {
+        let (key, _) = ConnectionKey::of(&message.source, &message.destination);
         let Some(place) = self.table.place(&key) else { return };
         match self.table.at(place) {
             Entry::Live(connection) => connection.too_big(message),
@@ -235,10 +233,10 @@ impl Analyzer {
         }
     }
 
-    /// Counts the second copy of packet `of`. Gives the number of its
-    /// connection; `None` where that is not known or has ended.
+    /// Counts the second copy of packet `of`. Returns the number of its connection; `None` if that
+    /// is unknown or has ended.
     fn copy<N: Notes>(&mut self, segment: &Segment, of: u64, notes: &mut N) -> Option<u64> {
-        let (key, _) = Key::of(&segment.source, &segment.destination);
+        let (key, _) = ConnectionKey::of(&segment.source, &segment.destination);
         let place = self.table.find(&key, segment)?;
         let direction = |ends: &[Endpoint; 2]| usize::from(ends[0] != segment.source);
         let number = match self.table.at(place) {
@@ -256,9 +254,9 @@ impl Analyzer {
         Some(number)
     }
 
-    /// Takes a segment of whichever connection.
+    /// Takes a segment of any connection.
     fn find<N: Notes>(&mut self, segment: &Segment, notes: &mut N) -> u64 {
-        let (key, forward) = Key::of(&segment.source, &segment.destination);
+        let (key, forward) = ConnectionKey::of(&segment.source, &segment.destination);
         let Some(place) = self.table.find(&key, segment) else {
             return self.open(key, segment, notes);
         };
@@ -305,7 +303,7 @@ impl Analyzer {
         if connection.is_reopened_by(segment, direction) {
             connection.replaced = true;
             self.end(place, segment.time);
-            let (key, _) = Key::of(&segment.source, &segment.destination);
+            let (key, _) = ConnectionKey::of(&segment.source, &segment.destination);
             return self.open(key, segment, notes);
         }
         connection.segment(segment, direction, notes);
@@ -338,7 +336,7 @@ impl Analyzer {
         let number = self.live(place, segment, direction, notes);
         let goes_on = matches!(self.table.at(place), Entry::Live(live) if live.number == number);
         if number == hibernated.number && goes_on {
-            // It hibernates on where that changed nothing.
+            // The connection stays hibernated if the packet was only written down.
             if hibernated.add(segment, direction, self.limits.written) {
                 *self.table.at(place) = Entry::Hibernated(hibernated);
             } else {
@@ -348,13 +346,13 @@ impl Analyzer {
         number
     }
 
-    /// How many connections may be observed at once.
+    /// Returns the maximum number of connections observed at once.
     fn most_observed(&self) -> usize {
         let memory = self.limits.memory.saturating_sub(self.live * HIBERNATED);
         (memory / OBSERVED).max(self.limits.least_observed)
     }
 
-    /// How many intervals a connection may have.
+    /// Returns the maximum number of intervals of a connection.
     fn most_intervals(&self) -> usize {
         (self.limits.intervals / self.live.max(1)).max(MIN_INTERVALS)
     }
@@ -379,7 +377,10 @@ impl Analyzer {
             if busy || enough {
                 self.observed.push_back(place);
             } else if let Entry::Live(connection) = std::mem::replace(entry, Entry::Free) {
-                *entry = Entry::Hibernated(Box::new(Hibernated::pack(*connection, &mut self.room)));
+                *entry = Entry::Hibernated(Box::new(HibernatedConnection::pack(
+                    *connection,
+                    &mut self.room,
+                )));
             }
             if enough {
                 break;
@@ -388,7 +389,7 @@ impl Analyzer {
     }
 
     /// Opens a connection with this segment.
-    fn open<N: Notes>(&mut self, key: Key, segment: &Segment, notes: &mut N) -> u64 {
+    fn open<N: Notes>(&mut self, key: ConnectionKey, segment: &Segment, notes: &mut N) -> u64 {
         if self.live >= MAX_LIVE {
             self.give_up();
         }
@@ -397,7 +398,8 @@ impl Analyzer {
         if let Some(ends) = self.head.ends() {
             self.links.insert(self.opened, ends);
         }
-        let hibernated = if N::WANTED { None } else { Hibernated::new(self.opened, segment) };
+        let hibernated =
+            if N::WANTED { None } else { HibernatedConnection::new(self.opened, segment) };
         let rests = hibernated.is_some();
         let entry = match hibernated {
             Some(hibernated) => Entry::Hibernated(Box::new(hibernated)),
@@ -434,7 +436,8 @@ impl Analyzer {
         };
         let opened_by = connection.handshake.opener.and_then(|opener| {
             let offer = connection.handshake.offers[opener]?;
-            let (_, forward) = Key::of(&connection.ends[opener], &connection.ends[1 - opener]);
+            let (_, forward) =
+                ConnectionKey::of(&connection.ends[opener], &connection.ends[1 - opener]);
             Some((forward, offer.sequence))
         });
         *entry = Entry::Ended { since: time, opened_by };
@@ -459,7 +462,8 @@ impl Analyzer {
         silent.sort_unstable_by_key(|(last, number, _)| (*last, *number));
         for (last, _, place) in silent.into_iter().take(count) {
             self.totals.given_up += 1;
-            let key = self.table.at(place).open().map(|(_, _, [one, two])| Key::of(one, two).0);
+            let key =
+                self.table.at(place).open().map(|(_, _, [one, two])| ConnectionKey::of(one, two).0);
             self.end(place, last);
             // Gone for good: what comes later is a new connection.
             if let Some(key) = key {
@@ -506,8 +510,7 @@ impl Analyzer {
         }
     }
 
-    /// Ends the capture: gives the kept connections, the largest first, and
-    /// the totals.
+    /// Ends the capture. Returns the kept connections, the largest first, and the totals.
     pub fn finish(mut self) -> (Vec<Transfer>, Totals) {
         let mut open = self.table.open();
         open.sort_unstable_by_key(|(_, number, _)| *number);
@@ -527,19 +530,20 @@ impl Analyzer {
     }
 }
 
-/// Tells a connection that has ended what the whole capture tells of it: the step of its
-/// clock, and the line that it shares with others.
+/// Adds to an ended connection the facts of the whole capture: the step of its clock, and the line
+/// that the connection shares with others.
 fn relate_ended(lines: &SharedBottlenecks, step: Option<Span>, finished: &mut Transfer) {
     let [sender, receiver] = hosts(finished);
     relate(lines, step, [lines.from(sender), lines.to(receiver)], finished);
 }
 
-/// From which host to which.
+/// Returns the sending and the receiving host.
 fn hosts(finished: &Transfer) -> [Host; 2] {
     [finished.sender().host, finished.receiver.host]
 }
 
-/// The same, where this is known of what its sender sent and of what came to its receiver.
+/// Adds to a connection the step of the clock, and its line by all data of its sender and all data
+/// to its receiver.
 fn relate(
     lines: &SharedBottlenecks,
     step: Option<Span>,

@@ -9,12 +9,12 @@ use windlass_macros::Packed;
 
 use crate::follow::ledger::WaitKind;
 
-/// The latencies of ACKs of data, from their data on.
+/// ACK latencies, from the data on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AckLatencies {
-    /// The soonest of them; none before the first.
+    /// Least latency; none before the first.
     pub(crate) soonest: Option<Span>,
-    /// The latest.
+    /// Greatest latency.
     pub(crate) latest: Option<Span>,
 }
 
@@ -23,18 +23,18 @@ pub(crate) struct AckLatencies {
 pub(crate) struct Closure {
     since: Timestamp,
     probes: u32,
-    /// The time when its sender asked last, or it closed; and how long it had waited then.
+    /// Time of the last probe, or of the closing; and the wait until then.
     asked: Timestamp,
     waited: Span,
-    /// The time over which its sender should have asked, and did not.
+    /// Time over which its sender should have asked, and did not.
     unasked: Span,
-    /// The last probe that was not answered yet.
+    /// Last probe without an answer so far.
     last_probe: Option<Timestamp>,
-    /// True if that carried data that fits, and not a byte beyond the window:
-    /// the receiver may take its time for the ACK, as with all data.
+    /// True if the probe carried data that fits into the window, and not a byte beyond it. The
+    /// receiver may then take its time for the ACK, as with all data.
     is_data: bool,
-    /// True if the receiver offers what it offered before, though all of that came: its
-    /// program reads, and it is the sender that waits for more than there is.
+    /// True if the receiver offers as much as before, though all of that came: its program reads,
+    /// and the sender waits for more than there is.
     pub(crate) is_offered: bool,
     /// The last packet that belongs to it.
     pub(crate) last: (Timestamp, u64),
@@ -55,17 +55,17 @@ impl Closure {
         }
     }
 
-    /// The same for a window that is not closed, and that its sender does not use.
+    /// Returns this closure for a window that is open, and that its sender does not use.
     pub(crate) const fn offered(self) -> Self {
         Self { is_offered: true, ..self }
     }
 
-    /// The receiver offers less than before: that is a window that closes.
+    /// Takes a smaller offer of the receiver: the window is closing.
     pub(crate) const fn shrinks(&mut self) {
         self.is_offered = false;
     }
 
-    /// A probe; gives how many there were.
+    /// Counts a probe, and returns the number of probes so far.
     pub(crate) fn probe(&mut self, time: Timestamp, number: u64) -> u32 {
         self.probes += 1;
         self.unasked = self.unasked(time);
@@ -75,14 +75,13 @@ impl Closure {
         self.probes
     }
 
-    /// A segment that fills what is left of the window, and so asks as a probe
-    /// does.
+    /// Takes a segment that fills the rest of the window, and so asks as a probe does.
     pub(crate) fn fill(&mut self, time: Timestamp, number: u64) {
         self.probe(time, number);
         self.is_data = true;
     }
 
-    /// A packet that leaves it closed.
+    /// Takes a packet that leaves the window closed.
     pub(crate) fn goes_on(&mut self, time: Timestamp, number: u64) {
         self.last = (time.max(self.last.0), number);
     }
@@ -91,12 +90,11 @@ impl Closure {
         time.since(self.since).or_zero()
     }
 
-    /// Returns whether an ACK at `time` answers the last probe: it comes within two
-    /// round trips of it, and within 10 ms where the path is shorter. Where the
-    /// probe was data, it may come as late as the receiver's ACKs of data do, of
-    /// which the latest took `latest`. What comes sooner than the path allows was
-    /// on its way before, where that is likely to happen: sooner than the soonest ACK of data,
-    /// which beside the receiver comes at once.
+    /// Returns whether an ACK at `time` answers the last probe: it comes within two round trips, or
+    /// within 10 ms on a shorter path. If the probe was data, the ACK may come as late as the
+    /// receiver's ACKs of data, of which the latest took `latest`. An ACK that comes sooner than
+    /// the soonest ACK of data was probably on its way before: beside the receiver, ACKs of data
+    /// come at once.
     pub(crate) fn answers_probe(
         &self,
         time: Timestamp,
@@ -117,14 +115,14 @@ impl Closure {
         })
     }
 
-    /// Returns whether an ACK at `time` may answer the last probe, where the path takes longer than
-    /// it is known to: as long as the soonest ACK of data did.
+    /// Returns whether an ACK at `time` may answer the last probe, if the path takes longer than
+    /// known: as long as the soonest ACK of data.
     pub(crate) fn may_answer_probe(&self, time: Timestamp, soonest: Option<Span>) -> bool {
         let soon = soonest.unwrap_or_default() * 2;
         self.last_probe.is_some_and(|probe| time.since(probe) <= soon)
     }
 
-    /// Takes an ACK that leaves it closed, and tells whether it answers a probe.
+    /// Takes an ACK that leaves the window closed. Returns whether it answers a probe.
     pub(crate) fn stays(
         &mut self,
         time: Timestamp,
@@ -134,21 +132,21 @@ impl Closure {
     ) -> bool {
         let answers = self.answers_probe(time, rtt, latencies);
         if answers {
-            // What opens the window now comes by itself.
+            // The window opens without a probe from now on.
             self.last_probe = None;
         }
         self.goes_on(time, number);
         answers
     }
 
-    /// The time over which its sender should have asked again, and did not.
+    /// Returns the time over which its sender should have asked again, and did not.
     pub(crate) fn unasked(&self, until: Timestamp) -> Span {
         let silence = until.since(self.asked);
         let late = silence >= FIRST_PROBE.get().max(self.waited * PROBE_BACK_OFF.get());
         self.unasked + if late { silence } else { Span::ZERO }
     }
 
-    /// What the closed time was, once it has ended.
+    /// Returns the kind of a closed time after its end.
     pub(crate) fn end(&self, time: Timestamp, when_probed: bool) -> WaitKind {
         if self.is_offered {
             WaitKind::Window

@@ -1,44 +1,44 @@
-//! A connection: its two directions, and what ties them together.
+//! Connections: two directions, and the state that they share.
 
 use windlass_base::thresholds::BEFORE_TIMERS;
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
-use windlass_wire::{Endpoint, Flags, Host, Segment, TooBig};
+use windlass_wire::{Endpoint, Flags, Host, PacketTooBig, Segment};
 
 use crate::estimate::arrivals::HEADERS;
 use crate::estimate::damaged_segments::DamageDetector;
 use crate::estimate::ecn::AceCounter;
 use crate::estimate::identification::Identifications;
 use crate::estimate::path::Path;
-use crate::estimate::queueing_delay::{Late, QueueingDelay};
+use crate::estimate::queueing_delay::{PacketDelay, QueueingDelay};
 use crate::estimate::segment_size::{SegmentSize, TIMESTAMPS};
 use crate::follow::ack::Ack;
 use crate::follow::flow::{Data, Flow, Scale};
 use crate::follow::handshake::Handshake;
 use crate::follow::ledger;
-use crate::follow::sequence::Unwrap;
-pub(crate) use crate::follow::setting::{SeenAtLook, Setting};
+use crate::follow::sequence::SequenceUnwrapper;
+pub(crate) use crate::follow::setting::{Setting, SnapshotState};
 use crate::note::{Note, Notes};
 use crate::packed::{Packed, Packer, Unpacker};
 use crate::quality::anomalies::CaptureAnomalies;
 use crate::quality::clock_jumps::ClockJumps;
 use crate::quality::direction_clocks::DirectionClockSkew;
 
-/// What is known of one direction before it carries data.
+/// State of a direction before it carries data.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Side {
-    unwrap: Unwrap,
+    unwrap: SequenceUnwrapper,
     pub(crate) flow: Option<Box<Flow>>,
     /// The last ACK of this side's data, and the window with it.
     heard: Option<LastAck>,
-    /// Windows of zero that came before any of this side's data.
+    /// Number of zero windows before any of this side's data.
     zero_windows: u64,
     pub(crate) packets: u64,
     /// True if a packet had an option of Multipath TCP.
     multipath: bool,
     /// The hop limit of its last packet; zero where the capture tells none.
     pub(crate) hop_limit: u8,
-    /// The offset behind its FIN.
+    /// Offset behind its FIN.
     fin: Option<u64>,
     /// The packets that carried its first FIN and its first RST.
     pub(crate) fin_packet: Option<u64>,
@@ -46,7 +46,7 @@ pub(crate) struct Side {
     /// The time when its last packet came.
     pub(crate) last: Option<Timestamp>,
     fin_acked: bool,
-    /// The marks that its ACKs count.
+    /// Counter of the marks that its ACKs report.
     ace: AceCounter,
     /// The last ACK that this side sent itself.
     last_ack: Option<u64>,
@@ -56,7 +56,7 @@ pub(crate) struct Side {
     identifications: Identifications,
     /// The clock of its timestamps.
     clock: QueueingDelay,
-    /// What of its data arrived damaged.
+    /// Its damaged data.
     pub(crate) damage: DamageDetector,
 }
 
@@ -84,43 +84,42 @@ pub(crate) struct Connection {
     pub(crate) reset: bool,
     /// True if another connection took its ports.
     pub(crate) replaced: bool,
-    /// True if a packet came since somebody looked.
+    /// True if a packet came since the last look.
     pub(crate) busy: bool,
-    /// True if data came again, or late, since somebody looked.
+    /// True if data came again, or late, since the last look.
     pub(crate) has_repaired: bool,
-    /// The intervals that its transfer may have.
+    /// Maximum number of intervals of its transfer.
     intervals: usize,
-    /// What was known of it at the last look.
-    pub(crate) seen: SeenAtLook,
-    /// How far the capture's clock stepped back, by which its time is ahead of the
-    /// capture's, and how often.
+    /// State at the last snapshot.
+    pub(crate) seen: SnapshotState,
+    /// Total backward step of the capture's clock, and number of these steps. The connection's time
+    /// is ahead of the capture's by the total.
     pub(crate) stepped: Span,
     pub(crate) set_backs: u64,
-    /// How far a packet's time lay behind that of one before, at most, where the clock was not
-    /// set.
+    /// Largest time by which a packet stood before its predecessor, set clocks aside.
     pub(crate) disorder: Span,
-    /// How far an answer stood before what it answers, at most.
+    /// Largest time by which an answer stood before the packet that it answers.
     pub(crate) answered_before: Span,
     pub(crate) oddities: CaptureAnomalies,
     pub(crate) leaps: ClockJumps,
-    /// By the whole capture, once it is known.
+    /// Step of the clock by the whole capture, once it is known.
     pub(crate) clock_step: Span,
     precedence: DirectionClockSkew,
 }
 
-/// No packet carries more, also where the card cuts it: Linux hands over eight times
-/// 65,535 bytes at most (`GSO_MAX_SIZE`). What claims to is made up, or a torn line of
-/// text.
+/// Maximum payload of a packet, also if the card splits it: Linux hands over eight times 65,535
+/// bytes at most (`GSO_MAX_SIZE`). A larger one is invented, or a torn line of text.
 const LARGEST_SEGMENT: u32 = 8 * 65_535;
 
-/// A ledger with fewer could not be thinned.
+/// Minimum number of intervals: a ledger with fewer could not be thinned.
 const MIN_INTERVALS: usize = 2;
 
-/// Steps are followed up to a year: a file of random times runs over nothing.
+/// Maximum total step of the clock that is followed, a year: a file of random times then overflows
+/// nothing.
 const MAX_STEPPED: Span = Span::from_millis(366 * 86_400_000);
 
 impl Connection {
-    /// One whose first packet went from `ends[0]` at `first`, in a capture of this
+    /// Returns a connection whose first packet went from `ends[0]` at `first`, in a capture of this
     /// setting.
     pub(crate) fn new(
         number: u64,
@@ -141,7 +140,7 @@ impl Connection {
             busy: false,
             has_repaired: false,
             intervals: ledger::MAX,
-            seen: SeenAtLook::default(),
+            seen: SnapshotState::default(),
             stepped: Span::ZERO,
             set_backs: 0,
             disorder: Span::ZERO,
@@ -158,8 +157,8 @@ impl Connection {
         [0, 1].map(|side: usize| self.reset || self.sides[side].fin.is_some())
     }
 
-    /// Sets how many intervals its transfer may have; a direction that only
-    /// answers, and is hardly reported, has fewer.
+    /// Sets the maximum number of intervals of its transfer. A direction that only answers, and is
+    /// hardly reported, has fewer.
     pub(crate) fn keep(&mut self, intervals: usize) {
         self.intervals = intervals.min(ledger::MAX);
         let intervals = self.intervals_by_side();
@@ -179,8 +178,9 @@ impl Connection {
             .map(|share: usize| (self.intervals / share).max(MIN_INTERVALS))
     }
 
-    /// Writes it in few bytes, without its number, its ends, its last time and what
-    /// looks saw; cut down to the intervals that it may have, so that they are bounded.
+    /// Packs the connection in few bytes, without its number, its ends, its last time and its
+    /// snapshot state. It is first reduced to its maximum number of intervals, so that the size is
+    /// bounded.
     pub(crate) fn pack(&mut self, to: &mut Packer) {
         let most = self.intervals_by_side();
         for (side, most) in self.sides.iter_mut().zip(most) {
@@ -225,7 +225,7 @@ impl Connection {
         precedence.pack(to);
     }
 
-    /// What was packed when the last packet had come at `last`, in a capture of this
+    /// Restores a connection that was packed after its last packet at `last`, in a capture of this
     /// setting.
     pub(crate) fn unpack(
         number: u64,
@@ -251,7 +251,7 @@ impl Connection {
         }
     }
 
-    /// The direction of a segment of this connection: the end that sent it.
+    /// Returns the direction of a segment of this connection, by the end that sent it.
     #[inline]
     pub(crate) fn direction_of(&self, segment: &Segment) -> Option<usize> {
         let [one, two] = &self.ends;
@@ -264,25 +264,24 @@ impl Connection {
         }
     }
 
-    /// Returns whether it is a subflow of Multipath TCP: whoever sent packets took part. (One side
-    /// alone has only asked for it.)
+    /// Returns whether it is a subflow of Multipath TCP: every side that sent packets took part.
+    /// (One side alone has only asked for it.)
     pub(crate) fn is_subflow(&self) -> bool {
         self.sides.iter().all(|side| side.packets == 0 || side.multipath)
     }
 
-    /// By direction, the bytes that are known to have moved.
+    /// Returns the bytes that are known to have moved, by direction.
     pub(crate) fn bytes(&self) -> [u64; 2] {
         [0, 1].map(|side: usize| self.sides[side].flow.as_deref().map_or(0, Flow::moved))
     }
 
-    /// Returns whether a side waits for something that has to come from the other: for an
-    /// ACK, or for room.
+    /// Returns whether a side waits for the other: for an ACK, or for room.
     pub(crate) fn waits(&self) -> bool {
         let flows = self.sides.iter().filter_map(|side| side.flow.as_deref());
         flows.into_iter().any(|flow| flow.is_closed() || flow.unanswered() > 0)
     }
 
-    /// Marks for the next look how far its ledgers are.
+    /// Marks the present end of its ledgers for the next look.
     pub(crate) fn mark_look(&mut self) {
         let last = |side: &Side| side.flow.as_deref().and_then(|flow| flow.ledger.last());
         self.seen.last = Some(Box::new([last(&self.sides[0]), last(&self.sides[1])]));
@@ -413,12 +412,12 @@ impl Connection {
         let end = side.unwrap.peek(sequence) + 1;
         match side.flow.as_deref() {
             Some(flow) => end == flow.next() && flow.heard && flow.unanswered() == 0,
-            // It has sent no data yet.
+            // The side has sent no data yet.
             None => end == side.unwrap.last(),
         }
     }
 
-    /// Holds the capture's clock against both hosts': it may have been set ahead, or be another one
+    /// Compares the capture's clock with both hosts'. It may have been set ahead, or be another one
     /// for each direction.
     #[inline]
     fn compare_clocks(&mut self, segment: &Segment, direction: usize) {
@@ -432,7 +431,7 @@ impl Connection {
         }
     }
 
-    /// Holds the capture's clock against both hosts' behind a silence.
+    /// Compares the capture's clock with both hosts' after a silence.
     #[inline(never)]
     fn compare_over_silence(&mut self, segment: &Segment, direction: usize) {
         let times = (self.last, segment.time, segment.number);
@@ -445,7 +444,7 @@ impl Connection {
     }
 
     /// Takes a router's message that a segment was too big.
-    pub(crate) fn too_big(&mut self, message: &TooBig) {
+    pub(crate) fn too_big(&mut self, message: &PacketTooBig) {
         let direction = usize::from(self.ends[0] != message.source);
         // Of IP and of TCP, without options (RFC 791, RFC 8200, RFC 9293).
         let headers = if matches!(message.source.host, Host::V6(_)) { 60 } else { 40 };
@@ -476,7 +475,7 @@ impl Connection {
         }
     }
 
-    /// The ACK of a segment, for the data of the other direction; gives its number.
+    /// Takes the ACK of a segment for the other direction's data. Returns its number.
     #[inline(always)]
     fn acknowledge(
         &mut self,
@@ -504,8 +503,7 @@ impl Connection {
         number
     }
 
-    /// Takes an ACK where the other side has sent data; it has this number, and acknowledges data
-    /// up to `ack`.
+    /// Takes an ACK of this number, up to `ack`, when the other side has sent data.
     #[inline(never)]
     fn answer(
         &mut self,
@@ -550,7 +548,7 @@ impl Connection {
         let answers = ack.ack >= flow.next();
         let sample = flow.ack(ack, notes);
         self.leaps.measured(1 - direction, segment.time, sample, None);
-        // What goes beyond what its peer has acknowledged is not echoed yet.
+        // A side with unacknowledged data cannot expect an echo yet.
         let turn = flow.path.turn;
         let is_echoed =
             self.sides[direction].flow.as_ref().is_none_or(|flow| flow.unanswered() == 0);
@@ -575,8 +573,8 @@ impl Connection {
         }
     }
 
-    /// Returns how many more packets an ACK counts as marked. One that others overtook tells
-    /// nothing.
+    /// Returns the number of packets that an ACK newly reports as marked. An ACK that others
+    /// overtook tells nothing.
     fn newly_marked(&mut self, segment: &Segment, direction: usize, number: u64) -> u64 {
         let side = &mut self.sides[direction];
         let is_late = side.last_ack.is_some_and(|last| number < last);
@@ -584,7 +582,7 @@ impl Connection {
         if counts && !is_late { side.ace.advance(segment.ace()) } else { 0 }
     }
 
-    /// Takes an ACK where none of the other side's data has been seen.
+    /// Takes an ACK when none of the other side's data has been seen.
     #[inline]
     fn hear(
         &mut self,
@@ -615,7 +613,7 @@ impl Connection {
         }
     }
 
-    /// Begins a flow of which only ACKs were seen; the second of them may have come with data.
+    /// Begins a flow with only ACKs so far; the second ACK may have come with data.
     #[cold]
     fn open_by_acks(
         &mut self,
@@ -718,7 +716,7 @@ impl Connection {
         }
     }
 
-    /// A segment without data may be a probe or a keep-alive of its sender.
+    /// Takes a segment without data, which may be a probe or a keep-alive.
     fn empty(
         &mut self,
         segment: &Segment,
@@ -760,15 +758,15 @@ pub(crate) fn carries_data(segment: &Segment) -> bool {
     (1..=LARGEST_SEGMENT).contains(&segment.payload) && !segment.flags.has(Flags::SYN)
 }
 
-/// What a packet itself tells of when it was sent.
+/// Hints in a packet of the time when it was sent.
 #[derive(Clone, Copy, Debug)]
 struct DepartureHints {
-    late: Late,
+    late: PacketDelay,
     skipped: u16,
 }
 
 impl Side {
-    /// Takes a packet that it sent.
+    /// Takes a packet that this side sent.
     #[inline(always)]
     fn sent(&mut self, segment: &Segment) -> DepartureHints {
         let skipped = self.identifications.saw(segment.identification);

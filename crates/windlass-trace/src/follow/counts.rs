@@ -1,4 +1,4 @@
-//! What was counted in one direction.
+//! Counts of one direction.
 
 use windlass_base::Span;
 use windlass_base::thresholds::MORE_THAN_ONE;
@@ -6,10 +6,10 @@ use windlass_macros::PackedSparsely;
 
 use crate::packed::{Packed, Packer, Unpacker};
 
-/// The most packet numbers that are kept as examples.
+/// Maximum number of packet numbers kept as examples.
 const EXAMPLES: usize = 8;
 
-/// The first few packets of a sort.
+/// First few packets of a kind, as examples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Examples(Vec<u64>);
 
@@ -48,40 +48,40 @@ pub(crate) struct Counts {
     pub(crate) last_flight: u64,
     pub(crate) super_packets: u64,
     pub(crate) retransmissions: u64,
-    /// Those of the first loss, which ends slow start: it overshoots what the path holds.
+    /// Retransmissions of the first loss, which ends slow start: it overshoots the path's capacity.
     pub(crate) first_retransmissions: u64,
     pub(crate) fast: u64,
     pub(crate) timer: u64,
     pub(crate) spurious: u64,
-    /// Those of them that followed ACKs of copies.
+    /// Fast retransmissions after ACKs of copies.
     pub(crate) of_copies: u64,
-    /// Those of them that came sooner than the path's round trip behind the first copy.
+    /// Retransmissions that came sooner than the path's round trip after the first copy.
     pub(crate) early: u64,
     pub(crate) timeouts: u64,
-    /// Timeouts of which nothing proves that data was lost.
+    /// Timeouts without proof that data was lost.
     pub(crate) blind_timeouts: u64,
-    /// Those after which a small segment went out at once.
+    /// Timeouts after which a small segment went out at once.
     pub(crate) held_small: u64,
     /// Timeouts that the receiver's withheld ACK caused.
     pub(crate) withheld: u64,
     pub(crate) loss_events: u64,
-    /// Silences over which the sender sent what did not come to the capture.
+    /// Silences in which the sender sent data that did not come to the capture.
     pub(crate) skips: u64,
     pub(crate) out_of_order: u64,
     pub(crate) duplicate_acks: u64,
     pub(crate) d_sacks: u64,
-    /// SACK blocks, and those that lie outside of all that may have been sent.
+    /// SACK blocks, and those outside of all data that may have been sent.
     pub(crate) sack_blocks: u64,
     pub(crate) sacks_outside: u64,
     /// ACKs whose options are not whole in the capture.
     pub(crate) cut_acks: u64,
     pub(crate) zero_windows: u64,
     pub(crate) closures: u64,
-    /// Those that opened as soon after a probe as an ACK of data comes, and later than the path has
-    /// it.
+    /// Closures that ended as soon after a probe as an ACK of data comes, and later than the path's
+    /// round trip.
     pub(crate) late_openings: u64,
     pub(crate) closed_at_end: bool,
-    /// The time for which it was closed and its sender asked for nothing, where it should have.
+    /// Time for which the window was closed and the sender did not probe, though it should have.
     pub(crate) unasked: Span,
     /// The time for which the sender waited in vain for an ACK when the capture ended.
     pub(crate) silent_at_end: Span,
@@ -94,27 +94,28 @@ pub(crate) struct Counts {
     pub(crate) idle_unpushed: Span,
     /// Segments of new data with PSH.
     pub(crate) pushes: u64,
-    /// How much less the sender's clock of timestamps counted over silences than the capture's.
+    /// Time that the sender's timestamp clock lost against the capture's over silences.
     pub(crate) clock_stood: Span,
-    /// Waits for an ACK with room in the window, near the sender, and those of them behind which
-    /// it took its time to send.
+    /// Waits for an ACK with room in the window, near the sender, and those of them after which the
+    /// sender was slow to send.
     pub(crate) reactions: u64,
     pub(crate) slow_reactions: u64,
-    /// Those that waited for the last of several ACKs, so that hardly anything was in flight.
+    /// Waits for the last of several ACKs, so that hardly anything was in flight.
     pub(crate) drained: u64,
-    /// How often it sent again some time behind its last data, though no ACK had come since.
+    /// Retransmissions some time behind the sender's last data, though no ACK had come since.
     pub(crate) unprompted: u64,
-    /// The time for which its sender sent nothing though ACKs made room for a third of what was in
-    /// flight, and how often.
+    /// Time for which the sender sent nothing though ACKs made room for a third of the flight, and
+    /// number of these times.
     pub(crate) unused_room: Span,
     pub(crate) unused_rooms: u64,
-    /// The time for which ACKs stood in queues on their way to the capture, and how much later than
-    /// the path's round trip they came.
+    /// Time for which ACKs stood in queues on their way to the capture, and their delay beyond the
+    /// path's round trip.
     pub(crate) acks_queued: Span,
     pub(crate) acks_late: Span,
     /// Bytes that were acknowledged by ACKs of more than a few segments each.
     pub(crate) stretched: u64,
-    /// Bursts in turn that had twice the segments of the one before, with nothing in flight between.
+    /// Bursts in turn that had twice the segments of the one before, with nothing in flight
+    /// between.
     pub(crate) doublings: u64,
     /// Pauses of the program as long as it was held back otherwise.
     pub(crate) nagle_in_step: u64,
@@ -128,10 +129,10 @@ pub(crate) struct Counts {
     /// Places where a part of the conversation is left out.
     pub(crate) cuts: u64,
     pub(crate) window_least: Option<u64>,
-    /// ACKs with a window that falls by exactly what they acknowledge.
+    /// ACKs whose window falls by exactly the acknowledged bytes.
     pub(crate) window_held: u64,
-    /// ACKs that a sender with a full window waited for: all, those when it had filled the window
-    /// to the last byte, and those when the next full segment did not fit into a large one.
+    /// ACKs for which a sender with a full window waited. The next two count those with the window
+    /// filled to the last byte, and those without room for a full segment in a large window.
     pub(crate) window_waits: u64,
     pub(crate) window_exact: u64,
     pub(crate) window_near: u64,
@@ -150,7 +151,7 @@ impl Counts {
         }
     }
 
-    /// The share of segments that were lost: sent again, and not needlessly.
+    /// Returns the share of lost segments: retransmitted, and not needlessly.
     pub(crate) fn loss_ratio(&self, needless: u64) -> f64 {
         let lost = self.retransmissions.saturating_sub(needless);
         lost as f64 / self.sent().max(1) as f64
@@ -163,13 +164,13 @@ impl Counts {
         self.window_held >= MORE_THAN_ONE.get()
     }
 
-    /// The times that the sender found loss, of segments.
+    /// Returns the number of loss events for each segment.
     pub(crate) fn event_ratio(&self) -> f64 {
         self.loss_events as f64 / self.segments.max(1) as f64
     }
 
-    /// The segments that were sent: new data, data that others overtook, and what was
-    /// sent again. Each ratio of loss is one of these.
+    /// Returns the number of sent segments: new data, data that others overtook, and
+    /// retransmissions. Each loss ratio has this denominator.
     pub(crate) fn sent(&self) -> u64 {
         self.segments + self.out_of_order + self.retransmissions
     }

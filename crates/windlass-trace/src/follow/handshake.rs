@@ -1,4 +1,4 @@
-//! What both sides offered when they opened the connection.
+//! Options of both sides in the handshake.
 
 use serde::Serialize;
 use windlass_base::thresholds::SHORTEST_TIME;
@@ -6,12 +6,12 @@ use windlass_base::{Bytes, Span, Timestamp};
 use windlass_macros::Packed;
 use windlass_wire::{Flags, Segment};
 
-/// What one side's SYN offered.
+/// Options of one side's SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Packed)]
 pub struct Offer {
     /// The packet of the last SYN that this side sent.
     pub packet: u64,
-    /// How often it was sent.
+    /// Number of transmissions.
     pub sent: u32,
     /// The largest segment that this side takes, in bytes.
     pub mss: Option<u16>,
@@ -32,7 +32,7 @@ pub struct Offer {
     pub(crate) accurate_ecn: bool,
     /// The window in the SYN itself, which is never scaled.
     pub first_window_bytes: Bytes,
-    /// The snap length cut the options: one that is not here may have been offered.
+    /// True if the snap length cut the options: an option that is not here may have been offered.
     pub options_cut: bool,
     #[serde(skip)]
     pub(crate) time: Timestamp,
@@ -65,7 +65,8 @@ impl Offer {
     }
 }
 
-/// An answer that has both bits, or neither, grants the accurate kind, whose bits count, or none.
+/// Returns whether the flags ask for ECN or grant it. An answer with both bits, or neither, grants
+/// the accurate kind, whose bits count, or none.
 const fn offers_ecn(flags: Flags) -> bool {
     flags.has(Flags::ECE) && flags.has(Flags::CWR) != flags.has(Flags::ACK)
 }
@@ -84,7 +85,7 @@ const fn offers_accurate_ecn(segment: &Segment) -> bool {
 /// The opening of a connection, as far as it was captured.
 #[derive(Clone, Copy, Debug, Default, Packed)]
 pub(crate) struct Handshake {
-    /// By direction: 0 is the one of the connection's first packet.
+    /// Options by direction: 0 is that of the connection's first packet.
     pub(crate) offers: [Option<Offer>; 2],
     /// The direction of the SYN without ACK.
     pub(crate) opener: Option<usize>,
@@ -99,7 +100,7 @@ impl Handshake {
             && self.third.is_some()
             && let Some(offer) = &mut self.offers[direction]
         {
-            // It was answered, and its answer was late or lost.
+            // The SYN was answered, and the answer was late or lost.
             offer.sent = offer.sent.saturating_add(1);
             return;
         }
@@ -132,11 +133,11 @@ impl Handshake {
         self.third.is_none() && self.opener.is_some()
     }
 
-    /// Returns whether the answer is known to be of another SYN than the last one, whose timestamp
-    /// it does not echo: how long it took is not known then (Karn and Partridge 1987). Of two SYNs
-    /// it does not matter: timers of a second at both ends (RFC 6298) send the second SYN and the
-    /// second answer to the first a round trip apart. Far from the opener, the third segment tells
-    /// the rest of the way.
+    /// Returns whether the answer is known to belong to another SYN than the last one, whose
+    /// timestamp it does not echo. Then its time is unknown (Karn and Partridge 1987). With two
+    /// SYNs this does not matter. Timers of a second at both ends (RFC 6298) send the second SYN,
+    /// and the second answer to the first, a round trip apart. Far from the opener, the third
+    /// segment tells the rest of the way.
     fn answers_another(&self, opener: usize) -> bool {
         let offers = [opener, 1 - opener].map(|side| self.offers[side].as_ref());
         let [Some(asked), Some(answered)] = offers else {
@@ -147,8 +148,8 @@ impl Handshake {
         asked.sent > 2 && is_beside && stamps.is_some_and(|(asked, echo)| asked.0 != echo.1)
     }
 
-    /// From the capture to the side that sends in `direction`, and back: the
-    /// time between what it was sent and what it answered.
+    /// Returns the time from the capture to the side that sends in `direction`, and back: from a
+    /// packet to that side until its answer.
     pub(crate) fn turn_at(&self, direction: usize) -> Option<Span> {
         let opener = self.opener?;
         let [first, second] = [opener, 1 - opener].map(|side| self.offers[side].as_ref());
@@ -163,13 +164,13 @@ impl Handshake {
         (turn >= Span::ZERO).then_some(turn)
     }
 
-    /// The whole round trip.
+    /// Returns the whole round trip.
     pub(crate) fn rtt(&self) -> Option<Span> {
         Some(self.turn_at(0)? + self.turn_at(1)?)
     }
 
-    /// From the first SYN to the third segment, however often either was sent: what
-    /// the user waited before anything could be sent.
+    /// Returns the time from the first SYN to the third segment, however often either was sent: the
+    /// user's wait before any data could be sent.
     pub(crate) fn took(&self) -> Option<Span> {
         let took = self.third?.since(self.first?);
         (took >= Span::ZERO).then_some(took)
@@ -180,8 +181,8 @@ impl Handshake {
         self.offers.iter().all(|offer| offer.is_some_and(|offer| !offer.options_cut))
     }
 
-    /// Returns whether both sides agreed that queues may mark what they send, and that ACKs repeat
-    /// that they did (RFC 3168).
+    /// Returns whether both sides agreed that queues may mark their data, and that ACKs echo the
+    /// marks (RFC 3168).
     pub(crate) fn agrees_on_ecn(&self) -> bool {
         let all = self.offers.iter().all(|offer| offer.is_some_and(|offer| offer.ecn));
         let answer = self.opener.and_then(|opener| self.offers[1 - opener]);
@@ -193,9 +194,8 @@ impl Handshake {
         self.offers.iter().all(|offer| offer.is_some_and(|offer| offer.accurate_ecn))
     }
 
-    /// The shift of the windows that `direction` advertises; `None` where the
-    /// handshake does not tell. Scaling holds only when both sides offered it
-    /// (RFC 7323 section 2.2).
+    /// Returns the shift of the windows that `direction` advertises; `None` if the handshake does
+    /// not tell. Scaling holds only when both sides offered it (RFC 7323 section 2.2).
     pub(crate) fn shift(&self, direction: usize) -> Option<u8> {
         let own = self.offers[direction]?;
         let Some(shift) = own.window_scale.map(|shift| shift.min(14)) else {

@@ -1,11 +1,10 @@
 //! Connections that hibernate: the new ones, and those that others have pushed out.
 //!
-//! A connection under observation takes some kilobytes, and most that are live
-//! at one time are silent or short. So few are observed at once. Of the others
-//! the next packets are only written down ([`WrittenPackets`]), behind what was packed of
-//! the observation so far; they are taken up when there are more of them or when
-//! the connection may have ended. Nothing is lost by that, except
-//! that notes on them come late: where notes are wanted, none hibernates.
+//! A connection under observation takes some kilobytes, and most live connections are silent or
+//! short. So few are observed at once. The next packets of the others are only written down
+//! ([`WrittenPackets`]), behind the packed observation so far. They are taken up when there are
+//! more of them, or when the connection may have ended. Only notes on them come late: if notes are
+//! wanted, no connection hibernates.
 
 use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Flags, Segment};
@@ -14,47 +13,47 @@ use crate::follow::connection::{Connection, Setting};
 use crate::follow::written::WrittenPackets;
 use crate::packed::{Packer, Unpacker};
 
-/// What may be written down of a new connection, in bytes: about as much as its
-/// observation would take, packed. Some 60 to 100 packets.
+/// Maximum size in bytes of the packets written down of a new connection: about that of its packed
+/// observation. Some 60 to 100 packets fit.
 const MAX_NEW: usize = 1_000;
 
-/// The most behind an observation. Taking it up again and packing it costs as much
-/// as some tens of packets do, so as many are taken at once.
+/// Maximum size in bytes of the packets written down behind an observation. Unpacking and packing
+/// an observation costs as much as some tens of packets, so as many are taken at once.
 const MAX_MORE: usize = 400;
 
 /// A connection at rest.
 #[derive(Debug)]
-pub(crate) struct Hibernated {
+pub(crate) struct HibernatedConnection {
     pub(crate) number: u64,
     pub(crate) ends: [Endpoint; 2],
     pub(crate) last: Timestamp,
-    /// By direction, whether a FIN came.
+    /// True for a direction if a FIN came.
     fins: [bool; 2],
-    /// By direction, the second copies of packets that came since.
+    /// Number of second copies of packets since then, by direction.
     copies: [u32; 2],
-    /// By direction, the bytes that were known of at the last look.
+    /// Bytes known at the last look, by direction.
     pub(crate) seen: [u64; 2],
-    /// By direction, the bytes that moved, as far as that shows without observing it:
-    /// what was written down counts whole.
+    /// Bytes moved, by direction, as far as they show without observation: a packet that was
+    /// written down counts whole.
     pub(crate) bytes: [u64; 2],
     /// True if a side waited for the other then.
     waited: bool,
-    observed: Observed,
+    observed: PriorObservation,
     /// The packets since.
     written: WrittenPackets,
 }
 
-/// What was observed of it before.
+/// Earlier observation.
 #[derive(Debug)]
-enum Observed {
+enum PriorObservation {
     /// Nothing: its first packet came at that time.
     Nothing { began: Timestamp },
     /// The connection, packed when its last packet had come at that time.
     Packed { bytes: Box<[u8]>, last: Timestamp },
 }
 
-impl Hibernated {
-    /// One with this first packet; `None` where that does not fit.
+impl HibernatedConnection {
+    /// Returns a connection with this first packet; `None` if that does not fit.
     pub(crate) fn new(number: u64, segment: &Segment) -> Option<Self> {
         let mut hibernated = Self {
             number,
@@ -65,14 +64,14 @@ impl Hibernated {
             seen: [0; 2],
             bytes: [0; 2],
             waited: false,
-            observed: Observed::Nothing { began: segment.time },
+            observed: PriorObservation::Nothing { began: segment.time },
             written: WrittenPackets::default(),
         };
         let ends_at_once = segment.flags.has(Flags::RST);
         (!ends_at_once && hibernated.add(segment, 0, usize::MAX)).then_some(hibernated)
     }
 
-    /// A connection that was observed. It is packed in `room`, which is left empty.
+    /// Packs a connection that was observed, in `room`, which is left empty.
     pub(crate) fn pack(mut connection: Connection, room: &mut Vec<u8>) -> Self {
         let Connection { number, ends, last, .. } = connection;
         let (seen, moved, waited) = (connection.seen.bytes, connection.bytes(), connection.waits());
@@ -82,7 +81,7 @@ impl Hibernated {
         let bytes = room.as_slice().into();
         room.clear();
         let (fins, copies, written) = (connection.fins(), [0; 2], WrittenPackets::default());
-        let observed = Observed::Packed { bytes, last };
+        let observed = PriorObservation::Packed { bytes, last };
         Self { number, ends, last, fins, copies, seen, bytes: moved, waited, observed, written }
     }
 
@@ -95,12 +94,12 @@ impl Hibernated {
         opens || flags.has(Flags::RST) || self.fins == [true; 2]
     }
 
-    /// Writes a packet down, where what is written down takes less than `room` bytes;
-    /// `false` where it does not, and where that is as much as one may hibernate with.
+    /// Writes a packet down if less than `room` bytes are written down. Returns `false` if not, and
+    /// if that is as much as a connection may hibernate with.
     pub(crate) fn add(&mut self, segment: &Segment, direction: usize, room: usize) -> bool {
         let most = match self.observed {
-            Observed::Nothing { .. } => MAX_NEW,
-            Observed::Packed { .. } => MAX_MORE,
+            PriorObservation::Nothing { .. } => MAX_NEW,
+            PriorObservation::Packed { .. } => MAX_MORE,
         };
         if self.written.len() >= most.min(room) || !self.written.push(segment, direction) {
             return false;
@@ -122,13 +121,13 @@ impl Hibernated {
         if self.written.is_empty() { self.waited } else { self.written.waits() }
     }
 
-    /// The connection as it would be had it been observed all the time, in a capture of
-    /// this setting.
+    /// Returns the connection as though it had been observed all the time, in a capture of this
+    /// setting.
     pub(crate) fn observe(&self, setting: Setting) -> Box<Connection> {
         let (number, ends) = (self.number, self.ends);
         let mut connection = Box::new(match &self.observed {
-            Observed::Nothing { began } => Connection::new(number, ends, *began, setting),
-            Observed::Packed { bytes, last } => {
+            PriorObservation::Nothing { began } => Connection::new(number, ends, *began, setting),
+            PriorObservation::Packed { bytes, last } => {
                 let mut from = Unpacker::new(*last, bytes);
                 Connection::unpack(number, ends, *last, setting, &mut from)
             }
@@ -272,7 +271,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever comes: what hibernated has the same packets and bytes in it.
+        /// For any packets, a hibernated connection has the same packets and bytes.
         #[test]
         fn nothing_is_lost_at_rest(
             steps in proptest::collection::vec(

@@ -1,10 +1,9 @@
-//! Where the time of a transfer goes: a ledger of gaps between its events.
+//! Use of a transfer's time: a ledger of gaps between its events.
 //!
-//! Each gap between two events of a sender is charged once. What it is charged
-//! to is often clear only later (an ACK that was not followed by data shows
-//! that the sender had none), so gaps wait in [`Ledger::pending`] until an
-//! event settles them. Settled gaps become intervals; like neighbours merge,
-//! and a long transfer is thinned so that memory stays bounded.
+//! Each gap between two events of a sender is charged once. Its kind is often clear only later: an
+//! ACK that was not followed by data shows that the sender had none. So gaps wait in
+//! [`Ledger::pending`] until an event settles them. Settled gaps become intervals; like neighbours
+//! merge, and a long transfer is thinned so that memory stays bounded.
 
 mod activity;
 mod kind;
@@ -15,26 +14,26 @@ use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
 pub(crate) use self::activity::{Activity, Phase};
-pub(crate) use self::kind::{Opened, WaitKind};
+pub(crate) use self::kind::{Reopening, WaitKind};
 use crate::packed::packed;
-use crate::quality::clock_jumps::{ClockJump, Spanned};
+use crate::quality::clock_jumps::{ClockJump, SilenceMeasurements};
 
-/// The most gaps that wait to be settled. ACKs without data, each sent three
-/// times, would pile them up.
+/// Maximum number of gaps that wait to be settled. ACKs without data, each sent three times, would
+/// pile them up.
 const MAX_PENDING: usize = 128;
 
-/// The most intervals that one direction keeps, where there is room.
+/// Maximum number of intervals of one direction, if there is room.
 pub(crate) const MAX: usize = 256;
 
-/// A stretch of time that went to one kind of wait.
+/// Interval of time that went to one kind of wait.
 #[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Interval {
     pub(crate) kind: WaitKind,
     pub(crate) phase: Phase,
     pub(crate) start: Timestamp,
     pub(crate) end: Timestamp,
-    /// The time charged to `kind`; less than the whole where short neighbours
-    /// of another kind were merged into this interval.
+    /// Time charged to `kind`; less than the whole if short neighbours of another kind were merged
+    /// into this interval.
     pub(crate) charged: Span,
     /// The packets at which it began and ended.
     pub(crate) first: u64,
@@ -49,7 +48,7 @@ pub(crate) enum PendingWait {
     Sending,
     /// Waiting for an ACK with room in the window.
     Open,
-    /// The same, after a duplicate ACK.
+    /// Waiting for an ACK with room in the window, after a duplicate ACK.
     OpenDuplicate,
     /// Waiting for an ACK with the window full.
     Window,
@@ -60,8 +59,8 @@ pub(crate) enum PendingWait {
 packed!(PendingWait [Self::Sending, Self::Open, Self::OpenDuplicate, Self::Window, Self::AwaitPeer]);
 
 impl PendingWait {
-    /// What a wait comes to when the waits with room in the window, and the
-    /// bursts with them, were of the kind `open`.
+    /// Returns the settled kind of a wait, if the waits with room in the window, and the bursts
+    /// with them, were of the kind `open`.
     pub(crate) fn settled(self, open: WaitKind) -> WaitKind {
         match self {
             Self::Window => WaitKind::Window,
@@ -83,22 +82,22 @@ struct Gap {
 /// The ledger of one direction.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Ledger {
-    /// Up to where time has been entered, and the packet there.
+    /// Time up to which the ledger is complete, and the packet there.
     mark: Option<(Timestamp, u64)>,
     pending: Vec<Gap>,
     pub(crate) intervals: Vec<Interval>,
-    /// How many of them it keeps.
+    /// Maximum number of intervals.
     pub(crate) most: usize,
     pub(crate) activity: Activity,
     pub(crate) phase: Phase,
     new_round: bool,
     /// Time whose interval was merged away, by kind.
-    pub(crate) absorbed: Vec<Absorbed>,
+    pub(crate) absorbed: Vec<AbsorbedTime>,
     /// The longest gaps of each kind.
     pub(crate) longest: Vec<(WaitKind, Vec<Wait>)>,
 }
 
-/// One gap, as an example of its kind.
+/// Gap as an example of its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Packed)]
 pub(crate) struct Wait {
     pub(crate) first: u64,
@@ -106,19 +105,19 @@ pub(crate) struct Wait {
     pub(crate) span: Span,
 }
 
-/// How many of the longest gaps of each kind are kept.
+/// Number of longest gaps kept of each kind.
 const LONGEST: usize = 4;
 
 /// Intervals of one kind that were merged away.
 #[derive(Clone, Copy, Debug, Packed)]
-pub(crate) struct Absorbed {
+pub(crate) struct AbsorbedTime {
     pub(crate) kind: WaitKind,
     pub(crate) charged: Span,
     pub(crate) activity: Activity,
 }
 
 impl Ledger {
-    /// An empty one that keeps so many intervals.
+    /// Returns an empty ledger that keeps so many intervals.
     pub(crate) fn new(most: usize) -> Self {
         Self { most, ..Self::default() }
     }
@@ -134,12 +133,12 @@ impl Ledger {
         self.mark.is_some()
     }
 
-    /// Since the last event; never negative, whatever the capture's clock did.
+    /// Returns the time since the last event; never negative, whatever the capture's clock did.
     pub(crate) fn since_mark(&self, time: Timestamp) -> Span {
         self.mark.map_or(Span::ZERO, |(mark, _)| time.since(mark).or_zero())
     }
 
-    /// A round trip ended: the next wait with room starts an interval.
+    /// Takes the end of a round trip: the next wait with room starts an interval.
     pub(crate) fn new_round(&mut self) {
         self.new_round = true;
         self.activity.rounds += 1;
@@ -188,19 +187,19 @@ impl Ledger {
         self.pending.iter().any(|gap| gap.wait == wait)
     }
 
-    /// The length of the pending waits, bursts left out.
+    /// Returns the length of the pending waits, bursts left out.
     pub(crate) fn pending_wait(&self) -> Span {
         let waits = self.pending.iter().filter(|gap| gap.wait != PendingWait::Sending);
         waits.map(|gap| gap.end.since(gap.start)).sum()
     }
 
-    /// How much of the pending waits was behind this time.
+    /// Returns the time of the pending waits behind this time.
     pub(crate) fn waited_since(&self, time: Timestamp) -> Span {
         let waits = self.pending.iter().filter(|gap| gap.wait != PendingWait::Sending);
         waits.map(|gap| gap.end.since(gap.start.max(time)).or_zero()).sum()
     }
 
-    /// What came at this time ended the pending waits before it.
+    /// Ends the pending waits before this time, at which the peer's data came.
     pub(crate) fn awaited_until(&mut self, time: Timestamp) {
         let parted = std::mem::take(&mut self.pending).into_iter().flat_map(|gap| {
             let wait = match gap.wait {
@@ -215,8 +214,8 @@ impl Ledger {
         self.pending = parted.collect();
     }
 
-    /// Settles what is pending. A burst goes with the wait behind it; one with
-    /// no wait behind it stays pending.
+    /// Settles the pending gaps. A burst goes with the wait behind it; a burst with no wait behind
+    /// it stays pending.
     #[inline]
     pub(crate) fn settle(&mut self, decide: impl Fn(PendingWait) -> WaitKind) {
         let Some(last) = self.pending.iter().rposition(|gap| gap.wait != PendingWait::Sending)
@@ -271,8 +270,8 @@ impl Ledger {
         self.settle_first(count, |wait| wait.settled(WaitKind::Open));
     }
 
-    /// Gives up detail until there are at most so many intervals, as many pending
-    /// gaps, and half as many examples of a kind.
+    /// Discards detail until there are at most so many intervals, as many pending gaps, and half as
+    /// many examples of a kind.
     pub(crate) fn shrink(&mut self, most: usize) {
         if self.pending.len() > most {
             self.settle_early(self.pending.len() - most);
@@ -293,7 +292,7 @@ impl Ledger {
         }
     }
 
-    /// Forgets what is pending behind this time.
+    /// Forgets the pending gaps behind this time.
     pub(crate) fn cut(&mut self, time: Timestamp) {
         while self.pending.last().is_some_and(|gap| gap.start >= time) {
             self.pending.pop();
@@ -303,7 +302,7 @@ impl Ledger {
         }
     }
 
-    /// Ends with that packet: what is settled behind it was no part of the transfer.
+    /// Ends the ledger with that packet: later settled time was no part of the transfer.
     pub(crate) fn end_at(&mut self, time: Timestamp, number: u64) {
         let mut left_out = Span::ZERO;
         while let Some(interval) = self.intervals.pop_if(|interval| interval.start >= time) {
@@ -327,7 +326,7 @@ impl Ledger {
         }
     }
 
-    /// Gives the last interval another kind, where it is a pause that is no longer than that.
+    /// Gives the last interval another kind, if it is a pause no longer than `longest`.
     pub(crate) fn rename_pause(&mut self, longest: Span, kind: WaitKind) {
         let is_short = |last: &&mut Interval| {
             last.kind == WaitKind::Idle && last.end.since(last.start) <= longest
@@ -446,14 +445,15 @@ impl Ledger {
         self.intervals = joined;
     }
 
-    /// What the time up to here was.
+    /// Returns the kind of the time up to here.
     pub(crate) fn kind_at(&self, time: Timestamp) -> Option<WaitKind> {
         let place = self.intervals.partition_point(|interval| interval.end < time);
         self.intervals.get(place).map(|interval| interval.kind)
     }
 
-    /// That time of the capture's clock did not pass, whatever it was charged to.
-    pub(crate) fn leave_out(&mut self, leap: &ClockJump, mut spanned: Spanned) {
+    /// Leaves out a jump of the capture's clock: that time did not pass, whatever it was charged
+    /// to.
+    pub(crate) fn leave_out(&mut self, leap: &ClockJump, mut spanned: SilenceMeasurements) {
         for interval in &mut self.intervals {
             if interval.end >= leap.end {
                 interval.activity.leave_out(leap.by, &mut spanned);
@@ -479,7 +479,8 @@ impl Ledger {
         }
     }
 
-    /// Enters what waits are by facts of the whole transfer, which a single wait does not show.
+    /// Changes the kinds of waits by facts of the whole transfer, which a single wait does not
+    /// show.
     pub(crate) fn recast(&mut self, kind: impl Fn(WaitKind, Phase) -> WaitKind) {
         for interval in &mut self.intervals {
             interval.kind = kind(interval.kind, interval.phase);
@@ -494,28 +495,28 @@ impl Ledger {
         }
     }
 
-    /// The time when its first gap began.
+    /// Returns the start of its first gap.
     pub(crate) fn began(&self) -> Option<Timestamp> {
         let settled = self.intervals.first().map(|interval| interval.start);
         settled.or(self.pending.first().map(|gap| gap.start)).or(self.mark.map(|(time, _)| time))
     }
 
-    /// The time in which a sender with data to send was held back.
+    /// Returns the time in which a sender with data to send was held back.
     pub(crate) fn busy(&self) -> Span {
         self.time_of(|kind| !matches!(kind, WaitKind::Idle | WaitKind::AwaitPeer))
     }
 
-    /// The time in which nothing but its own program held the sender back.
+    /// Returns the time in which only its own program held the sender back.
     pub(crate) fn idle(&self) -> Span {
         self.time_of(|kind| kind == WaitKind::Idle)
     }
 
-    /// The share of the time in which a host had nothing to send, or no room.
+    /// Returns the share of the time in which a host had nothing to send, or no room.
     pub(crate) fn share_of_hosts(&self) -> f64 {
         self.time_of(WaitKind::is_of_hosts).share_of(self.time_of(|_| true))
     }
 
-    /// What it holds in the end: nothing waits any more.
+    /// Returns the final ledger: no wait is pending.
     pub(crate) fn close(self) -> Self {
         Self { pending: Vec::new(), ..self }
     }
@@ -531,13 +532,13 @@ impl Ledger {
         overlaps.map(|(one, two)| one.1.min(two.1).since(one.0.max(two.0)).or_zero()).sum()
     }
 
-    /// The last settled interval.
+    /// Returns the last settled interval.
     pub(crate) fn last(&self) -> Option<Interval> {
         self.intervals.last().copied()
     }
 
-    /// Parts an interval at the point up to which it was known as `before`, where
-    /// it has only grown since.
+    /// Splits an interval at the point up to which it was known as `before`, if it has only grown
+    /// since.
     pub(crate) fn split(&mut self, before: &Interval) {
         let grown = |interval: &Interval| {
             (interval.kind, interval.phase) == (before.kind, before.phase)
@@ -554,13 +555,13 @@ impl Ledger {
         self.intervals.insert(place, *before);
     }
 
-    /// The time charged to the kinds that count, by the phase in which they were.
+    /// Returns the time charged to the kinds and phases that count.
     pub(crate) fn time_of_waits(&self, counts: impl Fn(WaitKind, Phase) -> bool) -> Span {
         let kept = self.intervals.iter().filter(|one| counts(one.kind, one.phase));
         kept.map(|interval| interval.charged).sum()
     }
 
-    /// The time charged to the kinds that count.
+    /// Returns the time charged to the kinds that count.
     fn time_of(&self, counts: impl Fn(WaitKind) -> bool) -> Span {
         let kept = self.intervals.iter().map(|interval| (interval.kind, interval.charged));
         let absorbed = self.absorbed.iter().map(|absorbed| (absorbed.kind, absorbed.charged));
@@ -575,14 +576,14 @@ fn join(before: &mut Interval, interval: &Interval) {
     before.activity.absorb(&interval.activity);
 }
 
-fn absorb(absorbed: &mut Vec<Absorbed>, interval: &Interval) {
+fn absorb(absorbed: &mut Vec<AbsorbedTime>, interval: &Interval) {
     let Interval { kind, charged, activity, .. } = *interval;
     match absorbed.iter_mut().find(|known| known.kind == kind) {
         Some(known) => {
             known.charged += charged;
             known.activity.absorb(&activity);
         }
-        None => absorbed.push(Absorbed { kind, charged, activity }),
+        None => absorbed.push(AbsorbedTime { kind, charged, activity }),
     }
 }
 

@@ -1,15 +1,14 @@
-//! Connections while they run: what moved since the last look, and what held it
-//! back meanwhile.
+//! Connections while they run: bytes since the last look, and their limits meanwhile.
 //!
-//! A look judges a copy of a connection as though the capture ended there, by the
-//! rules of the report, and cuts its timeline to the time since the last look. So
-//! looks change nothing, and what they say is as sure as a capture's end would
-//! make it: a later packet may still tell otherwise.
+//! A look judges a copy of a connection by the rules of the report, as though the capture ended
+//! there. It cuts the timeline to the time since the last look. So looks have no effect on the
+//! analysis, and their verdicts are as sure as at a capture's end: a later packet may still tell
+//! otherwise.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span, Timestamp};
+use windlass_base::{Bytes, Cause, Limit, LimitReason, Rate, Span, Timestamp};
 use windlass_wire::Endpoint;
 
 use crate::follow::connection::Connection;
@@ -18,9 +17,9 @@ use crate::follow::transfer::Transfer;
 use crate::judge::{self, Habits};
 use crate::quality::clock_jumps::{ClockJump, leave_out};
 
-/// What a look shows.
+/// Contents of a snapshot.
 #[derive(Clone, Debug, Serialize)]
-pub struct Look {
+pub struct Snapshot {
     /// The time since the last look, or since the first packet where there was none.
     pub seconds: Span,
     /// Connections that are open.
@@ -34,44 +33,44 @@ pub struct Look {
     pub bytes_since: Bytes,
     /// The connections of most interest: those that moved most, then those that
     /// wait for something, then the largest.
-    pub connections: Vec<Live>,
+    pub connections: Vec<LiveConnection>,
 }
 
 /// A connection at a look, reduced to the direction that moved more since the
 /// last one.
 #[derive(Clone, Debug, Serialize)]
-pub struct Live {
-    /// From 1 in order of appearance, as in the report.
+pub struct LiveConnection {
+    /// Number of the connection, from 1 in order of appearance, as in the report.
     pub number: u64,
-    /// Who sends.
+    /// Sender.
     #[serde(serialize_with = "as_text")]
     pub sender: Endpoint,
-    /// Who receives.
+    /// Receiver.
     #[serde(serialize_with = "as_text")]
     pub receiver: Endpoint,
     /// Payload so far, each byte once. What was acknowledged counts, captured or
     /// not.
     pub bytes: Bytes,
-    /// Of these, since the last look.
+    /// Payload since the last look.
     pub bytes_since: Bytes,
-    /// The same over the time since the last look.
+    /// Rate since the last snapshot.
     pub bytes_per_second: Rate,
     /// The share of each limit in the time since the last look that could be
     /// charged; they sum to 1. Empty where no time could.
     pub shares: BTreeMap<&'static str, f64>,
-    /// The time that those are shares of.
+    /// Time to which the shares refer.
     pub charged_seconds: Span,
     /// The limit that cost most of it.
     pub limit: Option<Limit>,
     /// Its reason.
-    pub because: Option<Because>,
+    pub because: Option<LimitReason>,
     /// The least round trip so far.
     pub rtt_seconds: Option<Span>,
     /// The window that the receiver has left open at the look; nothing where its ACKs or its
     /// scale are not in the capture, or the connection has ended.
     pub window_bytes: Option<Bytes>,
-    /// What is sent at the look and not acknowledged; nothing where the receiver's ACKs are not
-    /// in the capture, or the connection has ended.
+    /// Data sent and not acknowledged at the look; `None` if the receiver's ACKs are not in the
+    /// capture, or the connection has ended.
     pub flight_bytes: Option<Bytes>,
     /// Segments sent again so far.
     pub retransmissions: u64,
@@ -85,47 +84,51 @@ fn as_text<S: serde::Serializer>(end: &Endpoint, to: S) -> Result<S::Ok, S::Erro
     to.collect_str(end)
 }
 
-/// The time that a look is about.
+/// Time span of a snapshot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
+pub(crate) struct SnapshotPeriod {
     pub(crate) since: Timestamp,
     pub(crate) now: Timestamp,
 }
 
-impl Window {
+impl SnapshotPeriod {
     pub(crate) fn span(&self) -> Span {
         self.now.since(self.since).or_zero()
     }
 
-    /// By the clock of a connection whose time was moved by that much, when the
+    /// Returns the span by the clock of a connection whose time was moved by that much, when the
     /// capture's clock was set back.
     fn moved(self, by: Span) -> Self {
         Self { since: self.since + by, now: self.now + by }
     }
 
-    /// By a clock that was not set ahead.
+    /// Returns the span by a clock without these jumps.
     fn without(self, leaps: &[ClockJump]) -> Self {
         Self { since: leave_out(leaps, self.since), now: leave_out(leaps, self.now) }
     }
 
-    /// How much of these lies in it.
+    /// Returns the part of this time span that lies in the window.
     fn holds(&self, start: Timestamp, end: Timestamp) -> Span {
         end.min(self.now).since(start.max(self.since)).or_zero()
     }
 }
 
 /// A copy of a connection that goes on, as though the capture ended now.
-pub(crate) struct Running {
+pub(crate) struct RunningConnection {
     pub(crate) finished: Transfer,
     moved: [u64; 2],
-    window: Window,
-    /// What the receiver's window is, and what is in flight.
+    window: SnapshotPeriod,
+    /// Receive window, and data in flight.
     levels: (Option<Bytes>, Option<Bytes>),
 }
 
-impl Running {
-    /// Of a copy, of which `moved` bytes by direction are new.
-    pub(crate) fn new(mut connection: Connection, moved: [u64; 2], window: Window) -> Option<Self> {
+impl RunningConnection {
+    /// Finishes a copy of a connection, of which `moved` bytes by direction are new.
+    pub(crate) fn new(
+        mut connection: Connection,
+        moved: [u64; 2],
+        window: SnapshotPeriod,
+    ) -> Option<Self> {
         let window = window.moved(connection.stepped);
         connection.wait_until(window.now);
         let direction = match moved {
@@ -146,20 +149,20 @@ impl Running {
         Some(Self { finished, moved, window, levels })
     }
 
-    pub(crate) fn judge(&self) -> Live {
+    pub(crate) fn judge(&self) -> LiveConnection {
         let (window_bytes, flight_bytes) = self.levels;
-        let live = Live::judge(&self.finished, self.moved, self.window);
-        Live { window_bytes, flight_bytes, ..live }
+        let live = LiveConnection::judge(&self.finished, self.moved, self.window);
+        LiveConnection { window_bytes, flight_bytes, ..live }
     }
 }
 
-impl Live {
-    /// A connection that has ended.
-    pub(crate) fn ended(finished: &Transfer, moved: [u64; 2], window: Window) -> Self {
+impl LiveConnection {
+    /// Returns a connection that has ended.
+    pub(crate) fn ended(finished: &Transfer, moved: [u64; 2], window: SnapshotPeriod) -> Self {
         Self { ended: true, ..Self::judge(finished, moved, window) }
     }
 
-    fn judge(finished: &Transfer, moved: [u64; 2], window: Window) -> Self {
+    fn judge(finished: &Transfer, moved: [u64; 2], window: SnapshotPeriod) -> Self {
         let window = window.without(&finished.leaps);
         let moved = Bytes::new(moved[finished.direction]);
         let mut causes: BTreeMap<Cause, Span> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Following a conversation: from segments to connections, flows and their waits.
+//! Analysis of conversations: from segments to connections, flows and their waits.
 
 pub(crate) mod ack;
 pub(crate) mod analysis;

@@ -1,12 +1,12 @@
-//! The segments in flight: what an ACK answers, and what is sent again.
+//! Segments in flight, answered by ACKs or retransmitted.
 
 use std::collections::VecDeque;
 
 use windlass_base::{Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
 
-/// The most segments that are kept. A flight beyond that is sampled: its later
-/// segments give no round-trip samples, but nothing else is lost.
+/// Maximum number of segments that are kept. A larger flight is sampled: its later segments give no
+/// round-trip samples, but nothing else is lost.
 const MAX: usize = 1024;
 
 /// A segment in flight.
@@ -16,29 +16,29 @@ pub(crate) struct SegmentInFlight {
     pub(crate) end: u64,
     pub(crate) time: Timestamp,
     pub(crate) number: u64,
-    /// The time when it was last sent again.
+    /// Time of its last retransmission.
     pub(crate) sent_again: Option<Timestamp>,
 }
 
-/// What an ACK answers.
+/// Segments that an ACK covers.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Answered {
-    /// From the capture of the last segment that the ACK covers to the ACK.
+pub(crate) struct AnsweredSegments {
+    /// Time from the capture of the last segment that the ACK covers to the ACK.
     pub(crate) latency: Span,
     /// That segment's packet number.
     pub(crate) number: u64,
-    /// From the capture of the first segment that the ACK covers to the ACK:
-    /// how long the window was taken.
+    /// Time from the capture of the first segment that the ACK covers to the ACK: the time for
+    /// which the window was taken.
     pub(crate) cycle: Span,
-    /// The same of each segment that it covers.
+    /// Time in flight of all segments that the ACK covers.
     pub(crate) stays: TimeInFlight,
 }
 
-/// How long bytes were in flight.
+/// Time in flight of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PackedSparsely)]
 pub(crate) struct TimeInFlight {
     bytes: u64,
-    /// All of it, in seconds.
+    /// Sum over the bytes, in seconds.
     seconds: f64,
 }
 
@@ -60,20 +60,19 @@ impl TimeInFlight {
 
 /// The segments in flight, by sequence number.
 #[derive(Clone, Debug, Default, Packed)]
-pub(crate) struct Outstanding {
+pub(crate) struct OutstandingSegments {
     sent: VecDeque<SegmentInFlight>,
     /// The first offset that is in flight but not kept.
     not_kept_from: Option<u64>,
-    /// The time when something was last sent again.
+    /// Time of the last retransmission.
     last_again: Option<Timestamp>,
-    /// Where a hole began that was filled and not acknowledged since: its first copy was
-    /// not captured.
+    /// Start of a hole that was filled and not acknowledged since: its first copy was not captured.
     filled: Option<u64>,
     /// The largest segment that was acknowledged, and sent once.
     pub(crate) largest: u64,
 }
 
-impl Outstanding {
+impl OutstandingSegments {
     pub(crate) fn push(&mut self, sent: SegmentInFlight) {
         if self.sent.len() < MAX && self.not_kept_from.is_none() {
             self.sent.push_back(sent);
@@ -90,8 +89,8 @@ impl Outstanding {
         }
     }
 
-    /// Notes that `start..end` was sent again at `time` and gives the segment that
-    /// sent it first, as it was before.
+    /// Notes that `start..end` was sent again at `time`. Returns the segment with the first copy,
+    /// as it was before.
     pub(crate) fn send_again(
         &mut self,
         start: u64,
@@ -122,11 +121,11 @@ impl Outstanding {
         self.filled = Some(self.filled.map_or(start, |filled| filled.min(start)));
     }
 
-    /// Takes a cumulative ACK up to `ack`. Gives the sample of the last segment
-    /// it covers, unless that was sent more than once: then nobody can say which
-    /// copy was answered (Karn and Partridge 1987). Nor does one tell that went out
-    /// before another was repaired, and waited for that.
-    pub(crate) fn acknowledge(&mut self, ack: u64, time: Timestamp) -> Option<Answered> {
+    /// Takes a cumulative ACK up to `ack`. Returns the sample of the last segment that it covers,
+    /// unless that was sent more than once: then the answered copy is unknown (Karn and Partridge
+    /// 1987). A segment that went out before another was repaired, and waited for that, gives no
+    /// sample either.
+    pub(crate) fn acknowledge(&mut self, ack: u64, time: Timestamp) -> Option<AnsweredSegments> {
         let mut answered = None;
         let (mut oldest, mut stays) = (None, TimeInFlight::default());
         let mut again = self.filled.take_if(|filled| *filled < ack).is_some();
@@ -154,12 +153,12 @@ impl Outstanding {
                 self.not_kept_from = None;
             }
         }
-        // What the ACK covers beyond the last segment kept is not in the capture.
+        // Data that the ACK covers beyond the last segment kept is not in the capture.
         let answered = answered.filter(|sent| {
             let waited = again && self.last_again.is_some_and(|again| sent.time <= again);
             sent.sent_again.is_none() && !waited && sent.end >= ack
         })?;
-        Some(Answered {
+        Some(AnsweredSegments {
             latency: time.since(answered.time),
             number: answered.number,
             cycle: time.since(oldest?),
@@ -167,19 +166,19 @@ impl Outstanding {
         })
     }
 
-    /// The time when the oldest of them was first sent.
+    /// Returns the time when the oldest of them was first sent.
     pub(crate) fn oldest(&self) -> Option<Timestamp> {
         self.sent.front().map(|sent| sent.time)
     }
 
-    /// Forgets what was sent from this offset on.
+    /// Forgets the segments from this offset on.
     pub(crate) fn take_back(&mut self, start: u64) {
         while self.sent.back().is_some_and(|sent| sent.start >= start) {
             self.sent.pop_back();
         }
     }
 
-    /// Of the segments in flight from `start` on, how many are smaller than `size`, and
+    /// Returns the number of segments in flight from `start` on that are smaller than `size`, and
     /// the largest of those.
     pub(crate) fn smaller(&self, start: u64, size: u64) -> (u32, u64) {
         let behind = self.sent.iter().filter(|sent| sent.start > start);
@@ -206,7 +205,7 @@ mod tests {
 
     #[test]
     fn an_ack_answers_the_last_segment_it_covers() {
-        let mut flight = Outstanding::default();
+        let mut flight = OutstandingSegments::default();
         flight.push(sent(0, 1460, 1));
         flight.push(sent(1460, 2920, 2));
         let answer = flight.acknowledge(2920, Timestamp::from_nanos(119_000)).unwrap();
@@ -218,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_segment_sent_again_gives_no_sample_but_its_number() {
-        let mut flight = Outstanding::default();
+        let mut flight = OutstandingSegments::default();
         flight.push(sent(0, 1460, 1));
         flight.push(sent(1460, 2920, 2));
         let first = flight.send_again(1460, 2920, Timestamp::from_nanos(5_000));
@@ -228,7 +227,7 @@ mod tests {
 
     #[test]
     fn what_waited_behind_a_hole_gives_no_sample() {
-        let mut flight = Outstanding::default();
+        let mut flight = OutstandingSegments::default();
         flight.push(sent(1460, 2920, 2));
         assert!(flight.send_again(0, 1460, Timestamp::from_nanos(5_000)).is_none());
         flight.fill(0);
@@ -239,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_flight_too_large_to_keep_gives_no_false_samples() {
-        let mut flight = Outstanding::default();
+        let mut flight = OutstandingSegments::default();
         for number in 0..3_000_u64 {
             flight.push(sent(number * 10, number * 10 + 10, number));
         }

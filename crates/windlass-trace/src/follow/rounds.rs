@@ -3,8 +3,8 @@
 use windlass_base::thresholds::BEYOND_JITTER;
 use windlass_macros::Packed;
 
-/// A round ends when an ACK passes what was sent when it began (as in BBR,
-/// Cardwell et al. 2016).
+/// Round trips of a flow: a round ends when an ACK passes the data sent before its start (as in
+/// BBR, Cardwell et al. 2016).
 #[derive(Clone, Copy, Debug, Packed)]
 pub(crate) struct Rounds {
     end: Option<u64>,
@@ -33,7 +33,7 @@ impl Rounds {
         self.flight = self.flight.max(flight);
     }
 
-    /// The greatest flight of this round and the last.
+    /// Returns the greatest flight of this round and the last.
     pub(crate) fn recent_flight(&self) -> u64 {
         self.flight.max(self.last_flight)
     }
@@ -42,8 +42,7 @@ impl Rounds {
         self.slow_start = false;
     }
 
-    /// Takes an ACK, and tells whether it ended a round; `next` is the end of
-    /// what was sent.
+    /// Takes an ACK, and returns whether it ended a round; `next` is the end of the sent data.
     pub(crate) fn acknowledged(&mut self, ack: u64, next: u64) -> bool {
         let Some(end) = self.end else {
             return false;

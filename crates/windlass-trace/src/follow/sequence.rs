@@ -2,25 +2,24 @@
 
 use windlass_macros::Packed;
 
-/// Where unwrapped numbers start, so that those before the first one seen stay
-/// positive.
+/// Start of unwrapped numbers, so that numbers before the first one stay positive.
 const ORIGIN: u64 = 1 << 40;
 
-/// Turns 32-bit sequence numbers into 64-bit offsets that do not wrap
-/// (RFC 9293 section 3.4): each number is taken as the one nearest to the last.
+/// Converter of 32-bit sequence numbers to 64-bit offsets that do not wrap (RFC 9293 section 3.4):
+/// each number is taken as the one nearest to the last.
 #[derive(Clone, Copy, Debug, Default, Packed)]
-pub(crate) struct Unwrap {
+pub(crate) struct SequenceUnwrapper {
     last: Option<(u32, u64)>,
 }
 
-/// The end of the range that an offset would pass: a branch costs less than saturation.
+/// Returns the end of the range that an offset would pass: a branch costs less than saturation.
 #[inline]
 fn end(distance: i32) -> u64 {
     if distance < 0 { 0 } else { u64::MAX }
 }
 
-impl Unwrap {
-    /// The offset of `number`, which becomes the new point of reference.
+impl SequenceUnwrapper {
+    /// Returns the offset of `number`, which becomes the new point of reference.
     #[inline]
     pub(crate) fn advance(&mut self, number: u32) -> u64 {
         let offset = self.peek(number);
@@ -28,7 +27,7 @@ impl Unwrap {
         offset
     }
 
-    /// The offset of `number`; the point of reference stays.
+    /// Returns the offset of `number`; the point of reference stays.
     #[inline]
     #[expect(clippy::cast_possible_wrap, reason = "the distance is read as signed on purpose")]
     pub(crate) fn peek(&self, number: u32) -> u64 {
@@ -41,7 +40,7 @@ impl Unwrap {
         }
     }
 
-    /// The offset of the point of reference.
+    /// Returns the offset of the point of reference.
     pub(crate) fn last(&self) -> u64 {
         self.last.map_or(ORIGIN, |(_, offset)| offset)
     }
@@ -57,7 +56,7 @@ mod tests {
 
     #[test]
     fn numbers_go_on_past_the_wrap() {
-        let mut unwrap = Unwrap::default();
+        let mut unwrap = SequenceUnwrapper::default();
         let first = unwrap.advance(u32::MAX - 9);
         assert_eq!(unwrap.advance(10) - first, 20);
         assert_eq!(first - unwrap.peek(u32::MAX - 10), 1);

@@ -5,7 +5,7 @@ use windlass_macros::Packed;
 
 use crate::estimate::loss_pattern::Sample;
 
-/// The most holes that are kept apart. Beyond that the oldest are given up.
+/// Maximum number of holes that are kept apart. Beyond that the oldest are given up.
 const MAX: usize = 64;
 
 /// A run of bytes that was skipped.
@@ -18,7 +18,7 @@ pub(crate) struct SequenceGap {
     pub(crate) since: Timestamp,
     /// The IPv4 identification of the segment behind it.
     pub(crate) identification: Option<u16>,
-    /// How late the segment ahead of it was.
+    /// Delay sample of the segment before it.
     pub(crate) came: Option<Sample>,
 }
 
@@ -40,8 +40,8 @@ impl SequenceGaps {
         self.holes.push(hole);
     }
 
-    /// Fills `start..end` and gives the number of bytes that were missing and
-    /// the first hole that it touched.
+    /// Fills `start..end`. Returns the number of missing bytes that this fills, and the first hole
+    /// that it touches.
     pub(crate) fn fill(&mut self, start: u64, end: u64) -> Option<(u64, SequenceGap)> {
         let mut filled = 0;
         let mut touched = None;
@@ -67,8 +67,8 @@ impl SequenceGaps {
         touched.map(|hole| (filled, hole))
     }
 
-    /// Gives up all holes below `ack`: the receiver has those bytes, so the
-    /// capture lacks them. Gives their number.
+    /// Removes all holes below `ack`: the receiver has those bytes, so the capture lacks them.
+    /// Returns the number of these bytes.
     pub(crate) fn acknowledge(&mut self, ack: u64) -> u64 {
         let mut missing = 0;
         self.holes.retain_mut(|hole| {

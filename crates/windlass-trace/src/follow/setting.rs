@@ -1,21 +1,20 @@
-//! What holds for all connections of a capture, and what each keeps between two looks.
+//! Settings of all connections of a capture, and state of each between two snapshots.
 
 use windlass_base::Timestamp;
 
 use crate::follow::ledger::Interval;
 
-/// What a connection keeps from look to look.
+/// State of a connection between snapshots.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SeenAtLook {
-    /// By direction, the bytes that were known of at the last look.
+pub(crate) struct SnapshotState {
+    /// Bytes known at the last look, by direction.
     pub(crate) bytes: [u64; 2],
-    /// By direction, the last interval of the ledger then. What was added to it
-    /// since is judged alone. A connection that has hibernated has lost it, and the
-    /// interval is judged as a whole.
+    /// Last interval of the ledger then, by direction. Time that was added to it since is judged
+    /// alone. A connection that has hibernated has lost it, and the interval is judged as a whole.
     pub(crate) last: Option<Box<[Option<Interval>; 2]>>,
 }
 
-/// What holds for all connections of a capture.
+/// Settings of all connections of a capture.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Setting {
     /// The time when the capture began.

@@ -1,4 +1,4 @@
-//! The connections that are known, by their ends.
+//! Table of the known connections, by their ends.
 
 use std::hash::{BuildHasher, Hash, Hasher};
 
@@ -7,22 +7,22 @@ use windlass_base::Timestamp;
 use windlass_wire::{Endpoint, Host, Segment};
 
 use crate::follow::connection::Connection;
-use crate::follow::hibernated::Hibernated;
+use crate::follow::hibernated::HibernatedConnection;
 
-/// Places of the short cut; a power of two.
+/// Number of entries of the short cut; a power of two.
 const RECENT: usize = 64;
 
 /// Both ends of a connection, the lesser first, so that both directions have
 /// the same key. Packed into words, for a hash of few steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Key {
+pub(crate) struct ConnectionKey {
     hosts: [u64; 4],
     /// The ports, and the kinds of the hosts.
     rest: u64,
 }
 
-impl Hash for Key {
-    /// Word by word, as an array would be taken byte by byte.
+impl Hash for ConnectionKey {
+    /// Hashes word by word; an array would be hashed byte by byte.
     fn hash<H: Hasher>(&self, state: &mut H) {
         for word in self.hosts {
             state.write_u64(word);
@@ -31,9 +31,8 @@ impl Hash for Key {
     }
 }
 
-impl Key {
-    /// The key of a segment's connection, and whether its source is the lesser
-    /// end.
+impl ConnectionKey {
+    /// Returns the key of a segment's connection, and whether its source is the lesser end.
     pub(crate) fn of(source: &Endpoint, destination: &Endpoint) -> (Self, bool) {
         let forward = source <= destination;
         let (one, two) = if forward { (source, destination) } else { (destination, source) };
@@ -44,7 +43,7 @@ impl Key {
     }
 }
 
-/// A host in two words and the number of its kind.
+/// Returns a host as two words and the number of its kind.
 fn words(host: Host) -> (u64, u64, u64) {
     match host {
         Host::V4(address) => (u32::from(address).into(), 0, 0),
@@ -56,16 +55,16 @@ fn words(host: Host) -> (u64, u64, u64) {
     }
 }
 
-/// What is known under a key.
+/// Value of a key.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// Nothing: the place is free.
+    /// Free place.
     Free,
-    /// Its next packets are only written down.
-    Hibernated(Box<Hibernated>),
-    /// Under observation.
+    /// Hibernating connection, whose next packets are only written down.
+    Hibernated(Box<HibernatedConnection>),
+    /// Connection under observation.
     Live(Box<Connection>),
-    /// Ended, and its late packets are of no interest.
+    /// Ended connection, whose late packets are of no interest.
     Ended {
         since: Timestamp,
         /// True if the lesser end opened it, and with which number.
@@ -74,8 +73,8 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    /// Of one that has not ended: when its last packet came, its number and its
-    /// ends.
+    /// Returns the time of the last packet, the number and the ends of a connection that has not
+    /// ended.
     pub(crate) fn open(&self) -> Option<(Timestamp, u64, &[Endpoint; 2])> {
         match self {
             Self::Free | Self::Ended { .. } => None,
@@ -87,12 +86,12 @@ impl Entry {
     }
 }
 
-/// A place of the table. Both are needed together, so they are in one line of the
-/// processor's cache.
+/// Place of the table. Both parts are needed together, so they are in one line of the processor's
+/// cache.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Slot {
-    key: Key,
+    key: ConnectionKey,
     entry: Entry,
 }
 
@@ -100,7 +99,7 @@ struct Slot {
 #[derive(Debug)]
 pub(crate) struct Table {
     hasher: DefaultHashBuilder,
-    /// By the keys' hashes: small enough for a second-level cache.
+    /// Indices by the keys' hashes: small enough for a second-level cache.
     places: HashTable<u32>,
     slots: Vec<Slot>,
     free: Vec<u32>,
@@ -120,8 +119,8 @@ impl Default for Table {
 }
 
 impl Table {
-    /// The place of the connection under observation that this segment belongs
-    /// to, and its direction, where the short cut leads there.
+    /// Returns the index of the observed connection that this segment belongs to, and its
+    /// direction, if the short cut leads there.
     #[inline]
     pub(crate) fn recent(&self, segment: &Segment) -> Option<(u32, usize)> {
         let place = self.recent[short_cut(segment)];
@@ -131,15 +130,15 @@ impl Table {
         }
     }
 
-    /// The place under this key.
-    pub(crate) fn find(&mut self, key: &Key, segment: &Segment) -> Option<u32> {
+    /// Returns the index under this key, and updates the short cut.
+    pub(crate) fn find(&mut self, key: &ConnectionKey, segment: &Segment) -> Option<u32> {
         let place = self.place(key)?;
         self.recent[short_cut(segment)] = place;
         Some(place)
     }
 
-    /// The place under a key.
-    pub(crate) fn place(&self, key: &Key) -> Option<u32> {
+    /// Returns the index under a key.
+    pub(crate) fn place(&self, key: &ConnectionKey) -> Option<u32> {
         let hash = self.hasher.hash_one(key);
         let is_it = |place: &u32| self.slots[*place as usize].key == *key;
         self.places.find(hash, is_it).copied()
@@ -150,14 +149,13 @@ impl Table {
         &mut self.slots[place as usize].entry
     }
 
-    /// Places under keys, the ended among them.
+    /// Returns the number of entries, ended connections among them.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Enters something under this key, in place of what may be there; gives its
-    /// place.
-    pub(crate) fn insert(&mut self, key: Key, entry: Entry) -> u32 {
+    /// Enters an entry under this key, in place of any other. Returns its index.
+    pub(crate) fn insert(&mut self, key: ConnectionKey, entry: Entry) -> u32 {
         let Self { hasher, places, slots, free, .. } = self;
         let hash = hasher.hash_one(key);
         if let Some(place) = places.find(hash, |place| slots[*place as usize].key == key) {
@@ -194,7 +192,7 @@ impl Table {
     }
 
     /// Forgets one entry.
-    pub(crate) fn remove(&mut self, key: &Key) {
+    pub(crate) fn remove(&mut self, key: &ConnectionKey) {
         let Self { hasher, places, slots, free, .. } = self;
         let hash = hasher.hash_one(key);
         if let Ok(found) = places.find_entry(hash, |place| slots[*place as usize].key == *key) {
@@ -204,13 +202,13 @@ impl Table {
         }
     }
 
-    /// All entries with their places.
+    /// Returns all entries with their indices.
     pub(crate) fn entries(&mut self) -> impl Iterator<Item = (u32, &mut Entry)> {
         (0..).zip(self.slots.iter_mut().map(|slot| &mut slot.entry))
     }
 
-    /// The places of those that have not ended, with when their last packet
-    /// came and their number.
+    /// Returns the indices of connections that have not ended, with the time of their last packet
+    /// and their number.
     pub(crate) fn open(&self) -> Vec<(Timestamp, u64, u32)> {
         let open = (0..).zip(&self.slots).filter_map(|(place, slot)| {
             let (last, number, _) = slot.entry.open()?;
@@ -220,8 +218,8 @@ impl Table {
     }
 }
 
-/// A hash that is the same for both directions. It only chooses a short cut, so
-/// nothing is lost when somebody finds ends that collide.
+/// Returns a hash that is equal for both directions. It only chooses a short cut, so an attacker
+/// with colliding ends gains nothing.
 #[inline]
 fn short_cut(segment: &Segment) -> usize {
     let (source, destination) = (&segment.source, &segment.destination);

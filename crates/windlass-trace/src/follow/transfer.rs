@@ -11,7 +11,7 @@ use crate::estimate::arrivals::{Aggregate, Arrivals};
 use crate::estimate::beacons::PowerSave;
 use crate::estimate::black_hole::BlackHole;
 use crate::estimate::damaged_segments::DamagedSegments;
-use crate::estimate::discards::Discarding;
+use crate::estimate::discards::DiscardEvidence;
 use crate::estimate::distribution::Distribution;
 use crate::estimate::echoes::Echoes;
 use crate::estimate::ecn::EcnResponse;
@@ -22,7 +22,7 @@ use crate::estimate::message_releases::MessageReleases;
 use crate::estimate::packet_pairs::Pace;
 use crate::estimate::path::Promptness;
 use crate::estimate::program_pace::PaceShares;
-use crate::estimate::reader::{Reader, Reading};
+use crate::estimate::reader::{Reader, ReadingRate};
 use crate::estimate::seconds::{LatencySecond, Seconds};
 use crate::estimate::shared_bottlenecks::FullTimes;
 use crate::estimate::split_tcp::SplitTcp;
@@ -30,7 +30,7 @@ use crate::estimate::spurious::SpuriousRetransmissions;
 use crate::estimate::trains::Trains;
 use crate::follow::connection::Connection;
 use crate::follow::counts::Counts;
-use crate::follow::flow::Owed;
+use crate::follow::flow::UnansweredData;
 use crate::follow::flow::{Flow, Scale};
 use crate::follow::handshake::Handshake;
 use crate::follow::ledger::Ledger;
@@ -40,14 +40,14 @@ use crate::quality::clock_jumps::ClockJump;
 
 /// The last signs of one side.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Signs {
+pub(crate) struct LastSigns {
     /// The packets of its first FIN and its first RST.
     pub(crate) fin: Option<u64>,
     pub(crate) reset: Option<u64>,
     /// The time when its last packet came.
     pub(crate) last: Option<Timestamp>,
     /// Its data that was not answered.
-    pub(crate) owed: Option<Owed>,
+    pub(crate) owed: Option<UnansweredData>,
 }
 
 /// A connection that has ended, reduced to its larger transfer.
@@ -56,19 +56,19 @@ pub struct Transfer {
     pub(crate) number: u64,
     pub(crate) sender: Endpoint,
     pub(crate) receiver: Endpoint,
-    /// The direction of the transfer: 0 where the first packet's sender sends.
+    /// Direction of the transfer: 0 if the first packet's sender sends.
     pub(crate) direction: usize,
     pub(crate) handshake: Handshake,
     /// The time when its first packet came, and its last.
     lived: (Timestamp, Timestamp),
-    /// How far its own time is ahead of the capture's.
+    /// Time by which the connection's own clock is ahead of the capture's.
     stepped: Span,
-    /// The time when the capture ended.
+    /// End of the capture.
     pub(crate) capture_end: Option<Timestamp>,
     /// The link header of its first packet.
     pub(crate) link: Option<EthernetEnds>,
     /// The last signs of the first packet's sender, and of the other side.
-    signs: [Signs; 2],
+    signs: [LastSigns; 2],
     /// True if both sides ended it.
     over: bool,
     /// True if another connection took its ports.
@@ -76,11 +76,11 @@ pub struct Transfer {
     pub(crate) packets: u64,
     pub(crate) captured_twice: u64,
     pub(crate) set_backs: u64,
-    /// Where the capture's clock was set ahead.
+    /// Times when the capture's clock was set ahead.
     pub(crate) leaps: Vec<ClockJump>,
-    /// How far a packet's time lay behind that of one before, at most.
+    /// Largest time by which a packet stood before its predecessor.
     pub(crate) disorder: Span,
-    /// How far an answer stood before what it answers, at most.
+    /// Largest time by which an answer stood before the packet that it answers.
     pub(crate) answered_before: Span,
     /// The step of the capture's clock; zero where it is fine enough.
     pub(crate) clock_step: Span,
@@ -90,27 +90,27 @@ pub struct Transfer {
     /// Bytes that went the other way.
     pub(crate) returned: u64,
     pub(crate) one_sided: bool,
-    /// It is a subflow of Multipath TCP.
+    /// True if the connection is a subflow of Multipath TCP.
     pub(crate) is_subflow: bool,
-    /// Both sides of a device that rewrites sequence numbers were captured.
+    /// True if both sides of a device that rewrites sequence numbers were captured.
     pub(crate) rewritten: bool,
-    /// The receiver's ACKs are missing throughout.
+    /// True if the receiver's ACKs are missing throughout.
     pub(crate) lacks_acks: bool,
-    /// All packets come after the same time.
+    /// True if all packets follow each other after the same time.
     pub(crate) made_up_times: bool,
     pub(crate) ack_delay: Span,
-    /// True if its data echoes the newest ACK that its sender has.
+    /// Echoes of its data, compared with the newest ACK that its sender has.
     pub(crate) echoes: Echoes,
-    /// True if answers to ACKs went on as quick as they were.
+    /// Promptness of answers to ACKs.
     pub(crate) turns: Promptness,
-    /// And of ACKs, near the sender.
+    /// Promptness of ACKs, near the sender.
     pub(crate) ack_promptness: Promptness,
-    /// How the waits of the sender began and ended, near it.
+    /// Shares of the sender's waits by their beginning and end, near the sender.
     pub(crate) pace_shares: Option<PaceShares>,
-    /// What messages of the receiver's program let go.
+    /// Releases of data by messages of the receiver's program.
     pub(crate) message_releases: Option<Box<MessageReleases>>,
-    /// That of the end that did not open the connection. A third segment that comes late
-    /// is another matter.
+    /// Split TCP at the end that accepted the connection. A late third segment of the handshake is
+    /// another matter.
     pub(crate) split: Option<SplitTcp>,
     pub(crate) path_rtt: Option<Span>,
     /// True if an ACK came so soon that it may be somebody else's.
@@ -141,59 +141,59 @@ pub struct Transfer {
     pub(crate) initial_flight: u64,
     pub(crate) unanswered: u64,
     /// The receiver discards what comes behind a hole.
-    pub(crate) discarding: Option<Discarding>,
+    pub(crate) discarding: Option<DiscardEvidence>,
     /// Segments that arrived damaged.
     damaged: Option<DamagedSegments>,
-    /// Large segments never arrive.
+    /// Black hole, if large segments never arrive.
     pub(crate) black_hole: Option<BlackHole>,
-    /// A full segment arrived, or may have.
+    /// True if a full segment arrived, or may have.
     pub(crate) full_arrived: bool,
-    /// A token bucket drops what goes beyond a rate.
+    /// Token bucket that drops the data beyond a rate.
     pub(crate) policer: Option<Policer>,
     /// ACKs that waited for the beacons of a Wi-Fi.
     power_save: Option<PowerSave>,
-    /// How late data came, by its timestamps.
+    /// Delay of data, by its timestamps.
     data_lateness: Distribution,
-    /// For how long the windows of both directions were closed.
+    /// Time for which the windows of both directions were closed.
     both_closed: Span,
-    /// The time when its sender cut its window for what queues marked.
+    /// Cuts of the sender's window in response to marks of queues.
     pub(crate) marks: EcnResponse,
     /// True if losses come as evenly as at a limit of the path.
     pub(crate) even_losses: bool,
-    /// A queue that is full drops what is lost, as round trips tell.
+    /// Full queue that drops the lost data, by round-trip times.
     full_queue: Option<FullQueue>,
-    /// True if it tells how late data came before losses.
+    /// True if timestamps tell the delay of data before losses.
     tells_lateness: bool,
     pub(crate) ledger: Ledger,
-    /// How evenly its data came, and its ACKs.
+    /// Evenness of its data and ACKs.
     trains: Trains,
     ack_trains: Trains,
     /// The pace at which bursts were acknowledged.
     service: Option<Pace>,
-    /// What came to its receiver over all connections in its time, or from its sender, where there
-    /// were others.
+    /// Arrivals over all connections in its time, at its receiver or from its sender, if there were
+    /// others.
     pub(crate) aggregate: Option<Aggregate>,
     pub(crate) arrivals: Arrivals,
-    /// The time when the line to its receiver was full, by all that came over it.
+    /// Times when the line to its receiver was full, by all arrivals over it.
     pub(crate) full_times: Option<FullTimes>,
-    /// The reason why segments were sent again in vain, and how long the timer runs.
+    /// Spurious retransmissions with their reason, and the timer's length.
     pub(crate) sent_in_vain: SpuriousRetransmissions,
-    /// The receiver's program, where it always had data to read.
-    pub(crate) reading: Option<Reading>,
+    /// Reading rate of the receiver's program, if it always had data to read.
+    pub(crate) reading: Option<ReadingRate>,
     pub(crate) reader: Option<Box<Reader>>,
-    /// How fast it was while it was under way.
+    /// Rates while it was active.
     pub(crate) moving: ActiveRates,
-    /// Far from the sender, what holds the transfer by the facts of all of it.
+    /// Limit of the transfer by facts of the whole transfer, far from the sender.
     pub(crate) far: FarVerdict,
 }
 
 impl Transfer {
-    /// The larger transfer of a connection; `None` where none carried data.
+    /// Returns the larger transfer of a connection; `None` if neither direction carried data.
     pub(crate) fn new(connection: Connection) -> Option<Self> {
         Self::look(connection, None)
     }
 
-    /// The same of the given direction, where it carried data.
+    /// Returns the transfer of a direction, if it carried data.
     pub(crate) fn look(connection: Connection, wanted: Option<usize>) -> Option<Self> {
         // By the capture's clock, which may have been set back meanwhile.
         let stepped = connection.stepped;
@@ -221,7 +221,7 @@ impl Transfer {
         let one_sided = sides.iter().any(|side| side.packets == 0);
         let signs = [0, 1].map(|place: usize| {
             let side = &sides[place];
-            Signs {
+            LastSigns {
                 fin: side.fin_packet,
                 reset: side.reset_packet,
                 last: side.last,
@@ -388,28 +388,28 @@ impl Transfer {
         })
     }
 
-    /// The last signs of the sender and of the receiver.
-    pub(crate) fn signs(&self) -> [Signs; 2] {
+    /// Returns the last signs of the sender and of the receiver.
+    pub(crate) fn signs(&self) -> [LastSigns; 2] {
         [self.signs[self.direction], self.signs[1 - self.direction]]
     }
 
-    /// Until when it was looked at: until it ended, or the capture did, by its own clock.
+    /// Returns the end of its observation: its own end, or the capture's, by its own clock.
     pub(crate) fn observed_until(&self) -> Timestamp {
         let last = self.lived.1;
         let end = if self.over || self.replaced { last } else { self.capture_end.unwrap_or(last) };
         end.max(last) + self.stepped
     }
 
-    /// From its last packet to the capture's end.
+    /// Returns the time from its last packet to the capture's end.
     pub(crate) fn silent_for(&self) -> Span {
         let end = self.capture_end.unwrap_or(self.lived.1);
         end.since(self.lived.1).or_zero()
     }
 
-    /// Returns the path's round trip, where something shows it.
+    /// Returns the path's round trip, if something shows it.
     ///
-    /// A handshake does. Without one there is only the time from data to its ACK, which at the
-    /// receiver is the receiver's own. Longer than a host's own time is the path's, and so is a
+    /// A handshake shows it. Without one there is only the time from data to its ACK, which at the
+    /// receiver is the receiver's own. A time longer than a host's own is the path's, and so is a
     /// time that the other side's ACKs do not exceed. (One step of the capture's clock may be no
     /// time at all.)
     pub(crate) fn told_rtt(&self) -> Option<Span> {
@@ -427,48 +427,48 @@ impl Transfer {
         self.ack_delay > Span::ZERO || self.handshake.rtt().is_none_or(hidden)
     }
 
-    /// Who sent its larger transfer.
+    /// Returns the sender of its larger transfer.
     pub fn sender(&self) -> Endpoint {
         self.sender
     }
 
-    /// Who received it.
+    /// Returns the receiver.
     pub fn receiver(&self) -> Endpoint {
         self.receiver
     }
 
-    /// The end that was connected to: the other one opened it. Where no SYN tells, the
-    /// one with the lower port, as servers have.
+    /// Returns the end that accepted the connection. Without a SYN this is the end with the lower
+    /// port, as servers have.
     pub fn peer(&self) -> Endpoint {
         let opened = self.handshake.opener.map(|opener| opener == self.direction);
         let by_sender = opened.unwrap_or(self.receiver.port <= self.sender.port);
         if by_sender { self.receiver } else { self.sender }
     }
 
-    /// The bytes of its larger transfer.
+    /// Returns the bytes of its larger transfer.
     pub fn bytes(&self) -> u64 {
         self.counts.bytes + self.counts.missing_bytes
     }
 
-    /// The bytes of both directions.
+    /// Returns the bytes of both directions.
     pub fn all_bytes(&self) -> u64 {
         self.bytes() + self.returned
     }
 
-    /// The time when its first packet came, and its last: what the capture lost at another
-    /// time is none of it.
+    /// Returns the times of its first and its last packet: packets that the capture lost at another
+    /// time are none of it.
     pub fn lived(&self) -> (Timestamp, Timestamp) {
         self.lived
     }
 
-    /// How its ACKs came in each second, the earliest first; none where the analyser was not
-    /// told to count them. Seconds are of the connection's own clock, which goes on where the
+    /// Returns the ACK latencies of each second, the earliest first; none unless the analyzer
+    /// counts by the second. Seconds are of the connection's own clock, which goes on where the
     /// capture's was set back.
     pub fn latencies(&self) -> Vec<LatencySecond> {
         self.seconds.as_ref().map_or_else(Vec::new, |seconds| seconds.rows())
     }
 
-    /// Its number, from 1 in order of appearance.
+    /// Returns its number, from 1 in order of appearance.
     pub fn number(&self) -> u64 {
         self.number
     }

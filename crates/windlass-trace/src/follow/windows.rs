@@ -10,12 +10,11 @@ pub(crate) const UNSCALED: u64 = 65_535;
 /// The largest shift of the window scale option (RFC 7323 section 2.3).
 pub(crate) const MOST_SCALE: u8 = 14;
 
-/// How many different windows are counted apart.
+/// Number of different windows counted separately.
 const MAX: usize = 16;
 
-/// Finds the window that a receiver offers most often, in bounded memory
-/// (Misra and Gries 1982): one that makes up more than a seventeenth of all is
-/// never missed.
+/// Counter for the window that a receiver offers most often, in bounded memory (Misra and Gries
+/// 1982). A window that makes up more than a seventeenth of all is never missed.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Windows {
     counts: Vec<(u64, u64)>,
@@ -37,7 +36,7 @@ impl Windows {
         }
     }
 
-    /// Keeps those that were offered most often.
+    /// Keeps the windows that were offered most often.
     pub(crate) fn shrink(&mut self, most: usize) {
         if self.counts.len() > most {
             self.counts.sort_unstable_by_key(|(window, count)| Reverse((*count, *window)));
@@ -45,8 +44,8 @@ impl Windows {
         }
     }
 
-    /// The window offered most often, and of equals the largest; where they
-    /// hardly repeat, the largest of those at hand.
+    /// Returns the window offered most often, and of equals the largest; if they hardly repeat, the
+    /// largest of those at hand.
     pub(crate) fn usual(&self) -> Option<Bytes> {
         let usual = self.counts.iter().max_by_key(|(window, count)| (*count, *window));
         usual.map(|(window, _)| Bytes::new(*window))

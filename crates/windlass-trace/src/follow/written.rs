@@ -1,7 +1,7 @@
 //! Packets of a hibernated connection, written down in few bytes.
 //!
-//! Of each only what its direction's last packet does not tell: most take 8 to 16
-//! bytes. The first of each direction takes some 30.
+//! A packet is stored by its differences from its direction's last packet: most take 8 to 16 bytes,
+//! and the first of each direction some 30.
 
 use windlass_base::Timestamp;
 use windlass_wire::{
@@ -10,55 +10,55 @@ use windlass_wire::{
 
 use crate::packed::{number, unzigzag, write_number, zigzag};
 
-/// By how many bytes the list grows, where less than half of that is left: not twice as
-/// much each time, as this is all about the memory.
+/// Bytes by which the list grows, when less than half of that is left: doubling would waste memory.
 const STEP: usize = 128;
 
-/// What the first byte of a packet tells.
+/// Meaning of a packet's first byte.
 mod head {
-    /// It went from the second end to the first.
+    /// Set if the packet went from the second end to the first.
     pub(super) const BACK: u8 = 1;
-    /// Its number is the one behind its direction's last byte.
+    /// Set if the packet follows its direction's last byte.
     pub(super) const NEXT: u8 = 2;
     pub(super) const SAME_ACKNOWLEDGMENT: u8 = 4;
     pub(super) const SAME_WINDOW: u8 = 8;
     pub(super) const SAME_PAYLOAD: u8 = 16;
     pub(super) const NEXT_IDENTIFICATION: u8 = 32;
     pub(super) const TIMESTAMPS: u8 = 64;
-    /// A second byte follows.
+    /// Set if a second byte follows.
     pub(super) const MORE: u8 = 128;
 }
 
-/// What the second byte tells.
+/// Meaning of the second byte.
 mod more {
     pub(super) const FLAGS: u8 = 1;
     pub(super) const MSS: u8 = 2;
     pub(super) const WINDOW_SCALE: u8 = 4;
     pub(super) const SACK_PERMITTED: u8 = 8;
-    /// A byte follows that tells what few packets have.
+    /// Set if a byte with rare properties follows.
     pub(super) const SELDOM: u8 = 16;
     pub(super) const HOP_LIMIT: u8 = 32;
     pub(super) const SACK: u8 = 64;
     pub(super) const NO_IDENTIFICATION: u8 = 128;
 }
 
-/// What few packets have.
+/// Rare properties of packets.
 mod seldom {
     pub(super) const CUT_OPTIONS: u8 = 1;
     pub(super) const MULTIPATH: u8 = 2;
-    /// Of a checksum that was verified: right, or wrong.
+    /// Set if a checksum was verified and right; the next flag, if it was wrong.
     pub(super) const RIGHT: u8 = 4;
     pub(super) const WRONG: u8 = 8;
     pub(super) const ACCURATE_ECN: u8 = 16;
-    /// Another ECN field of the IP header than before, which the two bits above are.
+    /// Set if the ECN field of the IP header differs from before; the two bits above hold the
+    /// field.
     pub(super) const ECN: u8 = 32;
     pub(super) const ECN_SHIFT: u8 = 6;
 }
 
-/// What the next packet of a direction is told from.
+/// Last packet of a direction, against which the next one is encoded.
 #[derive(Clone, Copy, Debug, Default)]
-struct Last {
-    /// Behind its last byte.
+struct PreviousPacket {
+    /// Sequence number behind its last byte.
     next: u32,
     acknowledgment: u32,
     timestamps: (u32, u32),
@@ -70,20 +70,20 @@ struct Last {
     ecn: EcnField,
 }
 
-/// What a packet is told from: the last one, and the last of each direction.
+/// State against which a packet is encoded: the last packet, and the last one of each direction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Before {
+struct EncodingContext {
     number: u64,
     time: Timestamp,
-    last: [Last; 2],
+    last: [PreviousPacket; 2],
 }
 
-/// What one direction did, as far as it has written packets.
+/// State of a direction with written packets.
 #[derive(Clone, Copy, Debug, Default)]
 struct DirectionProgress {
     /// True if a packet came.
     any: bool,
-    /// Behind its last data, where data came.
+    /// End of its last data, if data came.
     end: Option<u32>,
 }
 
@@ -91,11 +91,11 @@ struct DirectionProgress {
 #[derive(Debug, Default)]
 pub(crate) struct WrittenPackets {
     bytes: Vec<u8>,
-    before: Before,
+    before: EncodingContext,
     came: [DirectionProgress; 2],
 }
 
-/// Distances between numbers that wrap.
+/// Writes the distance between numbers that wrap.
 fn write_distance(to: &mut Vec<u8>, from: u32, number: u32) {
     write_number(to, zigzag(number.wrapping_sub(from).cast_signed().into()));
 }
@@ -104,7 +104,7 @@ fn distance(from: &mut &[u8]) -> u32 {
     unzigzag(number(from)).cast_unsigned() as u32
 }
 
-/// Most clocks have no digits behind the microseconds.
+/// Writes a time; most clocks have no digits behind the microseconds.
 fn write_time(to: &mut Vec<u8>, nanos: i64) {
     let (micros, rest) = (nanos / 1_000, nanos % 1_000);
     write_number(to, zigzag(micros) << 1 | u64::from(rest != 0));
@@ -130,12 +130,12 @@ impl WrittenPackets {
         self.bytes.is_empty()
     }
 
-    /// The memory that it takes, in bytes.
+    /// Returns its memory in bytes.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Writes a packet down; `false` where it has no sequence number.
+    /// Writes a packet down; returns `false` if it has no sequence number.
     pub(crate) fn push(&mut self, segment: &Segment, direction: usize) -> bool {
         let Some(sequence) = segment.sequence else { return false };
         let before = &mut self.before;
@@ -258,17 +258,17 @@ impl WrittenPackets {
         })
     }
 
-    /// The packets, each with its direction.
+    /// Returns the packets, each with its direction.
     pub(crate) fn segments(&self, ends: [Endpoint; 2]) -> Segments<'_> {
-        Segments { bytes: &self.bytes, before: Before::default(), ends }
+        Segments { bytes: &self.bytes, before: EncodingContext::default(), ends }
     }
 }
 
-/// What was written down, in its order.
+/// Written packets, in order.
 #[derive(Debug)]
 pub(crate) struct Segments<'a> {
     bytes: &'a [u8],
-    before: Before,
+    before: EncodingContext,
     ends: [Endpoint; 2],
 }
 

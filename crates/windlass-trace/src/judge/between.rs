@@ -1,4 +1,4 @@
-//! Causes that what was seen fits as well as the one that is named.
+//! Causes that fit the findings as well as the named one.
 
 use windlass_base::thresholds::A_TENTH;
 use windlass_base::verdict::Confidence;
@@ -9,13 +9,13 @@ use super::checks::Checks;
 use super::confidence::{Claim, Doubt, LINE_OR_BUFFER, LINE_OR_WINDOW};
 use super::rivals::Rival;
 
-/// More causes than these are no answer.
+/// Maximum number of causes: more are no answer.
 const MOST: usize = 3;
 
 /// Returns the causes that fit as well, the named one first; none where it stands alone.
 ///
-/// They are those that packets cannot tell from it, those that a rival which explains the pace
-/// speaks for, and a cause of another limit that cost nearly as much time.
+/// These are the causes that packets cannot tell from it, and the causes of a rival that explains
+/// the pace. A cause of another limit that cost nearly as much time is one as well.
 pub(crate) fn between(
     claim: &Claim<'_>,
     confidence: Confidence,
@@ -38,7 +38,7 @@ pub(crate) fn between(
     if causes.len() > 1 { causes } else { Vec::new() }
 }
 
-/// The causes that packets cannot tell from the named one.
+/// Returns the cause that packets cannot tell from the named one.
 fn inseparable(claim: &Claim<'_>) -> Option<Cause> {
     let checks = &mut Checks::silent();
     let may_be_line = |doubt: &Doubt, checks: &mut Checks| {
@@ -56,7 +56,7 @@ fn inseparable(claim: &Claim<'_>) -> Option<Cause> {
     }
 }
 
-/// The costliest cause of another limit, where that cost nearly as much.
+/// Returns the costliest cause of another limit, if that cost nearly as much.
 fn close(claim: &Claim<'_>) -> Option<Cause> {
     let lead = claim.share - claim.other_limit;
     let causes = claim.case.tally.causes();
@@ -74,11 +74,11 @@ mod tests {
 
     use super::*;
     use crate::follow::ledger::WaitKind;
-    use crate::judge::fixture::{Ordinary, STEP, TIME};
+    use crate::judge::fixture::{OrdinaryTransfer, STEP, TIME};
     use crate::judge::rivals::holder;
 
-    fn claiming(cause: Cause) -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn claiming(cause: Cause) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         transfer.cause = cause;
         transfer
     }
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_flight_is_held_by_a_window_that_is_full_for_half_of_the_time() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let open = transfer.facts.time_busy();
         transfer.add_wait(WaitKind::Window, open);
         assert_eq!(holder(&transfer.case()), [Cause::WindowPathRtt]);

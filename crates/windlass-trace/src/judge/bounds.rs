@@ -6,19 +6,19 @@ use windlass_base::{Bytes, Rate, Span, laws};
 use super::case::Case;
 use crate::follow::flow::INITIAL_WINDOW;
 
-/// What bounds the rate of a transfer, whatever is changed but these.
+/// Bounds on the rate of a transfer that hold under any other change.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     bytes: Bytes,
     rtt: Span,
-    /// The window, where the receiver does not make it larger as more comes.
+    /// Window, if the receiver does not enlarge it as more comes.
     window: Option<Bytes>,
     /// The first flight of slow start.
     initial: Bytes,
     /// The most that the path carries, by what the capture shows of it.
     path: Option<Rate>,
     measured: Rate,
-    /// Whether its time begins with data at the receiver, a round trip after the sender's.
+    /// True if its time begins with data at the receiver, a round trip after the sender's.
     is_far: bool,
 }
 
@@ -26,7 +26,7 @@ impl Bounds {
     /// Returns the bounds of a transfer; nothing where no round trip is known.
     pub(crate) fn of(case: &Case<'_>) -> Option<Self> {
         let facts = case.facts;
-        // What a window or a program cut short is no initial window.
+        // A flight cut short by a window or a program is no initial window.
         let initial = facts.sent.initial_flight.max(INITIAL_WINDOW * facts.window.segment);
         Some(Self {
             bytes: case.bytes(),
@@ -37,6 +37,12 @@ impl Bounds {
             measured: case.measured(),
             is_far: facts.capture.is_far,
         })
+    }
+
+    /// Returns them without that of the path: its fastest rate in the capture may be another limit's.
+    #[must_use]
+    pub fn without_path(self) -> Self {
+        Self { path: None, ..self }
     }
 
     /// Returns the most that windows, slow start and the path allow to so many connections

@@ -1,8 +1,9 @@
-//! A transfer with its facts and its tally: the numbers that several causes need.
+//! Transfers with their facts and tally: the numbers that several causes need.
 
-use windlass_base::figures::Counted;
+use windlass_base::figures::ItemCount;
 use windlass_base::thresholds::{
-    BEYOND_JITTER, FASTEST_LINE, HALF_AGAIN, LARGE_PART, PAUSES_SHARE, QUEUE_FOR_TWICE, SEVERAL,
+    A_TENTH_MORE, BEYOND_JITTER, FASTEST_LINE, HALF_AGAIN, LARGE_PART, PAUSES_SHARE,
+    QUEUE_FOR_TWICE, SEVERAL,
 };
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence};
 
@@ -16,7 +17,7 @@ use crate::follow::ledger::{Phase, WaitKind};
 /// Ports below are the servers'.
 const SYSTEM_PORTS: u16 = 1_024;
 
-/// A transfer, its facts and where its time went.
+/// Transfer, with its facts and the use of its time.
 pub(crate) struct Case<'a> {
     pub(crate) facts: &'a Facts,
     pub(crate) tally: &'a Tally,
@@ -33,8 +34,8 @@ impl Case<'_> {
         self.tally.total
     }
 
-    /// The rate of the whole transfer; zero where its time is none, or too short for any line: then
-    /// the capture's clock stood.
+    /// Returns the rate of the whole transfer. It is zero if the time is zero, or too short for any
+    /// line: then the capture's clock stood.
     pub(crate) fn measured(&self) -> Rate {
         let rate = self.bytes().per(self.total());
         let fastest = Rate::from_bytes_per_second(FASTEST_LINE.get() as f64 * 1e9);
@@ -51,7 +52,8 @@ impl Case<'_> {
         whole > Span::ZERO && time * parts >= whole
     }
 
-    /// The path, where it may take longer than its handshake did, and what cost most rests on it.
+    /// Returns the path, if it may take longer than its handshake did, and the costliest cause
+    /// rests on it.
     pub(crate) fn longer_path(&self) -> Option<LongerPath> {
         let rests_on_path = !matches!(
             self.tally.cause().limit(),
@@ -60,19 +62,19 @@ impl Case<'_> {
         self.facts.path.longer.filter(|_| rests_on_path)
     }
 
-    /// Returns whether a cause has most of its time from waits for ACKs between bursts, of which
-    /// the whole transfer shows who sets the pace.
+    /// Returns whether a cause has most of its time from waits for ACKs between bursts, whose pace
+    /// the whole transfer explains.
     pub(crate) fn is_between_bursts(&self, cause: Cause) -> bool {
         self.is_part_of(cause, self.tally.between_bursts, 2)
     }
 
-    /// Returns whether it is something at the sender that spaces the data, for most of the time of a
-    /// full path.
+    /// Returns whether something at the sender spaces the data, for most of the time of a full
+    /// path.
     pub(crate) fn is_spaced(&self) -> bool {
         self.is_between_bursts(Cause::PathQueue)
     }
 
-    /// By all of its causes.
+    /// Returns the time of a limit by all of its causes.
     pub(crate) fn time_of_limit(&self, limit: Limit) -> Span {
         self.tally.time_of_limit(limit)
     }
@@ -83,19 +85,19 @@ impl Case<'_> {
         opening.handshake.offers[opening.direction].is_some()
     }
 
-    /// The window of most ACKs.
+    /// Returns the window of most ACKs.
     pub(crate) fn window(&self) -> Option<Bytes> {
         self.facts.window.usual
     }
 
-    /// From the first segment of a flight to the effect of its ACK.
+    /// Returns the time from the first segment of a flight to the effect of its ACK.
     pub(crate) fn cycle(&self) -> Option<Span> {
         self.facts.cycle()
     }
 
-    /// How long so much in flight takes once around. Some ACKs cover the rest of one flight and
-    /// the first of the next: then the first segment of each does not tell, as what is in flight
-    /// is no more than the rate times the mean time of a byte (Little's law, 1961).
+    /// Returns the cycle time of a flight of this size. Some ACKs cover the rest of one flight and
+    /// the first of the next: then the first segment of each flight does not tell the cycle. The
+    /// flight is no more than the rate times the mean time of a byte (Little's law, 1961).
     pub(crate) fn cycle_of(&self, flight: Bytes) -> Option<Span> {
         let cycle = self.cycle()?;
         let most = laws::window_rate(flight, cycle).bytes_per_second() * BEYOND_JITTER.get();
@@ -104,13 +106,13 @@ impl Case<'_> {
         Some(mean.filter(|mean| beaten && *mean < cycle).unwrap_or(cycle))
     }
 
-    /// How much longer round trips are than the path's.
+    /// Returns the time of round trips above the path's.
     pub(crate) fn beyond_path(&self) -> Option<Span> {
         Some((self.cycle()? - self.facts.path.told_rtt?).or_zero())
     }
 
-    /// Returns whether the sender's program pauses again and again: what else is seen may be what
-    /// its writes leave between two pauses.
+    /// Returns whether the sender's program pauses again and again: other findings may be effects
+    /// of its writes between two pauses.
     pub(crate) fn pauses(&self) -> bool {
         let (pauses, counts) = (self.time_of_limit(Limit::Application), &self.facts.counts);
         let unused =
@@ -118,13 +120,13 @@ impl Case<'_> {
         pauses.max(unused).share_of(self.total()) >= PAUSES_SHARE.get()
     }
 
-    /// The flight that the sender keeps where it stays the same: the middle of the time in which
-    /// it waits for ACKs and neither grows nor regains what a loss took.
+    /// Returns the steady flight of the sender: the median over the time in which it waits for ACKs
+    /// and neither grows nor regains a loss.
     pub(crate) fn level_flight(&self) -> Bytes {
         self.usual_flight(|phase| phase == Phase::Level)
     }
 
-    /// The same wherever its congestion window does not grow as in slow start.
+    /// Returns the usual flight of all phases but slow start.
     pub(crate) fn cut_flight(&self) -> Bytes {
         self.usual_flight(|phase| phase != Phase::SlowStart)
     }
@@ -143,16 +145,15 @@ impl Case<'_> {
         Bytes::new(middle(&flights).unwrap_or(self.facts.counts.flight_most))
     }
 
-    /// What a send buffer holds: the flight where it stayed level, or else the most.
+    /// Returns the contents of the send buffer: the level flight, or else the maximum.
     pub(crate) fn plateau(&self) -> Bytes {
         let most = self.facts.counts.flight_most;
         Bytes::new(self.tally.plateau.unwrap_or(most))
     }
 
-    /// Returns whether a line may hold the transfer as well as the window does, or the buffer,
-    /// which `held` is of: by the few bursts there are, or where there are none, as no data had two
-    /// ACKs, by what a round trip takes beyond the path's.
-    /// A doubt asks for less than a rule does.
+    /// Returns whether a line may limit the transfer as well as the window or buffer of `held`
+    /// bytes does. Few bursts tell, or, if no data had two ACKs, the round trips' time beyond the
+    /// path's. A doubt needs less than a rule does.
     pub(crate) fn may_be_line(&self, held: Option<Bytes>, checks: &mut Checks) -> bool {
         if let Some(pace) = self.facts.service() {
             let share = pace.rate.time_for(self.bytes()).share_of(self.total());
@@ -167,19 +168,19 @@ impl Case<'_> {
             )
     }
 
-    /// The line that would take for what was `held` in flight as much as round trips take
-    /// beyond the path's, and the share that this is of them.
+    /// Returns the line that would need the round trips' time beyond the path's for the flight
+    /// `held`, and the share of this time.
     pub(crate) fn line_of_round_trips(&self, held: Option<Bytes>) -> Option<(Rate, f64)> {
         let (cycle, beyond) = (self.cycle()?, self.beyond_path()?);
         (beyond > Span::ZERO).then_some((held?.per(beyond), beyond.share_of(cycle)))
     }
 
-    /// The fastest that the capture shows of the path: how close two full segments came
-    /// to each other, or the best rate of the ACKs; and no more than the line that
-    /// spaces its data carries. `None` where it shows no such thing.
+    /// Returns the fastest rate of the path in the capture, limited by the line that spaces its
+    /// data. It is the closest spacing of two full segments, or the best rate of ACKs. `None` if
+    /// the capture shows no rate.
     pub(crate) fn shown(&self) -> Option<Rate> {
         let facts = self.facts;
-        // What came to several connections is the line's rate only where it was full.
+        // The arrivals of several connections show the line's rate only if the line was full.
         let full = self.time_of(Cause::PathQueue) > Span::ZERO;
         let line = facts.shared_line().filter(|_| full).map(|(rate, _)| rate);
         let line = line.or_else(|| facts.data_line().map(|line| line.rate));
@@ -202,8 +203,8 @@ impl Case<'_> {
         Some(least.max(self.measured()))
     }
 
-    /// The largest window, where the receiver does not make it larger as more comes: the window is
-    /// the limit, or it stayed as it was in the handshake.
+    /// Returns the largest window, if the receiver does not enlarge it as more comes. Then the
+    /// window is the limit, or it stayed as it was in the handshake.
     pub(crate) fn fixed_window(&self) -> Option<Bytes> {
         let facts = self.facts;
         let first = facts.opening.handshake.offers[1 - facts.opening.direction]?.first_window_bytes;
@@ -220,8 +221,8 @@ impl Case<'_> {
         facts.counts.loss_events > 0 && (facts.counts.flight_most as f64) < path
     }
 
-    /// The line of the path where the capture shows it for certain, full or not: behind the sender
-    /// by the ACKs of enough bursts, and far from it by the data of bursts that pass evenly.
+    /// Returns the path's line if the capture proves it, full or not. Behind the sender the ACKs of
+    /// enough bursts prove it, and far from the sender the data of bursts that pass evenly.
     pub(crate) fn known_line(&self) -> Option<Rate> {
         let facts = self.facts;
         if facts.line.aggregate.is_some() || facts.queue_of_others().is_some() {
@@ -233,7 +234,7 @@ impl Case<'_> {
         if !facts.capture.is_far {
             return facts.service().filter(|pace| pace.sure).map(|pace| pace.rate);
         }
-        // What comes evenly and no faster than the transfer may be a program's pace.
+        // Even arrivals that are no faster than the transfer may be a program's pace.
         let pace = self.measured().bytes_per_second() * HALF_AGAIN.get();
         facts.line_pace().filter(|rate| rate.bytes_per_second() >= pace)
     }
@@ -244,8 +245,8 @@ impl Case<'_> {
         self.known_line().is_some() || self.demonstrated().is_some_and(|best| rate <= best)
     }
 
-    /// The fastest that the path was seen to carry: for a few round trips, or the largest flight
-    /// and a full segment in the time until their ACKs.
+    /// Returns the fastest rate that the path was seen to carry. It is the rate over a few round
+    /// trips, or the largest flight and a full segment in the time until their ACKs.
     pub(crate) fn demonstrated(&self) -> Option<Rate> {
         let facts = self.facts;
         let in_time = |bytes: u64, time: Option<Span>| {
@@ -264,20 +265,23 @@ impl Case<'_> {
         rates.into_iter().flatten().reduce(Rate::max)
     }
 
-    /// The most that the path carries, by what the capture shows of it. Few bursts whose ACKs come
-    /// together bound nothing.
+    /// Returns the most that the path carries, by the capture. Few bursts whose ACKs come together
+    /// bound nothing.
     pub(crate) fn path_bound(&self) -> Option<Rate> {
         let facts = self.facts;
         // Far from the sender, what comes no faster may be its program's pace.
         if facts.capture.is_far && self.tally.cause().limit() == Limit::Application {
-            return self.known_line();
+            // A line is faster than a transfer that leaves it idle.
+            let pace = self.measured().bytes_per_second() * A_TENTH_MORE.get();
+            return self.known_line().filter(|line| line.bytes_per_second() > pace);
         }
         let few = facts.service().is_some_and(|pace| !pace.sure);
         let alone = facts.line.aggregate.is_none() && facts.queue_of_others().is_none();
         if few && alone { None } else { self.shown() }
     }
 
-    /// What to say where a queue drops what is lost that others fill, or may fill.
+    /// Returns the caveat about a full queue that drops the lost data, and that others fill or may
+    /// fill.
     pub(crate) fn queue_of_others(&self) -> Option<Sentence> {
         let facts = self.facts;
         let queue = facts.queue_of_others()?;
@@ -287,56 +291,57 @@ impl Case<'_> {
         );
         Some(match facts.line_pace() {
             Some(pace) => sentence!(
-                "{full}. This connection has {} then of the {} at which its bursts pass: others \
-                 fill the rest, and a capture where all of them pass tells which; windlass send \
-                 while they rest tells what the path carries",
+                "{full}. This connection then has {} of the bottleneck rate of {}: other traffic \
+                 fills the rest. Capture where all traffic passes to see it, or run windlass send \
+                 without it to measure the path",
                 queue.rate,
                 pace,
             ),
             None => sentence!(
-                "{full}. Whether this connection alone fills it does not show: windlass send, by \
-                 itself, tells what the path carries"
+                "{full}. The capture does not show whether this connection alone fills it: run \
+                 windlass send alone to measure the path"
             ),
         })
     }
 
-    /// What to say where it is the ACKs that stand in a queue, on their way back to the sender, by
-    /// the receiver's timestamps: for a third of the time, and more, that they are late.
+    /// Returns the caveat about ACKs in a queue on their way back to the sender, by the receiver's
+    /// timestamps. At least a third of the ACKs' delay is queueing.
     pub(crate) fn queue_of_acks(&self) -> Option<Sentence> {
         let counts = &self.facts.counts;
         let is_near = self.facts.capture.distance == Span::ZERO;
         let mostly = counts.acks_queued > Span::ZERO && counts.acks_queued * 3 >= counts.acks_late;
         (is_near && mostly).then(|| {
             sentence!(
-                "by {self.receiver}'s timestamps the ACKs come late, and not the data alone: the \
-                 way back is slow or full, or became longer; a capture there tells"
+                "by {self.receiver}'s timestamps the ACKs come late, and not only the data: the \
+                 return path is slow or full, or became longer; capture there to tell"
             )
         })
     }
 
-    /// What to say where data is older, by its echoes, than the ACKs that its sender should have.
+    /// Returns the caveat about data that is older, by its echoes, than the ACKs that its sender
+    /// should have.
     pub(crate) fn stale_echoes(&self) -> Option<Sentence> {
         let (sender, facts) = (self.sender, self.facts);
         facts.path.has_stale_echoes.then(|| {
             if facts.capture.is_far {
                 sentence!(
-                    "by its echoes, data of {sender} is older than ACKs that should be there for \
-                     long: ACKs stand in a queue on their way, or what it sends does before the \
-                     capture; capture at {sender} to tell"
+                    "by its timestamp echoes, data of {sender} is older than ACKs that should have \
+                     arrived long before: ACKs wait in a queue on their way, or its data does \
+                     before the capture; capture at {sender} to tell"
                 )
             } else {
                 sentence!(
-                    "by its echoes, data of {sender} is older than ACKs that came long before it: \
-                     something between its TCP and the capture holds data back, as a traffic \
-                     shaper does (tc -s qdisc shows it)"
+                    "by its timestamp echoes, data of {sender} is older than ACKs that came long \
+                     before it: something between its TCP and the capture delays data, such as a \
+                     traffic shaper (tc -s qdisc shows it)"
                 )
             }
         })
     }
 
-    /// Returns whether the receiver may be one whose program reads all the time, though that is not
-    /// known: a closed window opened again by a part only, for half of the time that it
-    /// cost and more, or hardly ever whole.
+    /// Returns whether the receiver's program may read all the time, though that is unknown. A
+    /// closed window opened again by a part only, for at least half of the time that it cost, or
+    /// hardly ever whole.
     pub(crate) fn may_read_always(&self, cause: Cause) -> bool {
         let parts = self.facts.time_of_waits(|kind| matches!(kind, WaitKind::Partly(_)));
         let some = self.facts.window.reader.as_ref().is_some_and(|reader| reader.leaves_some);
@@ -354,8 +359,8 @@ impl Case<'_> {
         (serves[0] != serves[1]).then_some(serves[0])
     }
 
-    /// Offers of small pieces of a nearly closed window: how many, how large on average,
-    /// and in which packets.
+    /// Returns the offers of small pieces of a nearly closed window: their number, their mean size,
+    /// and their packets.
     pub(crate) fn silly(&self) -> Option<(u64, Bytes, &[u64])> {
         let reader = self.facts.window.reader.as_ref()?;
         let (count, size) = reader.silly?;
@@ -367,32 +372,32 @@ impl Case<'_> {
     }
 }
 
-/// So many of a noun, with the verb of what they are.
+/// Returns a count with noun and verb.
 pub(crate) fn are(count: u64, noun: &str) -> Sentence {
     if count == 1 { sentence!("1 {noun} is") } else { sentence!("{count} {noun}s are") }
 }
 
-/// So many segments, with the verb of what was done to them.
+/// Returns a count of segments with a verb.
 pub(crate) fn were(segments: u64) -> Sentence {
     let verb = if segments == 1 { "was" } else { "were" };
-    sentence!("{} {verb}", Counted(segments, "segment"))
+    sentence!("{} {verb}", ItemCount(segments, "segment"))
 }
 
-/// So many repairs after duplicate ACKs, with the verb of what they were.
+/// Returns a count of repairs after duplicate ACKs with a verb.
 pub(crate) fn repairs(count: u64) -> Sentence {
     let verb = if count == 1 { "was" } else { "were" };
-    sentence!("{} after duplicate ACKs {verb}", Counted(count, "repair"))
+    sentence!("{} after duplicate ACKs {verb}", ItemCount(count, "repair"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::judge::confidence::{LINE_OR_BUFFER, LINE_OR_WINDOW};
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, STEP, TIME, pace};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, SEGMENT, STEP, TIME, pace};
 
     #[test]
     fn the_line_of_bursts_may_hold_a_window_or_a_buffer() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let (data, busy) = (transfer.case().bytes(), TIME.scaled(LARGE_PART.get()));
         for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
             transfer.facts.line.service = Some(pace(data.per(busy)));
@@ -404,7 +409,7 @@ mod tests {
 
     #[test]
     fn the_line_of_round_trips_may_hold_a_window_or_a_buffer() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let path = RTT - RTT.scaled(LARGE_PART.get());
         for doubt in [&LINE_OR_WINDOW, &LINE_OR_BUFFER] {
             transfer.set_path(path);
@@ -416,7 +421,7 @@ mod tests {
 
     #[test]
     fn a_line_of_round_trips_is_none_of_the_slowest() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_path(STEP);
         let slow = Rate::from_bytes_per_second(laws::SLOW_LINE);
         transfer.facts.counts.flight_most = SEGMENT;
@@ -428,7 +433,7 @@ mod tests {
 
     #[test]
     fn what_no_line_carries_is_no_rate() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         // 100 bytes in each nanosecond.
         transfer.facts.sent.bytes = TIME.as_nanos().unsigned_abs() * FASTEST_LINE.get();
         assert_eq!(transfer.case().measured(), Rate::from_bytes_per_second(100e9));

@@ -1,5 +1,5 @@
-//! What a capture cannot tell, and which capture would.
-use windlass_base::figures::Counted;
+//! Limits of a capture, and the capture that would remove them.
+use windlass_base::figures::ItemCount;
 use windlass_base::thresholds::{ENOUGH, LOCAL_PATH, SEVERAL};
 use windlass_base::verdict::{Caveat, CaveatId};
 use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
@@ -24,29 +24,29 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
     if facts.capture.one_sided {
         found.push(caveat!(
             OneSided,
-            "only one direction was captured, so what the other side said is a guess; capture both \
-             directions at one place"
+            "only one direction was captured, so the other side's packets are inferred; capture \
+             both directions at one place"
         ));
     }
     if facts.capture.rewritten {
         found.push(caveat!(
             SequenceRewritten,
-            "a device on the way (a firewall) gives the connection other sequence numbers, and the \
-             capture holds packets of both of its sides; capture on one side of it only"
+            "a device on the path (a firewall) rewrites sequence numbers, and the capture holds \
+             packets from both sides of it; capture on one side only"
         ));
     }
     if facts.capture.made_up_times {
         found.push(caveat!(
             MadeUpTimes,
-            "each packet comes after the same time, whoever sent it: no network did that, so the \
-             times tell nothing"
+            "all packets have the same distance in time, in both directions: no network does that, \
+             so the times are made up"
         ));
     }
     if facts.capture.lacks_acks && !facts.capture.one_sided {
         found.push(caveat!(
             AcksMissing,
-            "no ACK without data of {} is in the capture, as where it was saved through a display \
-             filter: what the sender waited for does not show; save all packets of the connection",
+            "the capture has no ACK without data of {}, as if saved through a display filter, so \
+             the sender's waits do not show; save all packets of the connection",
             case.receiver
         ));
     }
@@ -54,9 +54,8 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
     if offers.iter().all(Option::is_some) && !facts.opening.handshake.is_whole() {
         found.push(caveat!(
             NoHandshake,
-            "the snap length cut the options of the handshake, so what is not shown of MSS, window \
-             scale, SACK and timestamps may have been offered; capture at least 128 bytes of each \
-             packet (-s 128)"
+            "the snap length cut the options of the handshake, so MSS, window scale, SACK and \
+             timestamps are uncertain; capture at least 128 bytes of each packet (-s 128)"
         ));
     } else if !facts.opening.handshake.is_whole() {
         let what = if facts.opening.handshake.offers.iter().any(Option::is_some) {
@@ -79,15 +78,15 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
         };
         found.push(caveat!(
             ScaleUnknown,
-            "the window scale is not known{least}, so windows may be larger than they read; \
-             capture the handshake"
+            "the window scale is not known{least}, so windows may be larger than shown; capture \
+             the handshake"
         ));
     }
     if facts.capture.distance > Span::ZERO {
         found.push(caveat!(
             TakenAtReceiver,
-            "the capture was taken {} of the {} round trip away from the sender: what the sender \
-             saw, and when, is worked out; capture at the sender to see it",
+            "the capture was taken {} of the {} round trip away from the sender: the sender's view \
+             is reconstructed; capture at the sender to be certain",
             facts.capture.distance,
             facts.path.rtt.unwrap_or_default()
         ));
@@ -97,25 +96,24 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
         found.push(caveat!(
             SplitConnection,
             "{host} answered the SYN after {opening} and acknowledges data after {soonest}: a \
-             proxy, or the translator of a virtual machine, may do so in its place, and what \
-             happens beyond that does not show; capture there, too"
+             proxy, or the address translation of a virtual machine, may do so in its place, and \
+             the path beyond does not show; capture there, too"
         ));
     }
     if let Some(LongerPath { handshake, latency }) = case.longer_path() {
         found.push(caveat!(
             SplitConnection,
-            "the SYN was answered after {handshake}, and each ACK of data comes {latency} after it, \
-             with more in flight: that may be the path's way, and no host's. Something nearer may \
-             answer SYNs (a SYN proxy, a firewall), or the path have become longer; an echo (ping) \
-             of its host tells"
+            "the SYN was answered after {handshake}, but each ACK of data comes {latency} after \
+             it, with more in flight: this may be the delay of the path. A SYN proxy or a firewall \
+             may have answered the SYN, or the path may have become longer; ping the host to tell"
         ));
     }
     if facts.opening.is_subflow {
         found.push(caveat!(
             Multipath,
-            "this is one path of a connection of Multipath TCP (RFC 8684): its window is for all \
-             paths together, and what it does not carry another may; `ss -Mi` on a host lists \
-             them, a capture on all interfaces has them"
+            "this is one path of a Multipath TCP connection (RFC 8684): its window is for all \
+             paths together, and other paths may carry data; `ss -Mi` on a host lists the paths, \
+             and a capture on all interfaces has them"
         ));
     }
     // Its first packets find the hosts asleep.
@@ -123,8 +121,8 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
     if facts.opening.handshake.rtt().is_some() && quick(facts.path.rtt) {
         found.push(caveat!(
             Local,
-            "the round trip is {}: at that scale it is the hosts' own work that takes time, and \
-             the packets do not tell which part of it",
+            "the round trip is {}: at that scale the time is the hosts' own processing, and the \
+             packets do not show which part",
             facts.path.rtt.unwrap_or_default()
         ));
     }
@@ -146,23 +144,22 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
         found.push(caveat!(
             CaptureDrops,
             "the capture itself lost {}, as its file says",
-            Counted(drops, "packet")
+            ItemCount(drops, "packet")
         ));
     }
     if counts.cuts > 0 {
         found.push(caveat!(
             Fragments,
-            "the capture holds parts of the conversation, with {} left out, which no ACK in the \
-             capture tells about: what was sent there counts where the capture shows the time \
-             for it, and that time is unknown",
+            "the capture holds only parts of the conversation, with {} left out and not covered by \
+             ACKs: data sent there counts if the capture covers its time, and that time is unknown",
             if counts.cuts == 1 { "1 piece".into() } else { sentence!("{counts.cuts} pieces") }
         ));
     }
     if facts.capture.clock_step > Span::ZERO {
         found.push(caveat!(
             CoarseClock,
-            "the capture's clock moves by {}: each time in it is off by up to that much, and what \
-             takes less does not show; capture with a finer clock",
+            "the capture's clock has steps of {}: each time is off by up to that much, and shorter \
+             times do not show; capture with a finer clock",
             facts.capture.clock_step
         ));
     }
@@ -170,7 +167,7 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
         let by = facts.capture.set_ahead_by;
         let times = match facts.capture.set_ahead {
             1 => "once".into(),
-            count => sentence!("{}", Counted(count, "time")),
+            count => sentence!("{}", ItemCount(count, "time")),
         };
         found.push(caveat!(
             Clock,
@@ -181,21 +178,22 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
     if facts.capture.set_backs > 0 {
         found.push(caveat!(
             Clock,
-            "the capture's clock was set back on the way, so the time around that is a guess"
+            "the capture's clock was set back during the capture, so the time around that is \
+             uncertain"
         ));
     } else if facts.has_two_clocks() {
         found.push(caveat!(
             Clock,
-            "answers stand in the capture up to {} before what they answer, so the two directions \
-             have clocks that differ, as those of a tap's two cards do: what the sender waited \
-             for is a guess",
+            "replies stand in the capture up to {} before the packets that they answer, so the two \
+             directions have different clocks, like the two cards of a tap: the sender's waits are \
+             uncertain",
             facts.capture.answered_before
         ));
     } else if facts.is_disordered() {
         found.push(caveat!(
             Clock,
-            "packets stand in the capture {} before the ones ahead of them: its clock was set, or \
-             several captures are in one, and round trips over that are a guess",
+            "packets have times {} before those of earlier packets: the clock was set, or captures \
+             were merged, and round trips across that are uncertain",
             facts.capture.disorder
         ));
     }
@@ -203,7 +201,7 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
         found.push(caveat!(
             DuplicatedByNetwork,
             "the network delivered {} twice, as the receiver's D-SACKs say; that counts once here",
-            Counted(facts.capture.captured_twice, "packet")
+            ItemCount(facts.capture.captured_twice, "packet")
         ));
     } else if facts.capture.captured_twice > 0 {
         found.push(caveat!(
@@ -216,8 +214,8 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
     if counts.super_packets > 0 {
         found.push(caveat!(
             SuperPackets,
-            "{} larger than a full one of {}: the network card cuts or joins them, so the wire \
-             carried more and smaller ones",
+            "{} larger than a full one of {}: the network card splits or joins segments, so the \
+             wire carried more and smaller ones",
             are(counts.super_packets, "segment"),
             case.segment()
         ));
@@ -239,12 +237,12 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
         ));
     }
     if counts.segments < ENOUGH.get() {
-        found.push(caveat!(Short, "there are few segments, so this is how it went once"));
+        found.push(caveat!(Short, "there are few segments, so the sample is small"));
     }
     found
 }
 
-/// What made the sender send again, or wait to, that no loss of data explains.
+/// Adds caveats on retransmissions, and on waits for them, that no loss of data explains.
 fn sent_again(case: &Case<'_>) -> Vec<Caveat> {
     let facts = case.facts;
     let (counts, vain) = (&facts.counts, &facts.loss.in_vain);
@@ -252,37 +250,37 @@ fn sent_again(case: &Case<'_>) -> Vec<Caveat> {
     if vain.acks_lost > 0 {
         found.push(caveat!(
             AckLoss,
-            "{} sent again though the data had arrived: the ACKs were lost on their way to the \
-             sender, or came later than its timer runs; a capture at both ends tells which",
+            "{} sent again though the data had arrived: the ACKs were lost, or came after the \
+             sender's timeout; capture at both ends to tell",
             were(vain.acks_lost)
         ));
     }
     if vain.may_be_of_acks() && vain.acks_lost == 0 && !facts.withholds_acks() {
         found.push(caveat!(
             DataOrAcks,
-            "most silences of the sender end with an ACK of more than it had sent again, and no \
-             duplicate ACK came before: the ACKs may have been lost, and not the data; capture at \
-             the receiver to tell"
+            "most silences of the sender end with an ACK of more than it had sent again, without \
+             duplicate ACKs before: perhaps ACKs were lost, not data; capture at the receiver to \
+             tell"
         ));
     }
     if vain.vain_repairs > 0 {
         let seen = match counts.out_of_order {
             0 => Sentence::new(),
-            late => sentence!(" ({} here)", Counted(late, "segment")),
+            late => sentence!(" ({} here)", ItemCount(late, "segment")),
         };
         found.push(caveat!(
             Reordering,
             "{} in vain: the path changes the order of segments{seen}, which looks like loss to \
-             the sender and slows it down; RACK (RFC 8985) waits for what is only late",
+             the sender and slows it down; RACK (RFC 8985) waits for late segments",
             repairs(vain.vain_repairs)
         ));
     }
     if counts.of_copies >= SEVERAL.get() {
         found.push(caveat!(
             CopiesOfCopies,
-            "{} sent again behind duplicate ACKs that tell of nothing but copies: {} takes those for \
-             signs of a loss, which they are not (RFC 2883 section 4, RFC 6675 section 2), and sends \
-             copies of its copies",
+            "{} sent again after duplicate ACKs that report only duplicate data: {} takes these \
+             for a loss, against RFC 2883 section 4 and RFC 6675 section 2, and sends the copies \
+             again",
             were(counts.of_copies),
             case.sender
         ));
@@ -294,9 +292,9 @@ fn sent_again(case: &Case<'_>) -> Vec<Caveat> {
     {
         found.push(caveat!(
             DamagedSegments,
-            "{} arrived with a wrong TCP checksum, and {} dropped what is damaged: a network card, \
-             a driver or a firewall on the way changes bytes",
-            Counted(damaged.segments, "segment"),
+            "{} arrived with a wrong TCP checksum, and {} dropped them: a network card, a driver \
+             or a firewall on the path changes bytes",
+            ItemCount(damaged.segments, "segment"),
             case.receiver
         ));
     }
@@ -306,16 +304,16 @@ fn sent_again(case: &Case<'_>) -> Vec<Caveat> {
     if let Some((timer, rtt)) = facts.slow_timer() {
         found.push(caveat!(
             SlowTimer,
-            "the sender's retransmission timer runs for {} at least, where round trips take up to \
-             {rtt}: Linux waits for 200 ms, RFC 6298 asks for 1 s; each loss that only the timer \
-             repairs costs that much",
+            "the sender's retransmission timeout is at least {}, with round trips of up to {rtt}: \
+             Linux waits for 200 ms, RFC 6298 asks for 1 s; each loss that only the timer repairs \
+             costs that much",
             timer.least
         ));
     }
     found
 }
 
-/// Why a cause was taken back that was the verdict at first.
+/// Returns the caveat on a cause that was the verdict at first, and was taken back.
 pub(crate) fn refuted(cause: Cause, breach: &str) -> Caveat {
     caveat!(
         Contradiction,

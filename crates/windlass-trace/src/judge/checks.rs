@@ -43,13 +43,13 @@ pub struct Check {
 }
 
 /// A figure that may be compared.
-pub(crate) trait Figure: PartialOrd + Copy {
+pub(crate) trait CheckFigure: PartialOrd + Copy {
     const UNIT: Option<&'static str>;
     fn number(self) -> f64;
     fn text(self) -> Sentence;
 }
 
-impl Figure for Span {
+impl CheckFigure for Span {
     const UNIT: Option<&'static str> = Some("s");
     fn number(self) -> f64 {
         self.as_seconds()
@@ -59,7 +59,7 @@ impl Figure for Span {
     }
 }
 
-impl Figure for Bytes {
+impl CheckFigure for Bytes {
     const UNIT: Option<&'static str> = Some("B");
     fn number(self) -> f64 {
         self.get() as f64
@@ -69,7 +69,7 @@ impl Figure for Bytes {
     }
 }
 
-impl Figure for Rate {
+impl CheckFigure for Rate {
     const UNIT: Option<&'static str> = Some("B/s");
     fn number(self) -> f64 {
         self.bytes_per_second()
@@ -79,7 +79,7 @@ impl Figure for Rate {
     }
 }
 
-impl Figure for f64 {
+impl CheckFigure for f64 {
     const UNIT: Option<&'static str> = None;
     fn number(self) -> f64 {
         self
@@ -91,7 +91,7 @@ impl Figure for f64 {
     }
 }
 
-impl Figure for u64 {
+impl CheckFigure for u64 {
     const UNIT: Option<&'static str> = None;
     fn number(self) -> f64 {
         self as f64
@@ -108,20 +108,20 @@ pub(crate) struct Bound<T> {
     threshold: Option<&'static str>,
 }
 
-impl<T: Figure + Value> From<Threshold<T>> for Bound<T> {
+impl<T: CheckFigure + Value> From<Threshold<T>> for Bound<T> {
     fn from(threshold: Threshold<T>) -> Self {
         Self { value: threshold.get(), threshold: Some(threshold.name()) }
     }
 }
 
-impl<T: Figure> From<T> for Bound<T> {
+impl<T: CheckFigure> From<T> for Bound<T> {
     fn from(value: T) -> Self {
         Self { value, threshold: None }
     }
 }
 
-/// A bound that a threshold takes part in.
-pub(crate) fn by<T: Figure, V: Value>(threshold: Threshold<V>, value: T) -> Bound<T> {
+/// Returns a bound that depends on a threshold.
+pub(crate) fn by<T: CheckFigure, V: Value>(threshold: Threshold<V>, value: T) -> Bound<T> {
     Bound { value, threshold: Some(threshold.name()) }
 }
 
@@ -133,9 +133,9 @@ pub struct AskedRule {
     /// The cause that it stands for.
     #[serde(flatten)]
     pub cause: Cause,
-    /// It held.
+    /// True if the rule held.
     pub holds: bool,
-    /// Its conditions; none where it takes what is left.
+    /// Conditions of the rule; none if it takes what is left.
     pub checks: Vec<Check>,
 }
 
@@ -189,7 +189,7 @@ impl Checks {
     }
 
     /// Asks whether a figure is at least its bound.
-    pub(crate) fn at_least<T: Figure>(
+    pub(crate) fn at_least<T: CheckFigure>(
         &mut self,
         what: &'static str,
         figure: T,
@@ -199,7 +199,7 @@ impl Checks {
     }
 
     /// Asks whether a figure is above its bound.
-    pub(crate) fn above<T: Figure>(
+    pub(crate) fn above<T: CheckFigure>(
         &mut self,
         what: &'static str,
         figure: T,
@@ -209,7 +209,7 @@ impl Checks {
     }
 
     /// Asks whether a figure is below its bound.
-    pub(crate) fn below<T: Figure>(
+    pub(crate) fn below<T: CheckFigure>(
         &mut self,
         what: &'static str,
         figure: T,
@@ -219,7 +219,7 @@ impl Checks {
     }
 
     /// Asks whether a figure is at most its bound.
-    pub(crate) fn at_most<T: Figure>(
+    pub(crate) fn at_most<T: CheckFigure>(
         &mut self,
         what: &'static str,
         figure: T,
@@ -229,7 +229,7 @@ impl Checks {
     }
 
     /// Asks of a figure that may not be known; `false` where it is not.
-    pub(crate) fn some_below<T: Figure>(
+    pub(crate) fn some_below<T: CheckFigure>(
         &mut self,
         what: &'static str,
         figure: Option<T>,
@@ -238,7 +238,7 @@ impl Checks {
         self.compare(what, figure, Relation::Below, bound.into())
     }
 
-    fn compare<T: Figure>(
+    fn compare<T: CheckFigure>(
         &mut self,
         what: &'static str,
         figure: Option<T>,
@@ -261,13 +261,13 @@ impl Checks {
                 Relation::Is => "",
             };
             let named = bound.threshold.map_or_else(Sentence::new, |name| sentence!(" ({name})"));
-            let value = figure.map_or_else(|| "unknown".into(), Figure::text);
+            let value = figure.map_or_else(|| "unknown".into(), CheckFigure::text);
             let mark = mark(holds);
             let bound_text = bound.value.text();
             let text = sentence!("{mark} {what}: {value} {sign} {bound_text}{named}");
             found.push(Check {
                 what,
-                figure: figure.map(Figure::number),
+                figure: figure.map(CheckFigure::number),
                 unit: T::UNIT,
                 relation,
                 bound: Some(bound.value.number()),
@@ -280,7 +280,7 @@ impl Checks {
     }
 }
 
-/// The mark of a condition that holds, or does not.
+/// Returns the mark of a condition that holds, or does not.
 fn mark(holds: bool) -> &'static str {
     if holds { "✓" } else { "✗" }
 }

@@ -9,7 +9,7 @@ use windlass_base::{Bytes, Cause, Limit, Span};
 
 use super::case::Case;
 use super::checks::{Checks, by};
-use super::law::Applied;
+use super::law::AppliedLaw;
 use super::rivals::Rival;
 use crate::follow::handshake::Offer;
 use crate::follow::ledger::WaitKind;
@@ -17,7 +17,7 @@ use crate::follow::ledger::WaitKind;
 /// A cause that a verdict claims, with what may make it doubtful.
 pub(crate) struct Claim<'a> {
     pub(crate) case: &'a Case<'a>,
-    /// The cause is a habit, and its own doubts.
+    /// True if the cause is a habit, and the cause's own doubts.
     pub(crate) is_habit: bool,
     pub(crate) doubts: &'static [Doubt],
     /// Other explanations that are as likely where they hold.
@@ -30,7 +30,7 @@ pub(crate) struct Claim<'a> {
     pub(crate) other_limit: f64,
     pub(crate) caveats: &'a [Caveat],
     /// The law of the cause, applied, and how sure it leaves the verdict.
-    pub(crate) law: Option<Applied>,
+    pub(crate) law: Option<AppliedLaw>,
     pub(crate) by_law: Confidence,
 }
 
@@ -38,12 +38,12 @@ pub(crate) struct Claim<'a> {
 pub(crate) struct Doubt {
     /// Its name in `--why`.
     pub(crate) name: &'static str,
-    /// It applies.
+    /// Condition under which the doubt applies.
     pub(crate) holds: fn(&Claim<'_>, &mut Checks) -> bool,
 }
 
 impl Claim<'_> {
-    /// Returns how sure it is.
+    /// Returns the confidence of the claim.
     pub(crate) fn confidence(&self) -> Confidence {
         let checks = &mut Checks::silent();
         if LOW.iter().any(|doubt| (doubt.holds)(self, checks)) {
@@ -78,13 +78,13 @@ impl Claim<'_> {
         checks.is(id.id(), self.caveats.iter().any(|caveat| caveat.id == id))
     }
 
-    /// The law of loss is one of many losses, and one or two may be how it went once.
+    /// Returns whether losses are too few for the law of loss: one or two may be random.
     pub(crate) fn has_few_losses(&self, checks: &mut Checks) -> bool {
         checks.below("losses", self.case.facts.counts.loss_events, SEVERAL)
     }
 
-    /// Returns whether what was sent again may only have been late: no option tells which copy was
-    /// answered, nor does the time of the answer, far from the sender.
+    /// Returns whether the repaired segments may only have been late. No option tells which copy
+    /// was answered, nor does the time of the answer, far from the sender.
     pub(crate) fn may_be_late(&self) -> bool {
         let facts = self.case.facts;
         let both = |has: fn(&Offer) -> bool| {
@@ -110,7 +110,7 @@ impl Claim<'_> {
     }
 }
 
-/// One or two losses may be chance.
+/// One or two losses may be random.
 pub(crate) const FEW_LOSSES: Doubt =
     Doubt { name: "few-losses", holds: |it, checks| it.has_few_losses(checks) };
 
@@ -156,7 +156,7 @@ const LOW: &[Doubt] = &[
                 && it.has(CaveatId::OneSided, checks)
         },
     },
-    // The window scale is not known, so the window may be larger than it reads.
+    // The window scale is not known, so the window may be larger than shown.
     Doubt {
         name: "window-of-unknown-scale",
         holds: |it, checks| {
@@ -208,7 +208,8 @@ const LOW: &[Doubt] = &[
                 && it.has(CaveatId::Local, checks)
         },
     },
-    // The cause was named for want of another, and a rival that is as likely explains the pace.
+    // The cause was named only because no other applies, and an equally likely rival explains the
+    // pace.
     Doubt {
         name: "a-rival-is-as-likely",
         holds: |it, checks| {
@@ -217,7 +218,7 @@ const LOW: &[Doubt] = &[
                 .any(|rival| checks.is(rival.name, (rival.explains)(it.case).is_some()))
         },
     },
-    // Most of the data is missing from the capture: what is there may be any part of it.
+    // Most of the data is missing from the capture: the rest may not be typical.
     Doubt {
         name: "most-is-missing",
         holds: |it, checks| {
@@ -226,8 +227,8 @@ const LOW: &[Doubt] = &[
             checks.at_least("missing bytes", missing, HALF_OF_IT)
         },
     },
-    // Another limit leads in one half of the time: what is named may be only a phase. Slow start is
-    // one, at the beginning.
+    // Another limit leads in one half of the time: the named limit may be only a phase, such as
+    // slow start at the beginning.
     Doubt {
         name: "halves-disagree",
         holds: |it, checks| {
@@ -346,8 +347,8 @@ const MEDIUM: &[Doubt] = &[
             checks.is("the path may be longer", longer || it.case.longer_path().is_some())
         },
     },
-    // A part of the packets is in the capture twice: it may be of two places, with packets missing
-    // at one.
+    // A part of the packets is in the capture twice: the capture may be of two places, with packets
+    // missing at one.
     Doubt {
         name: "copied-in-part",
         holds: |it, checks| {
@@ -358,7 +359,7 @@ const MEDIUM: &[Doubt] = &[
                 && checks.below("packets captured twice", copied, COPIED_WHOLE)
         },
     },
-    // A transfer of few round trips shows how it went once. Slow start takes no more.
+    // A transfer of few round trips is a small sample. Slow start needs no more.
     Doubt {
         name: "few-round-trips",
         holds: |it, checks| {
@@ -402,8 +403,7 @@ const MEDIUM: &[Doubt] = &[
 fn hangs_on_start(it: &Claim<'_>) -> bool {
     let reader = it.case.facts.window.reader.as_ref();
     match it.cause.limit() {
-        // Where the largest window is larger than those that were seen, the program always
-        // has data to read.
+        // If the largest window is larger than those seen, the program always has data to read.
         Limit::ZeroWindow => reader.is_some_and(|reader| reader.is_steady),
         Limit::ReceiverWindow => reader.is_some_and(|reader| reader.makes_room_by_itself),
         // At the receiver, each wait for an ACK is a wait with room in the window.
@@ -416,9 +416,9 @@ fn hangs_on_start(it: &Claim<'_>) -> bool {
     }
 }
 
-/// Returns whether what the cause rests on may be another's than the host that opened: the sender's
-/// pace and pauses, or the reader's. What lies beyond it does not show: nor does what a remedy at
-/// that host would bring.
+/// Returns whether the evidence may belong to another host than the one that opened: the sender's
+/// pace and pauses, or the reader's. The part beyond that host does not show: nor does the effect
+/// of a remedy at that host.
 pub(crate) fn is_split(case: &Case<'_>, cause: Cause) -> bool {
     let limit = cause.limit();
     let of_reader = matches!(limit, Limit::ReceiverWindow | Limit::ZeroWindow)

@@ -4,20 +4,20 @@ use windlass_base::{Cause, Sentence, Span, sentence};
 
 use super::case::Case;
 use crate::follow::counts::Examples;
-use crate::follow::ledger::{Opened, Wait, WaitKind};
+use crate::follow::ledger::{Reopening, Wait, WaitKind};
 
-/// Whether a cause shows in a kind of waiting.
-pub(crate) type Shows = fn(WaitKind) -> bool;
+/// Test whether a cause shows in a kind of wait.
+pub(crate) type WaitTest = fn(WaitKind) -> bool;
 
-/// How many waits are named.
+/// Number of named waits.
 const MAX: usize = 3;
 
 pub(crate) fn shown(packets: &[u64], shows: impl Into<Sentence>) -> Evidence {
     Evidence { packets: packets.to_vec(), shows: shows.into() }
 }
 
-/// The longest waits of a cause, which shows in these kinds of waiting.
-pub(crate) fn evidence(case: &Case<'_>, cause: Cause, shows: Shows) -> Vec<Evidence> {
+/// Returns the longest waits of a cause, which shows in these kinds of waiting.
+pub(crate) fn evidence(case: &Case<'_>, cause: Cause, shows: WaitTest) -> Vec<Evidence> {
     let mut found: Vec<Evidence> = Vec::new();
     for (kind, wait) in waits(case, cause, shows).into_iter().take(MAX) {
         let shows = sentence!("{}: {wait.span}", wait_in_words(case, kind, cause));
@@ -28,13 +28,13 @@ pub(crate) fn evidence(case: &Case<'_>, cause: Cause, shows: Shows) -> Vec<Evide
     found
 }
 
-/// The same where there may be none.
+/// Returns the evidence of these examples; none without examples.
 pub(crate) fn listed(examples: &Examples, shows: Sentence) -> Vec<Evidence> {
     let packets = examples.as_slice();
     if packets.is_empty() { Vec::new() } else { vec![shown(packets, shows)] }
 }
 
-/// Offers of small pieces of the window.
+/// Returns the offers of small pieces of the window.
 pub(crate) fn silly_windows(case: &Case<'_>) -> Vec<Evidence> {
     let offers = case.silly().into_iter();
     offers
@@ -46,7 +46,7 @@ pub(crate) fn silly_windows(case: &Case<'_>) -> Vec<Evidence> {
         .collect()
 }
 
-/// What was sent again.
+/// Returns the retransmissions.
 pub(crate) fn repairs(case: &Case<'_>) -> Vec<Evidence> {
     let counts = &case.facts.counts;
     let shows = match counts.retransmissions {
@@ -58,13 +58,13 @@ pub(crate) fn repairs(case: &Case<'_>) -> Vec<Evidence> {
     found
 }
 
-/// The packets that no loss of data explains.
+/// Returns the packets that no loss of data explains.
 pub(crate) fn in_vain(case: &Case<'_>) -> Vec<Evidence> {
     let facts = case.facts;
     let vain = &facts.loss.in_vain;
     let mut found = Vec::new();
     if vain.acks_lost > 0 {
-        let shows = "sent again though the data had arrived: its ACK did not in time";
+        let shows = "sent again though the data had arrived: its ACK came too late or not at all";
         found.push(shown(vain.unheard.as_slice(), shows));
     }
     if vain.vain_repairs > 0 {
@@ -81,8 +81,8 @@ pub(crate) fn in_vain(case: &Case<'_>) -> Vec<Evidence> {
     found
 }
 
-/// The longest waits in which a cause shows, the longest first.
-fn waits(case: &Case<'_>, cause: Cause, shows: Shows) -> Vec<(WaitKind, Wait)> {
+/// Returns the longest waits in which a cause shows, the longest first.
+fn waits(case: &Case<'_>, cause: Cause, shows: WaitTest) -> Vec<(WaitKind, Wait)> {
     let longest = case.facts.longest.iter();
     let mut waits: Vec<(WaitKind, Wait)> = longest
         .filter(|(kind, _)| shows(*kind))
@@ -100,8 +100,8 @@ fn is_charged(case: &Case<'_>, cause: Cause, wait: &Wait) -> bool {
     charges.any(|charge| charge.interval.first <= first && last <= charge.interval.last)
 }
 
-/// The longest that data stood in the path's queue.
-pub(crate) fn longest_queue(case: &Case<'_>, shows: Shows) -> Option<Span> {
+/// Returns the longest time that data stood in the path's queue.
+pub(crate) fn longest_queue(case: &Case<'_>, shows: WaitTest) -> Option<Span> {
     if case.time_of(Cause::PathQueue) == Span::ZERO || case.is_spaced() {
         return None;
     }
@@ -111,13 +111,13 @@ pub(crate) fn longest_queue(case: &Case<'_>, shows: Shows) -> Option<Span> {
 fn wait_in_words(case: &Case<'_>, kind: WaitKind, cause: Cause) -> &'static str {
     match kind {
         WaitKind::Open | WaitKind::Idle if cause == Cause::PathQueue && case.is_spaced() => {
-            "the next data leaves late, and no ACK lets it go"
+            "the next data leaves late, and not after an ACK"
         }
         WaitKind::Window | WaitKind::Open if cause == Cause::PathQueue => {
-            "this ACK comes late: the data stood in the path's queue"
+            "this ACK comes late: the data waited in the path's queue"
         }
         WaitKind::Window | WaitKind::Open if cause == Cause::AckPath => {
-            "this ACK comes late: it stood in a queue on its way back"
+            "this ACK comes late: it waited in a queue on its way back"
         }
         WaitKind::Window => "the window is full until this ACK",
         WaitKind::Open => "data waits for this ACK with room in the window",
@@ -129,15 +129,17 @@ fn wait_in_words(case: &Case<'_>, kind: WaitKind, cause: Cause) -> &'static str 
         WaitKind::Partly(_) if cause == Cause::ReceiverLimited => {
             "the window is closed until a part of the buffer is read"
         }
-        WaitKind::NotReading | WaitKind::Partly(Opened::AfterLong) => "the window stays closed",
-        WaitKind::NoUpdate | WaitKind::Partly(Opened::WhenProbed) => {
+        WaitKind::NotReading | WaitKind::Partly(Reopening::AfterLong) => "the window stays closed",
+        WaitKind::NoUpdate | WaitKind::Partly(Reopening::WhenProbed) => {
             "the window is closed until a probe finds it open"
         }
-        WaitKind::OpensLate | WaitKind::Partly(Opened::Late) => "the window is closed for a moment",
+        WaitKind::OpensLate | WaitKind::Partly(Reopening::Late) => {
+            "the window is closed for a moment"
+        }
         WaitKind::Idle => "the sender sends nothing, though it may",
         WaitKind::AwaitPeer => "the sender waits for the other side's data",
-        WaitKind::Queued => "data stood in a queue before it came here",
-        WaitKind::Skipped => "the sender's count goes on, and nothing comes",
+        WaitKind::Queued => "data waited in a queue before the capture",
+        WaitKind::Skipped => "the sender's packet count goes on, and no packet comes",
         WaitKind::Missing => "packets are missing here",
         WaitKind::Unheard => "silence until a timer sent again what had arrived",
     }

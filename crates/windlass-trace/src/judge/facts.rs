@@ -1,7 +1,7 @@
-//! The facts of a transfer: all that judging looks at, measured once.
+//! Facts of a transfer: all inputs of the judgement, measured once.
 //!
-//! A rule reads [`Facts`] and nothing else. Where they come from (packets, a kernel, a
-//! simulation) no rule knows; a source that does not know a fact leaves it out.
+//! A rule reads [`Facts`] and nothing else. Their source (packets, a kernel, a simulation) is
+//! unknown to rules; a source without a fact leaves it out.
 
 mod line;
 mod list;
@@ -19,22 +19,22 @@ use crate::estimate::arrivals::Aggregate;
 use crate::estimate::beacons::PowerSave;
 use crate::estimate::black_hole::BlackHole;
 use crate::estimate::damaged_segments::DamagedSegments;
-use crate::estimate::discards::Discarding;
+use crate::estimate::discards::DiscardEvidence;
 use crate::estimate::ecn::EcnResponse;
 use crate::estimate::far::FarVerdict;
 use crate::estimate::longer_path::LongerPath;
 use crate::estimate::loss_pattern::{FullQueue, Policer};
 use crate::estimate::packet_pairs::Pace;
 use crate::estimate::program_pace::PaceShares;
-use crate::estimate::reader::Reading;
+use crate::estimate::reader::ReadingRate;
 use crate::estimate::shared_bottlenecks::FullTimes;
 use crate::estimate::split_tcp::SplitTcp;
 use crate::estimate::spurious::SpuriousRetransmissions;
-use crate::estimate::trains::Line;
+use crate::estimate::trains::LineSpacing;
 use crate::follow::counts::Counts;
 use crate::follow::flow::Scale;
 use crate::follow::handshake::Handshake;
-use crate::follow::ledger::{Absorbed, Interval, Wait, WaitKind};
+use crate::follow::ledger::{AbsorbedTime, Interval, Wait, WaitKind};
 
 /// The facts of one transfer.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub(crate) struct Facts {
     /// The waits of the sender, in order.
     pub(crate) waits: Vec<Interval>,
     /// The time of waits that were merged away, by kind.
-    pub(crate) absorbed: Vec<Absorbed>,
+    pub(crate) absorbed: Vec<AbsorbedTime>,
     /// The longest waits of each kind.
     pub(crate) longest: Vec<(WaitKind, Vec<Wait>)>,
 }
@@ -105,11 +105,11 @@ pub(crate) struct OpeningFacts {
     pub(crate) direction: usize,
     /// The ports of the sender and of the receiver.
     pub(crate) ports: [u16; 2],
-    /// It is a subflow of Multipath TCP.
+    /// True if the connection is a subflow of Multipath TCP.
     pub(crate) is_subflow: bool,
 }
 
-/// The path's round trip, and who answers in a host's place.
+/// The path's round trip, and proxies that answer for a host.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PathFacts {
     /// The least round trip.
@@ -132,7 +132,7 @@ pub(crate) struct PathFacts {
     pub(crate) acks_became_slower: bool,
     /// ACKs that waited for the beacons of a Wi-Fi.
     pub(crate) power_save: Option<PowerSave>,
-    /// How much later than the soonest data came to the capture, by the sender's timestamps.
+    /// Delay of data to the capture above the minimum, by the sender's timestamps.
     pub(crate) data_lateness: Quantiles,
     /// The sender's data echoes older ACKs than it should have.
     pub(crate) has_stale_echoes: bool,
@@ -142,11 +142,11 @@ pub(crate) struct PathFacts {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LineFacts {
     /// The line that spaced the data on its way to the capture, were it far from the sender.
-    pub(crate) of_data: Option<Line>,
+    pub(crate) of_data: Option<LineSpacing>,
     /// The line that spaced the ACKs, were the capture near the sender.
-    pub(crate) of_acks: Option<Line>,
+    pub(crate) of_acks: Option<LineSpacing>,
     /// The spacing by the data's narrowest line, whoever had more to send.
-    pub(crate) spacing: Option<Line>,
+    pub(crate) spacing: Option<LineSpacing>,
     /// The pace at which bursts were acknowledged.
     pub(crate) service: Option<Pace>,
     /// The times between two full segments that were in flight at once.
@@ -187,7 +187,7 @@ pub(crate) struct WindowFacts {
     /// The time for which the window of the data that went the other way was closed, too.
     pub(crate) both_closed: Span,
     /// The pace of the reading program, where it always had data to read.
-    pub(crate) reading: Option<Reading>,
+    pub(crate) reading: Option<ReadingRate>,
     /// Signs of a reader in the right edge, where the sender waited for room.
     pub(crate) reader: Option<ReaderFacts>,
 }
@@ -231,8 +231,8 @@ pub(crate) struct AckFacts {
 /// Losses, and their repair.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LossFacts {
-    /// The receiver discards what comes behind a hole.
-    pub(crate) discarding: Option<Discarding>,
+    /// The receiver discards data after a gap.
+    pub(crate) discarding: Option<DiscardEvidence>,
     /// Segments that arrived damaged.
     pub(crate) damaged: Option<DamagedSegments>,
     /// Large segments never arrive.

@@ -18,13 +18,13 @@ use super::facts::{
 use super::habits::Habits;
 use super::remedy::Advice;
 use super::rivals::Rival;
-use super::rule::{Asks, Rule, Taking, WaitContext};
+use super::rule::{Rule, RuleTest, TakeoverRule, WaitContext};
 use super::tally::Tally;
 use crate::estimate::damaged_segments::DamagedSegments;
 use crate::estimate::distribution::Distribution;
 use crate::estimate::loss_pattern::FullQueue;
 use crate::estimate::packet_pairs::Pace;
-use crate::estimate::trains::Line;
+use crate::estimate::trains::LineSpacing;
 use crate::follow::counts::{Counts, Examples};
 use crate::follow::flow::Scale;
 use crate::follow::handshake::{Handshake, Offer};
@@ -44,7 +44,7 @@ pub(crate) const TIME: Span = Span::from_millis(1_500);
 pub(crate) const STEP: Span = Span::from_nanos(1);
 
 /// An ordinary transfer, whose waits for ACKs are one wait.
-pub(crate) struct Ordinary {
+pub(crate) struct OrdinaryTransfer {
     pub(crate) facts: Facts,
     /// Changes of the habits that the facts show.
     pub(crate) habits: fn(&mut Habits),
@@ -58,7 +58,7 @@ pub(crate) struct Ordinary {
     pub(crate) caveats: Vec<CaveatId>,
 }
 
-impl Ordinary {
+impl OrdinaryTransfer {
     /// Returns the transfer as it is.
     pub(crate) fn new() -> Self {
         let mut transfer = Self {
@@ -177,17 +177,17 @@ impl Ordinary {
 
     /// Returns whether a rule names the wait.
     pub(crate) fn is_named_by(&self, rule: &Rule) -> bool {
-        let ask = |holds: Asks| self.ask(holds);
+        let ask = |holds: RuleTest| self.ask(holds);
         (rule.of)(self.facts.waits[0].kind) && rule.holds.is_none_or(ask)
     }
 
     /// Returns whether a rule takes the wait from the cause that was named.
-    pub(crate) fn is_taken_by(&self, taking: &Taking) -> bool {
+    pub(crate) fn is_taken_by(&self, taking: &TakeoverRule) -> bool {
         self.ask(taking.holds)
     }
 
     /// Asks a condition of the wait.
-    pub(crate) fn ask(&self, holds: Asks) -> bool {
+    pub(crate) fn ask(&self, holds: RuleTest) -> bool {
         let mut habits = Habits::of(&self.facts);
         (self.habits)(&mut habits);
         let wait = &self.facts.waits[0];
@@ -261,8 +261,8 @@ pub(crate) fn pace(rate: Rate) -> Pace {
 }
 
 /// Returns a line of a rate.
-pub(crate) fn line(rate: Rate) -> Line {
-    Line { rate, gap: rate.time_for(Bytes::new(2 * SEGMENT)), few: false }
+pub(crate) fn line(rate: Rate) -> LineSpacing {
+    LineSpacing { rate, gap: rate.time_for(Bytes::new(2 * SEGMENT)), few: false }
 }
 
 /// Returns the least whole number that is this share of another.

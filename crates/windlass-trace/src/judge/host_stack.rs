@@ -18,8 +18,8 @@ const WINDOWS_HOPS: u8 = 128;
 /// scaling (XNU `tcp_input.c`: buffers of up to 4 MiB).
 const APPLE_SCALE: u8 = 6;
 
-/// The MSS of a SYN without that option (RFC 9293 section 3.7.1), and that of Ethernet: a larger one
-/// is that of a virtual machine's network.
+/// The MSS of a SYN without that option (RFC 9293 section 3.7.1), and that of Ethernet: a larger
+/// one is that of a virtual machine's network.
 const DEFAULT_MSS: u16 = 536;
 const ETHERNET_MSS: u16 = 1_460;
 
@@ -54,7 +54,7 @@ fn stack(offer: Option<&Offer>, declines_sack: bool, hop_limit: u8) -> Stack {
     };
     let window = offer.first_window_bytes.get();
     match (hop_limit, is_small(offer, declines_sack)) {
-        // It offers a window scale, though its window needs none.
+        // This stack offers a window scale, though its window needs none.
         (_, true) if offer.window_scale.is_some() => Stack::Smoltcp,
         (..=UNIX_HOPS, true) => Stack::Small,
         (..=WINDOWS_HOPS, true) => Stack::FreeRtos,
@@ -82,13 +82,13 @@ fn is_small(offer: &Offer, declines_sack: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::Ordinary;
+    use crate::judge::fixture::OrdinaryTransfer;
     use crate::judge::remedy::advice;
     use windlass_base::Bytes;
 
     /// An offer with this scale and first window, and an MSS of 1,460 bytes.
     fn offer(window_scale: Option<u8>, window: u64) -> Offer {
-        let offer = Ordinary::new().facts.opening.handshake.offers[0].unwrap();
+        let offer = OrdinaryTransfer::new().facts.opening.handshake.offers[0].unwrap();
         let first_window_bytes = Bytes::new(window);
         Offer { window_scale, first_window_bytes, timestamps: false, ..offer }
     }
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn each_side_has_its_own_host() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.opening.handshake.offers[1] = Some(offer(None, 2_920));
         transfer.facts.capture.receiver_hop_limit = 255;
         let mut remedies =

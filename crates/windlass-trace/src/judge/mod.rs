@@ -1,9 +1,9 @@
-//! Judging: from the facts of a transfer to where its time went, and a verdict.
+//! Judgement: from the facts of a transfer to the use of its time, and a verdict.
 //!
-//! The way through: [`Facts`] are measured once; [`Habits`] are what they show over the whole
-//! transfer; the rules ([`rules`]) name each wait, which makes the [`Tally`]; the costliest cause
-//! has its [`causes::Hypothesis`], whose doubts and rivals say how sure it is. [`Reasons`] tells all of
-//! it again for whoever asks.
+//! The steps: [`Facts`] are measured once. [`Habits`] are findings over the whole transfer. The
+//! rules ([`rules`]) name each wait, which makes the [`Tally`]. The costliest cause has its
+//! [`causes::Hypothesis`], whose doubts and rivals determine the confidence. [`Reasons`] explain
+//! all of it on request.
 
 mod between;
 pub(crate) mod bounds;
@@ -44,7 +44,7 @@ pub(crate) use self::habits::Habits;
 pub(crate) use self::naming::tally;
 pub use self::reasons::{
     AppliedDoubt, CauseTime, Reasons, RivalConsidered, RuleTime, ThresholdLine, WaitPart,
-    WaitReasons, WhichWaits,
+    WaitReasons, WaitSelection,
 };
 pub use self::remedy::WITHOUT_LOSS;
 pub(crate) use self::tally::{Charge, Tally};

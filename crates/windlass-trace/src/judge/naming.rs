@@ -1,4 +1,4 @@
-//! From the waits of a transfer to where its time went: each is named by the rules.
+//! Naming of waits by the rules, for the use of a transfer's time.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use windlass_base::{Cause, Span, Timestamp};
 use super::causes::unknown;
 use super::checks::Checks;
 use super::facts::Facts;
-use super::habits::{Habits, Sign, line_time, passed};
+use super::habits::{Habits, PlateauSign, line_time, passed};
 use super::rule::WaitContext;
 use super::rules::{self, TAKES_LOSSES, TAKES_PACE, TAKES_WAITS};
 use super::tally::{Charge, Tally};
-use crate::follow::ledger::{Absorbed, Interval, WaitKind};
+use crate::follow::ledger::{AbsorbedTime, Interval, WaitKind};
 
 /// The rule by which a line takes its part of a wait.
 const LINE_WAS_BUSY: &str = "the-line-was-busy";
@@ -29,7 +29,7 @@ pub(crate) fn tally(facts: &Facts, habits: &Habits) -> Tally {
     let TallyBuilder { charges, mut times, delivered, between_bursts, .. } = tally;
     times.retain(|_, span| *span > Span::ZERO);
     let total = times.values().copied().sum();
-    let by_pushes = habits.plateaus.contains(&Some(Sign::Pushes));
+    let by_pushes = habits.plateaus.contains(&Some(PlateauSign::Pushes));
     Tally {
         charges,
         times,
@@ -41,19 +41,19 @@ pub(crate) fn tally(facts: &Facts, habits: &Habits) -> Tally {
     }
 }
 
-/// A wait with its name: the rules that named it, and what they make of its time.
+/// Named wait: the rules that named it, and its time by cause.
 #[derive(Debug)]
 pub(crate) struct NamedWait {
     pub(crate) kind: WaitKind,
     /// The rule that named it.
     pub(crate) rule: &'static str,
-    /// Its time by cause, in order: a line's part comes first, as where in the wait the line
-    /// sent is not kept.
+    /// Its time by cause, in order: a line's part comes first, as its position in the wait is not
+    /// kept.
     pub(crate) parts: Vec<NamedPart>,
     /// Bytes that the path delivered meanwhile, where it was full.
     delivered: u64,
     charged: Span,
-    /// It was a wait for an ACK between bursts whose pace a program sets.
+    /// True if the wait was for an ACK between bursts whose pace a program sets.
     between_bursts: bool,
 }
 
@@ -165,7 +165,7 @@ impl TallyBuilder {
         }
     }
 
-    fn absorb(&mut self, facts: &Facts, habits: &Habits, absorbed: &Absorbed) {
+    fn absorb(&mut self, facts: &Facts, habits: &Habits, absorbed: &AbsorbedTime) {
         let same = self.by_kind.iter().filter(|(known, _, _)| *known == absorbed.kind);
         let most = same.max_by_key(|(_, _, sum)| *sum);
         let cause = most.map_or_else(|| plain(facts, habits, absorbed), |(_, cause, _)| *cause);
@@ -176,9 +176,9 @@ impl TallyBuilder {
     }
 }
 
-/// The cause of time whose kind no wait that was kept has.
-fn plain(facts: &Facts, habits: &Habits, absorbed: &Absorbed) -> Cause {
-    let Absorbed { kind, charged, activity } = *absorbed;
+/// Returns the cause of time whose kind no kept wait has.
+fn plain(facts: &Facts, habits: &Habits, absorbed: &AbsorbedTime) -> Cause {
+    let AbsorbedTime { kind, charged, activity } = *absorbed;
     let start = Timestamp::from_nanos(0);
     let (phase, end) = (Default::default(), start);
     let wait = Interval { kind, phase, start, end, charged, first: 0, last: 0, activity };
@@ -192,7 +192,7 @@ fn plain(facts: &Facts, habits: &Habits, absorbed: &Absorbed) -> Cause {
     taken.map_or(cause, |taking| taking.to)
 }
 
-/// The wait next to this one in which the sender waited for the receiver or the path.
+/// Returns the nearest wait in which the sender waited for the receiver or the path.
 fn nearest_wait(waits: &[Interval], index: usize) -> Option<usize> {
     let waited = |kind| {
         matches!(
@@ -204,7 +204,7 @@ fn nearest_wait(waits: &[Interval], index: usize) -> Option<usize> {
     places.min_by_key(|other| other.abs_diff(index))
 }
 
-/// The causes of a wait, of which the line took so much.
+/// Returns the causes of a wait, of which the line took so much.
 fn parts(wait: &Interval, on_line: Span, cause: Cause) -> Vec<(Cause, Interval)> {
     if on_line <= Span::ZERO {
         return vec![(cause, *wait)];

@@ -1,4 +1,4 @@
-//! The wait for a connection: SYNs that nobody answered belong to what the user waited for.
+//! Wait for a connection: unanswered SYNs belong to the user's wait.
 
 use windlass_base::thresholds::A_QUARTER;
 use windlass_base::tuning::Tuning;
@@ -9,17 +9,17 @@ use super::case::Case;
 use super::evidence::shown;
 use super::remedy::advice;
 
-/// A wait for a connection that is a great part of what the user waited for.
+/// Wait for a connection that is a great part of the user's wait.
 pub(crate) struct OpeningWait<'a> {
     /// The time from the first SYN to the answer, without the path's round trip.
     waited: Span,
-    /// That share of the opening and the transfer together.
+    /// Share of the wait in the opening and the transfer together.
     share: f64,
     /// The number of SYNs, and the last of them.
     syns: u32,
     packet: u64,
     opener: &'a str,
-    /// Who answered: the transfer's sender or its receiver.
+    /// The host that answered: the transfer's sender or its receiver.
     side: Side,
     answerer: &'a str,
 }
@@ -36,7 +36,7 @@ impl OpeningWait<'_> {
         )
     }
 
-    /// Adds what to do: first of all where that was most of the wait.
+    /// Adds the remedy: in first place if the opening was most of the wait.
     pub(crate) fn advise(&self, remedies: &mut Vec<Remedy>) {
         let remedy = advice(
             self.side,
@@ -79,11 +79,11 @@ pub(crate) fn wait<'a>(case: &Case<'a>) -> Option<OpeningWait<'a>> {
 mod tests {
     use super::*;
     use crate::follow::handshake::Handshake;
-    use crate::judge::fixture::{Ordinary, RTT, TIME};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, TIME};
 
     /// A transfer whose opener waited so long, with so many SYNs.
-    fn waiting(waited: Span, syns: u32, direction: usize) -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn waiting(waited: Span, syns: u32, direction: usize) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         let opening = &mut transfer.facts.opening;
         let mut handshake = Handshake::default();
         handshake.offers = opening.handshake.offers;
@@ -106,7 +106,7 @@ mod tests {
         assert!(worth(enough + Span::from_micros(1), 2));
         assert!(!worth(enough - Span::from_micros(1), 2));
         assert!(!worth(enough * 10, 1), "an answer that is slow is no SYN without one");
-        assert!(wait(&Ordinary::new().case()).is_none());
+        assert!(wait(&OrdinaryTransfer::new().case()).is_none());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A Wi-Fi station that dozes: what its waits add to a verdict.
+//! Wi-Fi power save: additions to a verdict for a station that dozes.
 
 use windlass_base::thresholds::A_QUARTER;
 use windlass_base::tuning::Tuning;
@@ -38,12 +38,12 @@ pub(crate) fn add(
 mod tests {
     use super::*;
     use crate::follow::counts::Examples;
-    use crate::judge::fixture::{Ordinary, STEP, TIME};
+    use crate::judge::fixture::{OrdinaryTransfer, STEP, TIME};
 
     #[test]
     fn a_part_of_the_time_is_worth_a_word() {
         let said = |waited| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             let packets = Examples::default();
             transfer.facts.path.power_save =
                 Some(PowerSave { waits: 20, in_step: 19, waited, packets });

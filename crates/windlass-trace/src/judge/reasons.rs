@@ -135,9 +135,9 @@ pub struct ThresholdLine {
     pub meaning: &'static str,
 }
 
-/// Which waits are told of.
+/// Selection of waits to explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhichWaits {
+pub enum WaitSelection {
     /// This many of the costliest.
     Costliest(usize),
     /// The one of this number.
@@ -152,7 +152,7 @@ impl Reasons {
         confidence: Confidence,
         caveats: &[Caveat],
         refuted: &[Cause],
-        which: WhichWaits,
+        which: WaitSelection,
     ) -> Self {
         let facts = case.facts;
         let silent = &mut Checks::silent();
@@ -185,7 +185,7 @@ impl Reasons {
         why
     }
 
-    /// The thresholds that its conditions name.
+    /// Returns the thresholds that its conditions name.
     fn thresholds(&self) -> Vec<ThresholdLine> {
         let asked = self.waits.iter().flat_map(|wait| &wait.asked).chain(&self.doubts_asked);
         let named = asked.flat_map(|rule| &rule.checks).filter_map(|check| check.threshold);
@@ -196,21 +196,21 @@ impl Reasons {
         let lines = lines.map(|line| ThresholdLine {
             name: line.name,
             value: line.value,
-            unit: (line.unit == thresholds::Unit::Seconds).then_some("s"),
+            unit: (line.unit == thresholds::ThresholdUnit::Seconds).then_some("s"),
             meaning: line.meaning,
         });
         lines.collect()
     }
 }
 
-/// The places of the waits that are told of, the costliest first.
-fn indices(facts: &Facts, which: WhichWaits) -> Vec<usize> {
+/// Returns the indices of the reported waits, the costliest first.
+fn indices(facts: &Facts, which: WaitSelection) -> Vec<usize> {
     match which {
-        WhichWaits::Number(number) => {
+        WaitSelection::Number(number) => {
             let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
             index.filter(|index| *index < facts.waits.len()).into_iter().collect()
         }
-        WhichWaits::Costliest(most) => {
+        WaitSelection::Costliest(most) => {
             let mut indices: Vec<usize> = (0..facts.waits.len()).collect();
             indices.sort_by_key(|index| Reverse(facts.waits[*index].charged));
             indices.truncate(most);
@@ -268,7 +268,7 @@ fn wait(
     }
 }
 
-/// The causes with the rules that their time went through, the costliest first.
+/// Returns the causes with the rules that their time went through, the costliest first.
 fn causes(tally: &Tally, named: &[NamedWait]) -> Vec<CauseTime> {
     let mut chains: BTreeMap<(Cause, Vec<&'static str>), (Span, u64)> = BTreeMap::new();
     for wait in named {

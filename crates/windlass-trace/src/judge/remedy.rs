@@ -1,12 +1,9 @@
-//! What to change, on which side, and the rate to expect then.
+//! Changes to make, on which side, and the rate to expect.
 //!
-//! The rate to expect follows Amdahl (1967): the time that goes to the limit
-//! shrinks by a factor that its law gives, and all other time stays. It is no more
-//! than slow start allows, nor than what the capture shows of the path. What would
-//! bring less than a tenth is no remedy.
-use windlass_base::thresholds::{
-    A_TENTH, A_TENTH_MORE, BEYOND_JITTER, ENOUGH, SEVERAL_SEGMENTS, TIME_LEFT,
-};
+//! The rate to expect follows Amdahl (1967): the time of the limit shrinks by a factor that its law
+//! gives, and all other time stays. The rate is no more than slow start allows, nor than the
+//! capture shows of the path. A change that would bring less than a tenth is no remedy.
+use windlass_base::thresholds::{A_TENTH, A_TENTH_MORE, BEYOND_JITTER, ENOUGH, TIME_LEFT};
 use windlass_base::tuning::{Instructions, Tuning};
 use windlass_base::verdict::{Bound, Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Limit, Rate, Sentence, Span, laws, sentence, whole_part};
@@ -18,14 +15,14 @@ use crate::estimate::active_rates::ActiveRates;
 use crate::follow::flow::INITIAL_WINDOW;
 use crate::follow::windows::{MOST_SCALE, UNSCALED};
 
-/// What is to be gone: a wait, a loss.
+/// The limit to remove: a wait, a loss.
 pub(crate) const NO_TIME: Option<(f64, Unit)> = Some((0.0, Unit::Seconds));
 pub(crate) const NO_LOSS: Option<(f64, Unit)> = Some((0.0, Unit::Share));
 
-/// And how `--what-if` takes it.
+/// Form of this change for `--what-if`.
 pub const WITHOUT_LOSS: &str = "loss=0";
 
-/// Those that are worth it.
+/// Returns the remedies that are worth it.
 pub(crate) fn worth(case: &Case<'_>, mut remedies: Vec<Remedy>) -> Vec<Remedy> {
     let least = case.measured().bytes_per_second() * A_TENTH_MORE.get();
     remedies.retain(|remedy| {
@@ -35,7 +32,7 @@ pub(crate) fn worth(case: &Case<'_>, mut remedies: Vec<Remedy>) -> Vec<Remedy> {
     remedies
 }
 
-/// What to look at where no law says what it brings.
+/// Returns advice whose effect no law predicts.
 pub(crate) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
     let action = action.into();
     Remedy {
@@ -53,7 +50,7 @@ pub(crate) fn advice(side: Side, action: impl Into<Sentence>) -> Remedy {
     }
 }
 
-/// What is asked for advice.
+/// Input of advice.
 pub(crate) struct Advice<'a> {
     pub(crate) case: &'a Case<'a>,
     pub(crate) cause: Cause,
@@ -61,9 +58,9 @@ pub(crate) struct Advice<'a> {
 }
 
 impl Advice<'_> {
-    /// Returns whether nothing says that the line carries as much. Where round trips of data are
-    /// the path's own, and longer than that of the handshake, a line that takes the rest for what
-    /// is in flight may be as slow as that; and a faster one looks the same.
+    /// Returns whether nothing shows that the line carries as much. Round trips of data may be the
+    /// path's own, and longer than the handshake's. Then a line may need the rest for the flight,
+    /// and be as slow as that. A faster line looks the same.
     fn is_beyond_line(&self, rate: Rate) -> bool {
         let facts = self.case.facts;
         if facts.data_line().is_some() || facts.service().is_some() {
@@ -81,23 +78,23 @@ impl Advice<'_> {
         })
     }
 
-    /// The rate when the limit's time shrinks to `factor` of itself. No remedy
-    /// makes a transfer faster than slow start lets it become, or than the path is, or than
-    /// the window.
+    /// Returns the rate when the limit's time shrinks to `factor` of itself. No remedy makes a
+    /// transfer faster than slow start, the path, or the window allows.
     pub(crate) fn rate(&self, factor: f64) -> Rate {
         let bounds = [self.case.shown(), self.by_window_that_stayed()];
         bounds.into_iter().flatten().fold(self.rate_on_any_path(factor), Rate::min)
     }
 
-    /// What the receiver's largest window allows once in each round trip. Without the handshake
-    /// nobody knows how windows are scaled.
+    /// Returns the rate of the receiver's largest window, once in each round trip. Without the
+    /// handshake the window scale is unknown.
     fn by_window(&self) -> Option<Rate> {
         let facts = self.case.facts;
         facts.opening.handshake.offers[1 - facts.opening.direction]?;
         Some(laws::window_rate(Bytes::new(facts.window.most), facts.path.told_rtt?))
     }
 
-    /// The same where another limit is to go, and the window stayed as it was in the handshake.
+    /// Returns the rate of the receiver's window, if another limit is removed and the window stayed
+    /// as it was in the handshake.
     fn by_window_that_stayed(&self) -> Option<Rate> {
         let facts = self.case.facts;
         if matches!(self.cause.limit(), Limit::ReceiverWindow | Limit::ZeroWindow) {
@@ -123,7 +120,7 @@ impl Advice<'_> {
         self.fastest().map_or(rate, |fastest| rate.min(fastest))
     }
 
-    /// What slow start alone allows; never less than what was measured.
+    /// Returns the rate that slow start allows; never less than the measured rate.
     fn fastest(&self) -> Option<Rate> {
         let facts = self.case.facts;
         let (rtt, bytes) = (facts.path.told_rtt?, self.case.bytes());
@@ -140,8 +137,7 @@ impl Advice<'_> {
         Some(fastest.max(self.case.measured()))
     }
 
-    /// What the receiver's window, slow start and the path as far as it was seen allow, however
-    /// fast the rest is.
+    /// Returns the rate that the receiver's window, slow start and the visible path allow.
     pub(crate) fn most(&self) -> Option<Bound> {
         Some(Bounds::of(self.case)?.most(None, 1))
     }
@@ -149,7 +145,7 @@ impl Advice<'_> {
     /// Makes a bound of what a remedy promises.
     pub(crate) fn bound(&self, remedy: &mut Remedy) {
         match self.most() {
-            Some(most) => remedy.promise_at_most(most),
+            Some(most) => remedy.promise_at_most(most.with_margin()),
             None => remedy.promise_nothing(),
         }
     }
@@ -163,28 +159,47 @@ impl Advice<'_> {
                 if most.rate.bytes_per_second()
                     > least.bytes_per_second() * BEYOND_JITTER.get() =>
             {
-                remedy.promise_at_most(most);
+                remedy.promise_at_most(most.with_margin());
             }
             Some(_) => {}
             None => remedy.promise_nothing(),
         }
     }
 
-    /// Makes a bound of what is left without a program's pauses, unless a window, a buffer or a line
-    /// holds the rest: these stay as they are. A congestion window may begin anew after a pause, and
-    /// losses come to other data.
+    /// Makes a bound of what is left without a program's pauses, unless a window or a line holds
+    /// the rest: these stay as they are. What the program's own writes hold goes with its pauses; a
+    /// congestion window may begin anew after a pause, and losses come to other data.
     pub(crate) fn bracket_pauses(&self, remedy: &mut Remedy) {
-        let stays = match self.next {
-            Some(Limit::ReceiverWindow | Limit::ZeroWindow | Limit::PathCapacity) => true,
-            // A program that writes a segment or two at a time leaves as much in flight.
-            Some(Limit::SendBuffer) => {
-                self.case.plateau().get() > self.case.segment().get() * SEVERAL_SEGMENTS.get()
+        match self.next {
+            // A rate that only the capture's own pace limits is no estimate of a faster transfer.
+            Some(Limit::PathCapacity) if self.is_capped(remedy) => self.bracket(remedy),
+            Some(Limit::ReceiverWindow | Limit::ZeroWindow | Limit::PathCapacity) => {}
+            Some(Limit::SendBuffer | Limit::NagleDelayedAck | Limit::SmallSegments) => {
+                self.bound(remedy);
             }
-            _ => false,
-        };
-        if !stays {
-            self.bracket(remedy);
+            _ => self.bracket(remedy),
         }
+    }
+
+    /// Returns whether an estimate is as fast as the capture shows the path, or clearly below what
+    /// the rest of the time allows.
+    fn is_capped(&self, remedy: &Remedy) -> bool {
+        let Some(rate) = remedy.expected_bytes_per_second else { return false };
+        let rest = self.rate(0.0).bytes_per_second();
+        let is_below_rest = rest > rate.bytes_per_second() * BEYOND_JITTER.get();
+        is_below_rest || self.case.shown().is_some_and(|shown| rate >= shown)
+    }
+
+    /// Makes a bound of an estimate that holds only for one of two causes.
+    pub(crate) fn doubt(&self, remedy: &mut Remedy) {
+        let Some(rate) = remedy.expected_bytes_per_second else { return };
+        let bounds = Bounds::of(self.case).map(Bounds::without_path);
+        let most = match bounds {
+            _ if remedy.side == Side::Path => Bound::from(rate),
+            Some(bounds) => bounds.most(window_of(remedy), 1),
+            None => return remedy.promise_nothing(),
+        };
+        remedy.promise_at_most(most.with_margin());
     }
 
     pub(crate) fn held(&self) -> Span {
@@ -212,7 +227,7 @@ impl Advice<'_> {
         let mut action = action.into();
         let is_beyond_line = self.is_beyond_line(rate);
         if is_beyond_line {
-            action = sentence!("{action}; how fast the line is was not seen");
+            action = sentence!("{action}; the capture does not show the rate of the link");
         }
         let is_told = rate > Rate::ZERO && self.leaves_enough(factor);
         let mut remedy = Remedy {
@@ -223,12 +238,10 @@ impl Advice<'_> {
             ..advice(side, action)
         };
         if is_beyond_line || !self.case.is_carried(rate) {
-            // A larger window is one by its value.
-            let is_window = side == Side::Receiver;
-            let window = value.filter(|(_, unit)| is_window && *unit == Unit::Bytes);
-            let window = window.map(|(bytes, _)| Bytes::new(whole_part(bytes)));
             match Bounds::of(self.case) {
-                Some(bounds) => remedy.promise_at_most(bounds.most(window, 1)),
+                Some(bounds) => {
+                    remedy.promise_at_most(bounds.most(window_of(&remedy), 1).with_margin());
+                }
                 None => remedy.promise_nothing(),
             }
         }
@@ -242,7 +255,7 @@ impl Advice<'_> {
         factor > 0.0 || rest.share_of(self.case.total()) >= TIME_LEFT.get()
     }
 
-    /// How much of the wait is left when the receiver's own latency is gone.
+    /// Returns the share of the wait that is left without the receiver's latency.
     fn without_own_latency(&self) -> Option<f64> {
         let (path, cycle) = (self.case.facts.path.told_rtt?, self.case.cycle()?);
         (cycle > Span::ZERO).then(|| path.share_of(cycle))
@@ -316,7 +329,7 @@ impl Advice<'_> {
         let larger = self.remedy(
             Side::Sender,
             sentence!(
-                "let the send buffer hold what the receiver offers: SO_SNDBUF of at least {} (or \
+                "raise the send buffer to the receiver's window: SO_SNDBUF of at least {} (or \
                  leave it unset, so that the system sizes it)",
                 Bytes::new(capped)
             ),
@@ -344,18 +357,24 @@ impl Advice<'_> {
         }
     }
 
-    /// Where small offers are one in eight segments or more.
+    /// Returns the remedy against silly windows, if small offers are one in eight segments or more.
     pub(crate) fn no_silly_windows(&self) -> Option<Remedy> {
         let (count, size, _) = self.case.silly()?;
         (count * 8 >= self.case.facts.counts.segments).then(|| {
             let action = sentence!(
-                "offer more room only once it is a full segment, or half the buffer (RFC 9293 \
-                 section 3.8.6.2.2): it offers {size} at a time now, and each piece is a segment \
-                 of its own"
+                "open the window only by a full segment or half the buffer (RFC 9293 section \
+                 3.8.6.2.2): now it opens by {size} at a time, and each piece is a segment of its \
+                 own"
             );
             advice(Side::Receiver, action)
         })
     }
+}
+
+/// Returns the receive window that a remedy asks for.
+fn window_of(remedy: &Remedy) -> Option<Bytes> {
+    let is_window = remedy.side == Side::Receiver && remedy.unit == Some(Unit::Bytes);
+    remedy.value.filter(|_| is_window).map(|bytes| Bytes::new(whole_part(bytes)))
 }
 
 /// Without its pauses a transfer is as fast as its data was acknowledged and read while there was
@@ -376,11 +395,12 @@ pub(crate) fn keep_to_pace(remedy: &mut Remedy, it: &Advice<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, TIME};
+    use crate::judge::fixture::{OrdinaryTransfer, TIME};
 
     #[test]
     fn what_holds_the_rest_stays_without_pauses() {
-        let is_estimate_of = |mut transfer: Ordinary, next| {
+        let is_estimate = |next| {
+            let mut transfer = OrdinaryTransfer::new();
             transfer.cause = Cause::SenderIdle;
             // The path was seen to carry any rate.
             transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
@@ -392,21 +412,18 @@ mod tests {
             it.bracket_pauses(&mut remedy);
             remedy.expected_bytes_per_second.is_some()
         };
-        let is_estimate = |next| is_estimate_of(Ordinary::new(), next);
-        for next in
-            [Limit::ReceiverWindow, Limit::ZeroWindow, Limit::SendBuffer, Limit::PathCapacity]
-        {
+        for next in [Limit::ReceiverWindow, Limit::ZeroWindow, Limit::PathCapacity] {
             assert!(is_estimate(Some(next)), "{next}");
         }
-        for next in [None, Some(Limit::CongestionWindow), Some(Limit::Loss)] {
+        let others = [
+            Limit::CongestionWindow,
+            Limit::Loss,
+            Limit::SendBuffer,
+            Limit::NagleDelayedAck,
+            Limit::SmallSegments,
+        ];
+        for next in [None].into_iter().chain(others.map(Some)) {
             assert!(!is_estimate(next), "{next:?}");
         }
-        let holds = |segments: u64| {
-            let mut transfer = Ordinary::new();
-            transfer.tally.plateau = Some(segments * transfer.facts.window.segment);
-            is_estimate_of(transfer, Some(Limit::SendBuffer))
-        };
-        let several = SEVERAL_SEGMENTS.get();
-        assert!(holds(several + 1) && !holds(several), "a segment or two are no buffer");
     }
 }

@@ -4,18 +4,18 @@ use crate::follow::ledger::{Phase, WaitKind};
 use crate::judge::case::Case;
 use crate::judge::checks::Checks;
 use crate::judge::evidence::listed;
-use crate::judge::law::{Applied, stop_and_go};
+use crate::judge::law::{AppliedLaw, stop_and_go};
 use crate::judge::remedy::{Advice, NO_LOSS, WITHOUT_LOSS, advice};
 use crate::judge::rule::WaitContext;
-use windlass_base::figures::{Counted, Percent};
+use windlass_base::figures::{ItemCount, Percent};
 use windlass_base::thresholds::{DUPLICATE_ACKS, FREQUENT_LOSS, LEAST_TIMER};
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Evidence, Remedy, Side, Unit};
 use windlass_base::{Cause, Sentence, Span, sentence};
 
 /// Advice about the queue that is full when data is lost; what it dropped follows.
-pub(crate) const FULL_QUEUE: &str = "give the line less to carry, or its queue room for what a round \
-                                     trip brings: it was full when it dropped";
+pub(crate) const FULL_QUEUE: &str = "reduce the load on the bottleneck, or enlarge its queue to a \
+                                     bandwidth-delay product: it was full when it dropped";
 
 pub(crate) fn by_timer(kind: WaitKind) -> bool {
     matches!(kind, WaitKind::Timeout | WaitKind::Blind { .. } | WaitKind::Skipped)
@@ -27,7 +27,7 @@ pub(crate) fn in_repair(kind: WaitKind) -> bool {
 
 /// Transfers that wait for timers: so much data, then a silence that is charged to `cause`,
 /// so many times.
-pub(crate) fn silences(case: &Case<'_>, cause: Cause, count: u64) -> Option<Applied> {
+pub(crate) fn silences(case: &Case<'_>, cause: Cause, count: u64) -> Option<AppliedLaw> {
     let open = case.facts.line.capacity.filter(|_| case.facts.counts.acks > 0)?;
     let meanings =
         ["data between two timeouts", "the rate between them", "silence and repair, on average"];
@@ -53,9 +53,9 @@ pub(crate) fn useless_sack(case: &Case<'_>) -> Sentence {
         return Sentence::new();
     }
     sentence!(
-        " {counts.sacks_outside} of {counts.sack_blocks} SACK blocks of {} lie outside of what was \
-         sent: a device on the way changes sequence numbers and not this option, so that {} takes \
-         the duplicate ACKs for no sign of a loss.",
+        "{counts.sacks_outside} of {counts.sack_blocks} SACK blocks of {} lie outside the data \
+         that was sent: a device on the path rewrites sequence numbers but not this option, so {} \
+         does not take the duplicate ACKs for a loss.",
         case.receiver,
         case.sender,
     )
@@ -75,10 +75,10 @@ pub(crate) fn find_damage(case: &Case<'_>) -> Option<Sentence> {
     // By chance, few are damaged twice.
     Some(if damaged.again * 2 >= damaged.segments {
         sentence!(
-            "find the device that changes these bytes and not their checksum: the same data came \
-             damaged {} more. Firewalls and translators (NAT) with helpers for single protocols \
-             do that, and so do network cards and drivers with a fault (try without offloads: \
-             ethtool -K DEVICE tx off rx off tso off gro off)",
+            "find the device that changes these bytes without their checksum: the same data came \
+             damaged {} more. Firewalls and translators (NAT) with helpers for single protocols do \
+             that, and so do network cards and drivers with a fault (try without offloads: ethtool \
+             -K DEVICE tx off rx off tso off gro off)",
             if damaged.again == 1 { "once".into() } else { sentence!("{damaged.again} times") },
         )
     } else {
@@ -108,7 +108,7 @@ pub(crate) fn lost(case: &Case<'_>) -> Sentence {
     let were = if lost == 1 { "was" } else { "were" };
     let mut text = sentence!(
         "{lost} of {} {were} lost and sent again",
-        Counted(facts.counts.sent(), "segment")
+        ItemCount(facts.counts.sent(), "segment")
     );
     if needless > 0 {
         text.push(&sentence!(" (and {needless} needlessly)"));
@@ -178,7 +178,7 @@ pub(crate) fn fewer_losses(it: &Advice<'_>) -> Vec<Remedy> {
     }
     if known && !sack {
         let lacking = offers[facts.opening.direction].is_some_and(|offer| offer.sack_permitted);
-        // What it brings hangs on how many are lost at once.
+        // The gain depends on the number of segments lost at once.
         remedies.push(
             advice(
                 if lacking { Side::Receiver } else { Side::Sender },
@@ -201,8 +201,8 @@ pub(crate) fn shorter_timer(it: &Advice<'_>) -> Option<Remedy> {
     let quicker = it.remedy(
         Side::Sender,
         sentence!(
-            "let the retransmission timer follow the path's round trip (RFC 6298): it runs for \
-             {timer.least} at least, and {shorter} would do"
+            "let the retransmission timer follow the path's round trip (RFC 6298): it runs for at \
+             least {timer.least}, and {shorter} would be enough"
         ),
         Some((shorter.as_seconds(), Unit::Seconds)),
         1.0 - waited * (1.0 - shorter.share_of(timer.least)),
@@ -224,15 +224,15 @@ pub(crate) fn fast_retransmit(it: &Advice<'_>) -> Option<Remedy> {
     if it.case.facts.has_useless_sack() {
         return Some(it.remedy(
             Side::Path,
-            "let the firewall that gives the connection other sequence numbers translate the SACK \
-             option as well, or keep the numbers (Cisco ASA: set connection \
-             random-sequence-number disable); until then turn SACK off at one end (Linux: sysctl \
-             -w net.ipv4.tcp_sack=0), so that duplicate ACKs lead to repairs again",
+            "let the firewall that rewrites sequence numbers also rewrite the SACK option, or keep \
+             the numbers (Cisco ASA: set connection random-sequence-number disable); until then \
+             turn SACK off at one end (Linux: sysctl -w net.ipv4.tcp_sack=0), so that duplicate \
+             ACKs lead to repairs again",
             None,
             in_round_trips(it, rtt, timeouts),
         ));
     }
-    let repair = it.remedy(
+    let mut repair = it.remedy(
         Side::Sender,
         sentence!(
             "repair a loss after {} duplicate ACKs (fast retransmit, RFC 5681 section 3.2): \
@@ -242,6 +242,8 @@ pub(crate) fn fast_retransmit(it: &Advice<'_>) -> Option<Remedy> {
         None,
         in_round_trips(it, rtt, timeouts),
     );
+    // Which losses have as many duplicate ACKs behind them is chance.
+    it.bound(&mut repair);
     Some(repair.set_by(Tuning::FastRetransmit))
 }
 
@@ -258,7 +260,7 @@ pub(crate) fn uncut(it: &Advice<'_>, remedy: Remedy) -> Remedy {
     let best = it.case.facts.line.capacity.map_or(rate, |best| rate.min(best));
     let mut remedy = remedy;
     remedy.set_expected(best);
-    // What the path gave in a cut window is no more than a part of what it carries.
+    // The data that passed in a cut window is only a part of what the path carries.
     it.bracket(&mut remedy);
     remedy
 }
@@ -278,13 +280,13 @@ pub(crate) fn discarded(case: &Case<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENTS, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, SEGMENTS, share_of};
     use windlass_base::thresholds::{NEARLY_ALL, SEVERAL};
 
     #[test]
     fn a_fast_retransmit_takes_several_duplicate_acks_for_each_timeout() {
         let helps = |timeouts, duplicates, fast| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             let counts = &mut transfer.facts.counts;
             (counts.timeouts, counts.duplicate_acks, counts.fast) = (timeouts, duplicates, fast);
             !transfer.remedies(|it| fast_retransmit(it).into_iter().collect()).is_empty()
@@ -297,7 +299,7 @@ mod tests {
 
     #[test]
     fn half_of_what_was_lost_or_more_arrived_damaged() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.lose(10);
         transfer.arrive_damaged(4);
         assert_eq!(loser(&transfer.case()).to_string(), "The path loses data");
@@ -305,7 +307,7 @@ mod tests {
         transfer.arrive_damaged(5);
         let loser = loser(&transfer.case()).to_string();
         assert!(loser.contains("5 with a wrong TCP checksum, which 10.0.0.2 dropped"), "{loser}");
-        let find = |transfer: &Ordinary| find_damage(&transfer.case()).unwrap().to_string();
+        let find = |transfer: &OrdinaryTransfer| find_damage(&transfer.case()).unwrap().to_string();
         assert!(find(&transfer).contains("damages segments"), "{}", find(&transfer));
         for (again, is_of_data) in [(2, false), (3, true)] {
             transfer.facts.loss.damaged.as_mut().unwrap().again = again;
@@ -315,7 +317,7 @@ mod tests {
 
     #[test]
     fn sack_blocks_are_useless_where_nearly_all_lie_outside() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.path.told_rtt = Some(RTT);
         let counts = &mut transfer.facts.counts;
         (counts.timeouts, counts.duplicate_acks) = (1, DUPLICATE_ACKS.get());
@@ -334,10 +336,10 @@ mod tests {
 
     #[test]
     fn repairs_that_come_damaged_again_ask_for_no_fast_retransmit() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let counts = &mut transfer.facts.counts;
         (counts.timeouts, counts.duplicate_acks) = (1, DUPLICATE_ACKS.get());
-        let helps = |transfer: &Ordinary| {
+        let helps = |transfer: &OrdinaryTransfer| {
             !transfer.remedies(|it| fast_retransmit(it).into_iter().collect()).is_empty()
         };
         transfer.arrive_damaged(2);
@@ -349,7 +351,7 @@ mod tests {
     #[test]
     fn frequent_loss_keeps_a_window_from_regaining() {
         let is_frequent = |lost, phase| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             transfer.lose(lost);
             transfer.wait().phase = phase;
             transfer.ask(is_loss_frequent)

@@ -1,11 +1,12 @@
 //! Alternative explanations of a transfer's pace that several causes share.
 //!
-//! Where a rival explains it as well, the verdict is not sure, and no rate is promised of a change.
+//! If a rival explains the pace as well, the verdict is not sure, and no rate is promised of a
+//! change.
 
 use crate::estimate::far::FarLimit;
 use crate::follow::ledger::WaitKind;
 use crate::judge::case::Case;
-use windlass_base::figures::Counted;
+use windlass_base::figures::ItemCount;
 use windlass_base::thresholds::{
     HALF_AGAIN, LARGE_PART, LOST_TOGETHER, MOST_OF_IT, NEARLY_ALL, ONE_IN_FIVE, PACING_PAUSES,
     SOONER_THAN_PATH, WITHHELD_ACK,
@@ -38,7 +39,7 @@ pub(crate) fn holder(case: &Case<'_>) -> Vec<Cause> {
     vec![Cause::Steady, Cause::BufferPathRtt]
 }
 
-/// The receiver's program sets the rate: its window moves apart from the ACKs of as much data.
+/// The receiver's program sets the rate: its window opens independently of ACKs.
 pub(crate) const READER: Rival = Rival {
     name: "reader-with-a-pace",
     causes: |_| vec![Cause::ReceiverLimited],
@@ -49,15 +50,15 @@ pub(crate) const READER: Rival = Rival {
 pub(crate) const FAR_EDGES: Rival =
     Rival { name: "shown-by-edges-alone", causes: UNNAMED, explains: edges };
 
-/// ACKs stand in a queue on their way back, by the receiver's timestamps.
+/// By the receiver's timestamps, ACKs wait in a queue on their way back.
 pub(crate) const QUEUE_OF_ACKS: Rival =
     Rival { name: "queue-on-the-way-back", causes: holder, explains: |case| case.queue_of_acks() };
 
-/// The path became longer: since early on no ACK comes as soon as the first ones.
+/// The path became longer: after the start no ACK is as fast as the first ones.
 pub(crate) const LONGER_PATH: Rival =
     Rival { name: "path-became-longer", causes: holder, explains: longer };
 
-/// The way waits for its turn (radio, cable): ACKs are late now by little and now by much.
+/// The medium is shared (radio, cable): the delay of ACKs varies widely.
 pub(crate) const TURNS: Rival =
     Rival { name: "way-waits-for-its-turn", causes: holder, explains: turns };
 
@@ -68,7 +69,7 @@ pub(crate) const WRITER: Rival = Rival {
     explains: writer,
 };
 
-/// The receiver's program asks for piece after piece, or lets so much come at a time (HTTP/2, SSH).
+/// The receiver's program requests piece by piece, or limits the data in flight (HTTP/2, SSH).
 pub(crate) const ASKED_FOR: Rival = Rival {
     name: "receiver-asks-for-pieces",
     causes: |_| vec![Cause::AwaitsAnswer],
@@ -101,8 +102,8 @@ pub(crate) const STALE_ECHOES: Rival = Rival {
 pub(crate) const PACED: Rival =
     Rival { name: "sender-paces", causes: |_| vec![Cause::SenderIdle], explains: paced };
 
-/// A receiver that acknowledges late, or a queue, holds the transfer as much: round trips exceed
-/// the path's.
+/// Late ACKs of the receiver, or a queue, limit the transfer as much: round trips exceed the
+/// path's.
 pub(crate) const LATE_ACKS: Rival = Rival {
     name: "acks-come-late",
     causes: |_| vec![Cause::WindowAckLatency, Cause::PathQueue],
@@ -135,9 +136,9 @@ pub(crate) const PAUSES: Rival =
 fn edges(case: &Case<'_>) -> Option<Sentence> {
     case.facts.far.decides(FarLimit::Window).then(|| {
         sentence!(
-            "the waits begin where {case.receiver}'s window ends, but when its ACKs reach \
-             {case.sender} is not known well enough for a rate: they come late, or some are lost on \
-             their way; capture at {case.sender} to tell"
+            "the waits begin where {case.receiver}'s window ends, but the times at which its ACKs \
+             reach {case.sender} are too uncertain for a rate: ACKs come late or are lost; capture \
+             at {case.sender} to tell"
         )
     })
 }
@@ -148,9 +149,9 @@ fn reader(case: &Case<'_>) -> Option<Sentence> {
     let reader = case.facts.window.reader.as_ref()?;
     reader.moves_out_of_step.then(|| {
         sentence!(
-            "the window moves on apart from the ACKs of as much data, as a program makes room that \
-             has not always read all: how fast {case.receiver} reads may set the rate; windlass \
-             top there tells"
+            "the window opens independently of ACKs, as when a program reads and leaves some data \
+             unread: the reading rate of {case.receiver} may be the limit; run windlass top there \
+             to tell"
         )
     })
 }
@@ -159,8 +160,8 @@ fn reader(case: &Case<'_>) -> Option<Sentence> {
 fn longer(case: &Case<'_>) -> Option<Sentence> {
     case.facts.path.acks_became_slower.then(|| {
         sentence!(
-            "since early on no ACK comes as soon as the first ones did: the path may have become \
-             longer; capture at {case.receiver} to tell whether it acknowledges late"
+            "after the start no ACK is as fast as the first ones: the path may have become longer; \
+             capture at {case.receiver} to tell whether it acknowledges late"
         )
     })
 }
@@ -175,8 +176,8 @@ fn turns(case: &Case<'_>) -> Option<Sentence> {
     let is_spread = own > Span::ZERO && quick - path < own.scaled(MOST_OF_IT.get());
     (facts.capture.distance == Span::ZERO && is_spread).then(|| {
         sentence!(
-            "ACKs are late now by little and now by much, as where the way waits for its turn \
-             (radio, cable): capture at {case.receiver} to tell whether it acknowledges late"
+            "the delay of ACKs varies widely, as with medium access on radio or cable: capture at \
+             {case.receiver} to tell whether it acknowledges late"
         )
     })
 }
@@ -189,25 +190,23 @@ fn writer(case: &Case<'_>) -> Option<Sentence> {
     let unprompted = counts.unprompted * ONE_IN_FIVE.get() >= counts.reactions.max(1);
     if unprompted || pauses >= PACING_PAUSES.get() {
         return Some(
-            "its program may write at a pace of its own, and what waits for ACKs be what Nagle's \
-             algorithm holds back of each write; windlass top there tells whether its send buffer \
-             is full"
+            "its program may write at its own pace, and Nagle's algorithm may hold back the end of \
+             each write; run windlass top there to see whether its send buffer is full"
                 .into(),
         );
     }
     if counts.drained * 2 >= counts.reactions.max(1) {
         return Some(sentence!(
-            "{counts.drained} of {counts.reactions} waits ended only when the last of several ACKs \
-             had come, and hardly anything was in flight: its program may write piece after \
-             piece, at a pace of its own or when the last one is through; windlass top on \
-             {case.sender} tells whether its send buffer is full"
+            "{counts.drained} of {counts.reactions} waits ended only after almost everything was \
+             acknowledged: the program may send one piece at a time; run windlass top on \
+             {case.sender} to see whether its send buffer is full"
         ));
     }
     reacts_late(case).then(|| {
         sentence!(
-            "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended only some time \
-             behind it, as where a program writes at a pace of its own; windlass top on \
-             {case.sender} tells whether its send buffer is full"
+            "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended some time after \
+             the ACK: the program may write at its own pace; run windlass top on {case.sender} to \
+             see whether its send buffer is full"
         )
     })
 }
@@ -220,22 +219,21 @@ fn own_pace(case: &Case<'_>) -> Option<Sentence> {
     let usual = facts.line.packet_times.median().filter(|_| facts.capture.is_far);
     if usual.is_some_and(|usual| usual >= each.scaled(LARGE_PART.get())) {
         return Some(sentence!(
-            "its data comes evenly, and not in bursts with a wait between them: a pace \
-             (SO_MAX_PACING_RATE, tc, a program) or a line may space it; capture at \
-             {case.sender} to tell"
+            "its data comes evenly, without bursts: pacing (SO_MAX_PACING_RATE, tc, a program) or \
+             a link may space it; capture at {case.sender} to tell"
         ));
     }
     if facts.far.is_unprompted {
         return Some(sentence!(
-            "its bursts come at other times than soon behind an ACK: a pace (BBR, \
-             SO_MAX_PACING_RATE, a program) may space them; capture at {case.sender} to tell"
+            "its bursts do not closely follow ACKs: pacing (BBR, SO_MAX_PACING_RATE, a program) \
+             may space them; capture at {case.sender} to tell"
         ));
     }
     let (cycle, path) = (case.cycle()?, facts.path.rtt.unwrap_or_default());
     (facts.capture.is_far && cycle < path.scaled(SOONER_THAN_PATH.get())).then(|| {
         sentence!(
-            "its data comes {cycle} after what it seems to wait for, and the path takes {path}: a \
-             pace or a line may space it; capture at {case.sender} to tell"
+            "its data comes {cycle} after the ACK that it seems to wait for, and the path takes \
+             {path}: pacing or a link may space it; capture at {case.sender} to tell"
         )
     })
 }
@@ -248,7 +246,7 @@ fn nearly_full(case: &Case<'_>) -> Option<Sentence> {
     (flight.get() as f64 >= nearly).then(|| {
         sentence!(
             "{flight} in flight nearly fill the window of {window}: a sender that waits until a \
-             whole burst fits is held by the window; offer a larger one to tell"
+             whole burst fits is limited by the window; offer a larger window to tell"
         )
     })
 }
@@ -257,16 +255,15 @@ fn nearly_full(case: &Case<'_>) -> Option<Sentence> {
 fn asked_for(case: &Case<'_>) -> Option<Sentence> {
     if let Some((by_messages, waits)) = case.facts.sent.ended_by_messages {
         return Some(sentence!(
-            "{by_messages} of {waits} of waiting ended with data of {case.receiver}: the program may \
-             keep a number of pieces open and wait for an answer to each; more of them open at once \
-             would tell"
+            "{by_messages} of {waits} of waiting ended with data of {case.receiver}: its program \
+             may allow a fixed number of unanswered pieces; allow more of them to tell"
         ));
     }
     let messages = case.facts.messages_per_round()?;
     (messages >= MOST_OF_IT.get()).then(|| {
         sentence!(
-            "{case.receiver} sends something in nearly each round trip: its program may ask for \
-             piece after piece, or let so much come at a time; more of them open at once would tell"
+            "{case.receiver} sends data in nearly every round trip: its program may request piece \
+             by piece, or limit the data in flight; raise that limit to tell"
         )
     })
 }
@@ -284,9 +281,9 @@ fn paced(case: &Case<'_>) -> Option<Sentence> {
     let counts = &case.facts.counts;
     reacts_late(case).then(|| {
         sentence!(
-            "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended only some time \
-             behind it, as where {case.sender} paces what it sends (SO_MAX_PACING_RATE, tc), or \
-             its program does; ss -tin and tc -s qdisc there tell"
+            "{counts.slow_reactions} of {counts.reactions} waits for an ACK ended some time after \
+             the ACK: {case.sender} or its program may pace the data (SO_MAX_PACING_RATE, tc); run \
+             ss -tin and tc -s qdisc there to tell"
         )
     })
 }
@@ -297,9 +294,9 @@ fn acknowledged_late(case: &Case<'_>) -> Option<Sentence> {
     let is_late = beyond >= path.scaled(HALF_AGAIN.get() - 1.0).max(WITHHELD_ACK.get());
     is_late.then(|| {
         sentence!(
-            "each round trip takes {beyond} longer than the path's: a receiver that acknowledges \
-             late, or a queue, holds it as much as its window does; windlass top on \
-             {case.receiver} tells what its program does"
+            "each round trip takes {beyond} longer than the path's: late ACKs of the receiver, or \
+             a queue, limit it as much as the window; run windlass top on {case.receiver} to see \
+             what its program does"
         )
     })
 }
@@ -313,16 +310,16 @@ fn sharing(case: &Case<'_>) -> Option<Sentence> {
     }
     let together = case.facts.may_share_queue().map(|all| {
         sentence!(
-            "{} connections of this capture sent {} together all the time: they may fill a line that \
-             each loses data of; windlass send, by itself, tells what the path carries",
+            "{} connections of this capture sent {} together all the time: they may fill a shared \
+             bottleneck; run windlass send alone to measure the path",
             all.connections,
             all.mean,
         )
     });
     let hidden = || {
         case.facts.may_hide_queue(case.measured()).then(|| {
-            "others may fill a queue that loses this data, and what is late here does not tell them \
-             from chance; a capture at the sender may, or windlass send by itself"
+            "other traffic may fill the queue that drops this data, or the losses may be random; \
+             capture at the sender, or run windlass send alone, to tell"
                 .into()
         })
     };
@@ -334,8 +331,8 @@ fn sharing(case: &Case<'_>) -> Option<Sentence> {
 fn even(case: &Case<'_>) -> Option<Sentence> {
     let is_even = case.facts.loss.are_even && case.facts.damage().is_none();
     is_even.then(|| {
-        "losses come as evenly as where a policer or a short queue drops what is beyond its rate: \
-         windlass send --udp --find-rate finds the rate from which on the path loses data"
+        "losses are as regular as those of a policer or a short queue: run windlass send --udp \
+         --find-rate to find the rate at which loss begins"
             .into()
     })
 }
@@ -351,11 +348,10 @@ fn together(case: &Case<'_>) -> Option<Sentence> {
         after = "after the first loss, ";
     }
     (events > 0 && lost >= events * LOST_TOGETHER.get()).then(|| {
-        let events = Counted(events, "loss event");
+        let events = ItemCount(events, "loss event");
         sentence!(
-            "{after}{lost} segments were lost in {events}, as where a policer or a queue drops \
-             what exceeds its rate: windlass send --udp --find-rate finds the rate at which loss \
-             begins"
+            "{after}{lost} segments were lost in {events}, as by a policer or a full queue: run \
+             windlass send --udp --find-rate to find the rate at which loss begins"
         )
     })
 }
@@ -364,8 +360,8 @@ fn together(case: &Case<'_>) -> Option<Sentence> {
 /// writes: then repair takes time from its pauses.
 fn pausing(case: &Case<'_>) -> Option<Sentence> {
     case.pauses().then(|| {
-        "the sender's program pauses again and again: it may set the rate, and repair only take the \
-         time of its pauses; send without them to tell"
+        "the sender's program pauses repeatedly: it may set the rate, and repair may only fill its \
+         pauses; send without pauses to tell"
             .into()
     })
 }
@@ -380,19 +376,20 @@ mod tests {
     use crate::follow::counts::Counts;
     use crate::judge::facts::ReaderFacts;
     use crate::judge::fixture::{
-        Ordinary, ROUNDS, RTT, SEGMENT, SEGMENTS, STEP, TIME, full_queue, quantiles, share_of,
+        OrdinaryTransfer, ROUNDS, RTT, SEGMENT, SEGMENTS, STEP, TIME, full_queue, quantiles,
+        share_of,
     };
 
     /// Returns whether a rival explains the transfer with these counts.
     fn is_explained_with(rival: &Rival, count: impl Fn(&mut Counts)) -> bool {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         count(&mut transfer.facts.counts);
         transfer.is_explained_by(rival)
     }
 
     #[test]
     fn a_reader_moves_the_window_apart_from_acks() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.window.reader = Some(ReaderFacts::default());
         assert!(!transfer.is_explained_by(&READER));
         let reader = ReaderFacts { moves_out_of_step: true, ..ReaderFacts::default() };
@@ -403,7 +400,7 @@ mod tests {
     #[test]
     fn many_lost_at_once_are_of_a_queue_or_a_policer() {
         let is_explained = |first: u64, others: u64, events: u64| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             transfer.lose(first + others);
             let counts = &mut transfer.facts.counts;
             (counts.first_retransmissions, counts.loss_events) = (first, events);
@@ -413,12 +410,12 @@ mod tests {
         assert!(is_explained(many, 0, 1) && !is_explained(many - 1, 0, 1));
         // Slow start overshoots any path.
         assert!(is_explained(1, 2 * many, 3) && !is_explained(100, 2 * many - 1, 3));
-        assert!(!Ordinary::new().is_explained_by(&DROPPED_TOGETHER));
+        assert!(!OrdinaryTransfer::new().is_explained_by(&DROPPED_TOGETHER));
     }
 
     #[test]
     fn far_away_edges_decide_for_a_window() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.far.limit = Some(FarLimit::Window);
         assert!(!transfer.is_explained_by(&FAR_EDGES));
         transfer.facts.far.decides = true;
@@ -438,14 +435,14 @@ mod tests {
 
     #[test]
     fn far_away_no_queue_of_acks_shows() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.counts.acks_queued = RTT;
         assert!(!transfer.is_explained_by(&QUEUE_OF_ACKS));
     }
 
     #[test]
     fn a_path_becomes_longer_where_its_acks_do() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_explained_by(&LONGER_PATH));
         transfer.facts.path.acks_became_slower = true;
         assert!(transfer.is_explained_by(&LONGER_PATH));
@@ -455,21 +452,21 @@ mod tests {
     fn one_ack_in_ten_is_late_by_less_where_the_way_waits_for_its_turn() {
         let late = Span::from_millis(8);
         let is_turn = |quick: Span| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             let times = (0..10).map(|ack| RTT + if ack == 0 { quick } else { late });
             transfer.facts.acks.latency = quantiles(times);
             transfer.is_explained_by(&TURNS)
         };
         let least = late.scaled(MOST_OF_IT.get());
         assert!(is_turn(least - STEP) && !is_turn(least));
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.acks.latency = quantiles([RTT - STEP, RTT, RTT]);
         assert!(!transfer.is_explained_by(&TURNS));
     }
 
     #[test]
     fn a_flight_of_nine_tenths_nearly_fills_the_window() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let flight = transfer.case().level_flight().get();
         transfer.facts.window.most = flight * 10 / 9;
         assert!(transfer.is_explained_by(&NEARLY_FULL_WINDOW));
@@ -479,7 +476,7 @@ mod tests {
 
     #[test]
     fn messages_end_most_waits() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_explained_by(&ASKED_FOR));
         transfer.facts.sent.ended_by_messages = Some((TIME, TIME));
         assert!(transfer.is_explained_by(&ASKED_FOR));
@@ -498,7 +495,7 @@ mod tests {
     #[test]
     fn a_writer_pauses() {
         let is_writer = |pauses| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             transfer.charge(Cause::SenderIdle, pauses);
             transfer.is_explained_by(&WRITER)
         };
@@ -524,7 +521,7 @@ mod tests {
 
     #[test]
     fn spaced_data_comes_evenly() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         let usual = TIME.part_of(SEGMENTS).scaled(LARGE_PART.get());
         transfer.facts.line.packet_times = quantiles([usual]);
         assert!(transfer.is_explained_by(&OWN_PACE));
@@ -534,14 +531,14 @@ mod tests {
 
     #[test]
     fn spaced_bursts_come_behind_no_ack() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.far.is_unprompted = true;
         assert!(transfer.is_explained_by(&OWN_PACE));
     }
 
     #[test]
     fn spaced_data_comes_sooner_than_the_path_has_it() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         let soonest = RTT.scaled(SOONER_THAN_PATH.get());
         transfer.facts.capture.distance = soonest;
         assert!(!transfer.is_explained_by(&OWN_PACE));
@@ -552,7 +549,7 @@ mod tests {
     #[test]
     fn messages_come_in_most_round_trips() {
         let is_explained = |messages| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             let back = Counts { segments: messages, ..Counts::default() };
             transfer.facts.loss.returned = Some((back, Default::default(), Default::default()));
             transfer.is_explained_by(&ASKED_FOR)
@@ -563,7 +560,7 @@ mod tests {
 
     #[test]
     fn late_acks_exceed_the_path_by_a_factor() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_path(RTT * 2);
         let late = transfer.facts.path.told_rtt.unwrap().scaled(HALF_AGAIN.get());
         transfer.set_latency(late);
@@ -574,7 +571,7 @@ mod tests {
 
     #[test]
     fn late_acks_exceed_the_path_by_a_withheld_one() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_path(STEP);
         transfer.set_latency(STEP + WITHHELD_ACK.get());
         assert!(transfer.is_explained_by(&LATE_ACKS));
@@ -584,7 +581,7 @@ mod tests {
 
     #[test]
     fn several_connections_share_a_line_that_data_waits_for() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let rate = Rate::from_bytes_per_second(1e6);
         transfer.facts.line.aggregate = Some(Aggregate {
             is_line: false,
@@ -605,7 +602,7 @@ mod tests {
 
     #[test]
     fn a_short_queue_of_losses_may_be_of_others() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let mut queue = full_queue(Rate::from_bytes_per_second(1e6));
         queue.is_sure = false;
         assert!(!transfer.is_explained_by(&SHARED_LINE));
@@ -617,7 +614,7 @@ mod tests {
 
     #[test]
     fn far_away_several_losses_may_be_of_others() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.counts.loss_events = SEVERAL.get() - 1;
         assert!(!transfer.is_explained_by(&SHARED_LINE));
         transfer.facts.counts.loss_events = SEVERAL.get();
@@ -628,7 +625,7 @@ mod tests {
 
     #[test]
     fn far_away_a_transfer_with_most_of_the_line_leaves_none_to_others() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.counts.loss_events = SEVERAL.get();
         let each = Span::from_millis(1);
         transfer.facts.line.packet_times = quantiles([each]);
@@ -642,7 +639,7 @@ mod tests {
 
     #[test]
     fn even_losses_and_stale_echoes_are_rivals() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(
             !transfer.is_explained_by(&EVEN_LOSSES) && !transfer.is_explained_by(&STALE_ECHOES)
         );
@@ -655,7 +652,7 @@ mod tests {
 
     #[test]
     fn a_program_pauses_for_a_share_of_the_time() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let pauses = TIME.scaled(PAUSES_SHARE.get());
         transfer.charge(Cause::SenderIdle, pauses);
         assert!(transfer.is_explained_by(&PAUSES));

@@ -18,7 +18,7 @@ pub(crate) struct WaitContext<'a> {
 }
 
 /// Asks of a wait, and keeps an account of what was asked.
-pub(crate) type Asks = fn(&WaitContext<'_>, &mut Checks) -> bool;
+pub(crate) type RuleTest = fn(&WaitContext<'_>, &mut Checks) -> bool;
 
 /// A rule that names waits.
 pub(crate) struct Rule {
@@ -29,7 +29,7 @@ pub(crate) struct Rule {
     /// The kinds of wait that it is asked about.
     pub(crate) of: fn(WaitKind) -> bool,
     /// Its conditions; `None` where it takes what is left.
-    pub(crate) holds: Option<Asks>,
+    pub(crate) holds: Option<RuleTest>,
 }
 
 /// Returns whether a cause is one of a sender that seems to be held by a window of its own.
@@ -45,14 +45,14 @@ pub(crate) fn is_of_sender(cause: Cause) -> bool {
 }
 
 /// A rule that takes time from a cause which was named.
-pub(crate) struct Taking {
+pub(crate) struct TakeoverRule {
     /// Its name in `--why`.
     pub(crate) name: &'static str,
     /// The causes that it takes time from.
     pub(crate) from: fn(Cause) -> bool,
     /// The cause that the time goes to.
     pub(crate) to: Cause,
-    pub(crate) holds: Asks,
+    pub(crate) holds: RuleTest,
 }
 
 impl WaitContext<'_> {

@@ -14,12 +14,12 @@ use super::causes::{
     window_below_mss, window_opens_late, window_path_rtt,
 };
 use super::checks::Checks;
-use super::rule::{Rule, Taking, WaitContext};
+use super::rule::{Rule, TakeoverRule, WaitContext};
 use crate::follow::ledger::WaitKind;
 
 /// The rules that name a wait. The first that is about its kind and holds is taken.
 pub(crate) const NAMES: &[Rule] = &[
-    // A capture that tells nothing of such a wait.
+    // The capture shows nothing of the wait.
     unknown::UNTRUE_CAPTURE,
     unknown::WITHOUT_ACKS,
     unknown::BEYOND_A_PROXY,
@@ -59,7 +59,7 @@ pub(crate) const NAMES: &[Rule] = &[
     sender_idle::KEEPS_TIME,
     buffer_delayed_ack::LESS_THAN_A_SEGMENT,
     nagle_delayed_ack::HELD_BACK,
-    // What the kind alone tells.
+    // The kind of wait alone.
     fast_recovery::REPAIR,
     timeout::SILENCE,
     receiver_not_reading::CLOSED,
@@ -73,7 +73,7 @@ pub(crate) const NAMES: &[Rule] = &[
 ];
 
 /// The rules by which a full path takes repair and what follows it. The first that holds is taken.
-pub(crate) const TAKES_WAITS: &[Taking] = &[
+pub(crate) const TAKES_WAITS: &[TakeoverRule] = &[
     receiver_limited::MAKES_ROOM,
     window_path_rtt::PATH_BECAME_LONGER,
     path_queue::REPAIR_KEEPS_UP,
@@ -87,7 +87,7 @@ pub(crate) const TAKES_WAITS: &[Taking] = &[
 /// The rules by which a program that sets the pace takes what waits for ACKs between its writes, or
 /// between the messages that it waits for: without such a wait the next data comes no sooner. The
 /// first that holds is taken.
-pub(crate) const TAKES_PACE: &[Taking] = &[
+pub(crate) const TAKES_PACE: &[TakeoverRule] = &[
     awaits_answer::MESSAGES_SET_PACE,
     awaits_answer::MESSAGES_IN_EACH_ROUND,
     path_queue::SPACED_AT_SENDER,
@@ -100,7 +100,7 @@ pub(crate) const TAKES_PACE: &[Taking] = &[
 
 /// The rules by which the reason of the losses takes what they cost, and the way back what seemed
 /// to be a queue of the data. The first that holds is taken.
-pub(crate) const TAKES_LOSSES: &[Taking] = &[
+pub(crate) const TAKES_LOSSES: &[TakeoverRule] = &[
     fast_timer::SHORTER_THAN_PATH,
     fast_timer::REPEATS_UNPROMPTED,
     reordering::OVERTAKEN,
@@ -139,11 +139,11 @@ pub(crate) fn name(context: &WaitContext<'_>, checks: &mut Checks) -> &'static R
 
 /// Returns the first rule of a list that takes time from this cause.
 pub(crate) fn take(
-    list: &'static [Taking],
+    list: &'static [TakeoverRule],
     cause: Cause,
     context: &WaitContext<'_>,
     checks: &mut Checks,
-) -> Option<&'static Taking> {
+) -> Option<&'static TakeoverRule> {
     list.iter().filter(|rule| (rule.from)(cause)).find(|rule| {
         let holds = (rule.holds)(context, checks);
         checks.rule(rule.name, rule.to, holds)

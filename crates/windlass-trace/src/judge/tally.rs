@@ -116,11 +116,11 @@ fn in_order(times: &BTreeMap<Cause, Span>) -> Vec<(Cause, Span)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, STEP, TIME};
+    use crate::judge::fixture::{OrdinaryTransfer, STEP, TIME};
 
     #[test]
     fn each_half_of_the_time_has_its_leader() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert_eq!(transfer.tally.leaders_of_halves(), None);
         let interval = *transfer.wait();
         let mut leaders = |times: &[(Cause, Span)]| {

@@ -30,8 +30,11 @@ pub(crate) fn verdict(case: &Case<'_>, mut caveats: Vec<Caveat>) -> Verdict {
     let confidence = claim.confidence();
     let between = between(&claim, confidence, &rivals);
     let law = claim.law;
-    let remedies = (hypothesis.remedies)(&Advice { case, cause, next });
-    let mut remedies = remedy::worth(case, remedies);
+    let advice = Advice { case, cause, next };
+    let mut remedies = remedy::worth(case, (hypothesis.remedies)(&advice));
+    if !between.is_empty() {
+        remedies.iter_mut().for_each(|remedy| advice.doubt(remedy));
+    }
     if !rivals.is_empty() || confidence::is_split(case, cause) {
         for remedy in &mut remedies {
             remedy.promise_nothing();

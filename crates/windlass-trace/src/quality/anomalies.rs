@@ -1,5 +1,5 @@
-//! What shows that a capture is not what two hosts said to each other: both sides of a
-//! device that rewrites, a display filter, times that somebody made up.
+//! Signs that a capture does not hold what two hosts exchanged: both sides of a device that
+//! rewrites packets, a display filter, or invented timestamps.
 
 use windlass_base::thresholds::{
     A_TENTH, AS_GOOD_AS_EQUAL, BEFORE_TIMERS, ENOUGH, EQUAL_GAPS, HABIT, LARGE_SEGMENT, MANY,
@@ -9,12 +9,12 @@ use windlass_base::{Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
 use windlass_wire::{Flags, Segment};
 
-/// This many packets tell; those behind them would only cost time.
+/// Number of packets that are examined; further ones would only cost time.
 const TOLD: u32 = 1 << 16;
 
-/// What a device that rewrites numbers leaves as it is.
+/// Fields that a rewriting device leaves unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Packed)]
-struct Face {
+struct HeaderFingerprint {
     identification: u16,
     payload: u32,
     window: u16,
@@ -23,8 +23,8 @@ struct Face {
 
 /// The last packet of a side.
 #[derive(Clone, Copy, Debug, PartialEq, Packed)]
-struct Last {
-    face: Face,
+struct LastPacket {
+    face: HeaderFingerprint,
     sequence: u32,
     time: Timestamp,
 }
@@ -32,13 +32,13 @@ struct Last {
 /// The oddities of a connection.
 #[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct CaptureAnomalies {
-    last: [Option<Last>; 2],
+    last: [Option<LastPacket>; 2],
     rewritten: u32,
     /// Packets of each side, and those that only acknowledge.
     packets: [u32; 2],
     pure_acks: [u32; 2],
-    /// Full segments of each side since the other one's last packet, the most of them,
-    /// and how often there were many.
+    /// Full segments of each side since the other side's last packet: their number, its maximum,
+    /// and the times that there were many.
     run: [u32; 2],
     longest_run: [u32; 2],
     long_runs: [u32; 2],
@@ -47,7 +47,7 @@ pub(crate) struct CaptureAnomalies {
 }
 
 impl CaptureAnomalies {
-    /// Takes a packet that came so long after the last one of the connection.
+    /// Takes a packet that came `gap` after the last one of the connection.
     #[inline]
     pub(crate) fn saw(&mut self, segment: &Segment, direction: usize, gap: Span) {
         if self.packets[0].saturating_add(self.packets[1]) < TOLD {
@@ -76,13 +76,13 @@ impl CaptureAnomalies {
         else {
             return;
         };
-        let face = Face {
+        let face = HeaderFingerprint {
             identification,
             payload: segment.payload,
             window: segment.window,
             flags: segment.flags.0,
         };
-        let this = Last { face, sequence, time: segment.time };
+        let this = LastPacket { face, sequence, time: segment.time };
         if let Some(last) = self.last[direction].replace(this)
             && last.face == face
             && identification != 0
@@ -98,15 +98,16 @@ impl CaptureAnomalies {
         self.rewritten >= SEVERAL.to::<u32>()
     }
 
-    /// Returns whether the ACKs of the data that went in `direction` are missing throughout: none
-    /// that carries no data was captured, where there must have been some.
+    /// Returns whether the ACKs of the data in `direction` are missing throughout: the capture has
+    /// no ACK without data, where there must have been some.
     pub(crate) fn lacks_acks(&self, direction: usize) -> bool {
         let longest = self.longest_run[direction].max(self.run[direction]);
         self.pure_acks[1 - direction] == 0
             && (longest >= UNANSWERED_RUN.get() || self.long_runs[direction] >= SEVERAL.to::<u32>())
     }
 
-    /// Returns whether all packets came after the same time, whoever sent them: no host did that.
+    /// Returns whether all packets follow each other after the same time, in both directions: no
+    /// pair of hosts does that.
     pub(crate) fn has_made_up_times(&self) -> bool {
         let all = self.packets[0].saturating_add(self.packets[1]);
         let least = self.packets[0].min(self.packets[1]);

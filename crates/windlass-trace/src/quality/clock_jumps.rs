@@ -1,70 +1,70 @@
-//! A capture's clock that was set ahead.
+//! Detection of a capture's clock that was set ahead.
 //!
 //! Time servers and suspended machines set a clock ahead by seconds to hours, and a transfer seems
-//! to pause for as long. Timestamps (RFC 7323) tell: the clocks of both hosts count on as though
-//! that time had not passed, and never make up for it. Of a host that slept, its own clock alone
-//! does so; of packets that something on the way held, the clock of those behind them is ahead.
+//! to pause for as long. Timestamps (RFC 7323) reveal this: the clocks of both hosts count on as
+//! though that time had not passed, and never make up for it. If a host slept, only its own clock
+//! does so. If something on the way held packets, the clock of the packets behind them is ahead.
 
 use windlass_base::thresholds::{CATCH_UP_SILENCES, HALF_OF_IT, LEAST_TIMER, LONGER_THAN_PATHS};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
 
-use crate::estimate::queueing_delay::{QueueingDelay, Reading};
+use crate::estimate::queueing_delay::{ClockReading, QueueingDelay};
 
 const MAX_LEAPS: usize = 16;
 
 /// Time of the capture's clock that did not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Packed)]
 pub(crate) struct ClockJump {
-    /// Between these two packets.
+    /// Times of the two packets around the jump.
     pub(crate) start: Timestamp,
     pub(crate) end: Timestamp,
-    /// The number of the later one.
+    /// Number of the later packet.
     pub(crate) number: u64,
     pub(crate) by: Span,
-    /// By the direction of the data.
-    pub(crate) spanned: [Spanned; 2],
+    /// Measurements over the jump, by the direction of the data.
+    pub(crate) spanned: [SilenceMeasurements; 2],
 }
 
-/// The times that were measured over a silence: from data to its ACK, and from an ACK to data.
+/// Numbers of measurements over a silence: from data to its ACK, and from an ACK to data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Packed)]
-pub(crate) struct Spanned {
+pub(crate) struct SilenceMeasurements {
     pub(crate) latencies: u32,
     pub(crate) turns: u32,
 }
 
 impl ClockJump {
-    /// That time, by a clock that was not set ahead here.
+    /// Returns this time by a clock without the jump.
     pub(crate) fn leave_out(&self, time: Timestamp) -> Timestamp {
         let begin = self.end - self.by;
         time - time.min(self.end).since(begin).or_zero()
     }
 }
 
-/// That time, by a clock that was not set ahead by these.
+/// Returns this time by a clock without these jumps.
 pub(crate) fn leave_out(leaps: &[ClockJump], time: Timestamp) -> Timestamp {
     // From the last one on, as each is told by the capture's clock.
     leaps.iter().rev().fold(time, |time, leap| leap.leave_out(time))
 }
 
-/// A silence, and what the clocks of both hosts counted less than the capture's over it.
+/// A silence, and the time over it that the hosts' clocks did not count.
 #[derive(Clone, Copy, Debug, Packed)]
 struct Silence {
     start: Timestamp,
     end: Timestamp,
     number: u64,
-    /// What each clock read before.
-    before: [Option<Reading>; 2],
+    /// Previous readings of the clocks.
+    before: [Option<ClockReading>; 2],
     uncounted: [Option<Span>; 2],
-    spanned: [Spanned; 2],
-    /// True if both clocks showed it, so that it was told.
+    spanned: [SilenceMeasurements; 2],
+    /// True if both clocks showed the jump, so that it was reported.
     told: bool,
 }
 
-/// The leaps of the capture's clock, as one connection shows them.
+/// Jumps of the capture's clock, as one connection shows them.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct ClockJumps {
-    /// The last silence, as long as something may still come that was held back over it.
+    /// Last silence, as long as packets that were held back over it may still come.
     open: Option<Silence>,
     found: Vec<ClockJump>,
 }
@@ -77,8 +77,8 @@ impl ClockJumps {
         self.open.is_some() || time.since(last) >= LEAST_TIMER.get()
     }
 
-    /// A packet of this side came, this long after the one before: gives the leap once both clocks
-    /// show it.
+    /// Takes a packet of this side, which came this long after the one before. Returns the jump
+    /// once both clocks show it.
     pub(crate) fn saw(
         &mut self,
         (last, time, number): (Timestamp, Timestamp, u64),
@@ -94,7 +94,7 @@ impl ClockJumps {
                 number,
                 before,
                 uncounted: [None; 2],
-                spanned: [Spanned::default(); 2],
+                spanned: [SilenceMeasurements::default(); 2],
                 told: false,
             });
         }
@@ -123,7 +123,7 @@ impl ClockJumps {
         open.by()
     }
 
-    /// Of data in this direction, what was measured up to now began so long ago.
+    /// Records that the measurement of data in this direction, up to now, began so long ago.
     pub(crate) fn measured(
         &mut self,
         direction: usize,
@@ -138,7 +138,7 @@ impl ClockJumps {
         spanned.turns = spanned.turns.saturating_add(u32::from(spans(turn)));
     }
 
-    /// Nothing comes any more that was held back.
+    /// Ends the last silence: no packet held back over it can come any more.
     fn close(&mut self) {
         let Some(silence) = self.open.take() else { return };
         if let Some(leap) = silence.leap()
@@ -148,7 +148,7 @@ impl ClockJumps {
         }
     }
 
-    /// All of them, in their order, by a clock that moves in such steps: it leaps at each.
+    /// Returns all jumps in order, by a clock with this step: the clock jumps at each step.
     pub(crate) fn all(mut self, step: Span) -> Vec<ClockJump> {
         self.close();
         self.found.retain(|leap| leap.by > step * 2);
@@ -157,7 +157,7 @@ impl ClockJumps {
 }
 
 impl Silence {
-    /// By how much both clocks say that it was shorter, where that is a leap.
+    /// Returns the time by which both clocks count the silence shorter, if that is a jump.
     fn by(&self) -> Option<Span> {
         let [one, two] = self.uncounted;
         let (by, silence) = (one?.min(two?), self.end.since(self.start));

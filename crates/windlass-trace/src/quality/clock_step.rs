@@ -1,4 +1,4 @@
-//! How coarse the clock of a capture is.
+//! Resolution of a capture's clock.
 
 use windlass_base::thresholds::{
     A_QUARTER, ALIKE, COARSEST_CLOCK, HALF_OF_IT, HOST_TIME, MANY, NEARLY_ALL, SEVERAL,
@@ -6,23 +6,23 @@ use windlass_base::thresholds::{
 };
 use windlass_base::{Span, Timestamp};
 
-/// Steps of real clocks are multiples of these, in nanoseconds: milliseconds, and the
-/// 64th of a second of Windows. What else divides all times is the beat of a simulation.
+/// Steps of real clocks are multiples of these, in nanoseconds: milliseconds, and the 64th of a
+/// second of Windows. Any other divisor of all times is the beat of a simulation.
 const USUAL: [u64; 2] = [1_000_000, 15_625_000];
 
-/// Moves behind which more of them tell nothing new.
+/// Number of moves after which more of them tell nothing new.
 const TOLD: u32 = 1 << 16;
 
-/// Moves that are kept, for clocks whose steps are not quite equal.
+/// Number of moves that are kept, for clocks with slightly unequal steps.
 const KEPT: usize = 256;
 
-/// Takes the times of all packets, and tells the step of their clock.
+/// Detector of the step of a capture's clock, by the times of all packets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ClockStep {
     first: Option<Timestamp>,
     last: Timestamp,
-    /// The greatest common divisor of all times since the first, in nanoseconds, until
-    /// it is so small that it no longer matters.
+    /// Greatest common divisor of all times since the first, in nanoseconds, until it is too small
+    /// to matter.
     common: u64,
     moves: u32,
     equal: u32,
@@ -54,7 +54,7 @@ impl ClockStep {
         }
     }
 
-    /// The step; `None` where the clock is fine, or too few packets tell.
+    /// Returns the step; `None` if the clock is fine, or too few packets tell.
     pub(crate) fn step(&self) -> Option<Span> {
         let equal =
             f64::from(self.equal) / (f64::from(self.equal) + f64::from(self.moves)).max(1.0);
@@ -69,7 +69,7 @@ impl ClockStep {
         self.uneven(equal)
     }
 
-    /// The step of a clock whose steps are about equal.
+    /// Returns the step of a clock with about equal steps.
     fn uneven(&self, equal: f64) -> Option<Span> {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
@@ -97,7 +97,7 @@ impl ClockStep {
     }
 }
 
-/// The greatest common divisor (Euclid).
+/// Returns the greatest common divisor (Euclid).
 fn divisor(one: u64, other: u64) -> u64 {
     let (mut one, mut other) = (one, other);
     while other > 0 {
@@ -110,7 +110,7 @@ fn divisor(one: u64, other: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The step that bursts of packets show, some microseconds apart, on a clock that
+    /// Returns the step that bursts of packets show, some microseconds apart, on a clock that
     /// `reads` a time in nanoseconds.
     fn step(reads: impl Fn(i64) -> i64) -> Option<Span> {
         let mut clock = ClockStep::default();

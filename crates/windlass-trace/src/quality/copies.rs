@@ -6,15 +6,15 @@ use windlass_base::thresholds::{
 };
 use windlass_wire::{Flags, Host, Segment};
 
-/// How many packets of the capture back a second copy is looked for; a power of
-/// two. They fit a second-level cache with their index.
+/// Number of packets back in the capture among which a second copy is searched for; a power of two.
+/// They fit a second-level cache with their index.
 const REMEMBERED: usize = 1 << 13;
 
 /// Chains of the index; a power of two, and twice the packets.
 const CHAINS: usize = 2 * REMEMBERED;
 
-/// How many packets of a chain are looked at. Packets that are alike and yet no
-/// copies (keep-alives, duplicate ACKs) would make a long one.
+/// Maximum number of packets of a chain that are examined. Similar packets that are no copies
+/// (keep-alives, duplicate ACKs) would make a long chain.
 const STEPS: usize = 64;
 
 /// A packet of the past.
@@ -29,16 +29,14 @@ struct SeenPacket {
 
 /// The last packets of a capture, for finding copies.
 ///
-/// The packet that was the how many-th to be remembered lies at that place,
-/// modulo the length.
+/// The packet remembered as number n is stored at index n, modulo the length.
 #[derive(Debug)]
 pub(crate) struct Copies {
     ring: Vec<SeenPacket>,
     index: Index,
     /// The packets that were ever remembered, without their overflow.
     remembered: u16,
-    /// Of packets that are told by their place alone: those with data or a SYN, and
-    /// their second copies.
+    /// Packets identified by their index alone, and their second copies: those with data or a SYN.
     firsts: u32,
     seconds: u32,
 }
@@ -54,12 +52,11 @@ impl Default for Copies {
 }
 
 impl Copies {
-    /// The packet that `segment` is a second copy of, if it is one.
+    /// Returns the packet of which `segment` is a second copy, if it is one.
     ///
-    /// A copy has the same IP identification and the same TCP header. Where the
-    /// identification says nothing (IPv6, or zero), only packets that follow
-    /// within 100 µs count, and bare ACKs only in a capture that holds every packet
-    /// twice: a receiver repeats them on purpose.
+    /// A copy has the same IP identification and the same TCP header. If the identification says
+    /// nothing (IPv6, or zero), only packets that follow within 100 µs count. Bare ACKs then count
+    /// only in a capture that holds every packet twice: a receiver repeats them on purpose.
     pub(crate) fn first_copy(&mut self, segment: &Segment) -> Option<u64> {
         // Text does not tell: it leaves out what would tell copies apart.
         let sequence = segment.sequence?;
@@ -71,8 +68,8 @@ impl Copies {
         None
     }
 
-    /// Looks closely whether a packet is a second copy. Few are asked: out of line, it leaves the
-    /// others their registers.
+    /// Compares a packet closely with its candidates. Few packets come here: out of line, the
+    /// function leaves the others their registers.
     #[inline(never)]
     fn compare(&mut self, segment: &Segment, fingerprint: u64) -> Option<u64> {
         match self.oldest_alike(fingerprint, segment) {
@@ -84,7 +81,7 @@ impl Copies {
         }
     }
 
-    /// The place of the oldest packet that a new one is a copy of.
+    /// Returns the index of the oldest packet that a new one is a copy of.
     fn oldest_alike(&self, fingerprint: u64, segment: &Segment) -> Option<usize> {
         // The chain leads to ever older packets.
         let alike = self.index.chain(fingerprint, self.remembered);
@@ -102,7 +99,7 @@ impl Copies {
         })
     }
 
-    /// Counts the second copy of the packet at this place, and gives the number of that.
+    /// Counts the second copy of the packet at this index, and returns the packet's number.
     fn second(&mut self, place: usize, fingerprint: u64, segment: &Segment) -> Option<u64> {
         let old = self.ring.get_mut(place)?;
         // Copies of another hop limit were taken elsewhere: they tell their ACKs too.
@@ -113,7 +110,8 @@ impl Copies {
         Some(old.number >> 1)
     }
 
-    /// Returns whether nearly every packet that tells came twice. The last one may be a first.
+    /// Returns whether nearly every informative packet came twice. The last one may be a first
+    /// copy.
     fn holds_all_twice(&self) -> bool {
         self.seconds >= MORE_THAN_ONE.to::<u32>()
             && f64::from(self.seconds)
@@ -143,16 +141,16 @@ impl Copies {
 
 /// Finds the packets of one fingerprint by chains, the newest first.
 ///
-/// One that was overwritten since is told by its age, so nothing has to be taken out
-/// of its chain. Where an old count overflowed and looks young again, the chain only
-/// holds more than it should.
+/// Its age reveals a packet that was overwritten since, so no packet has to be taken out of its
+/// chain. If an old count overflowed and looks young again, the chain only holds more than it
+/// should.
 #[derive(Debug)]
 struct Index {
     heads: Box<[Link; CHAINS]>,
     older: Box<[Link; REMEMBERED]>,
 }
 
-/// Leads to a packet.
+/// Link to a packet.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     /// Its count.
@@ -167,15 +165,15 @@ impl Index {
         (fingerprint >> HOP_LIMIT_BITS) as usize % CHAINS
     }
 
-    /// Bits that tell the packets of a chain apart.
+    /// Returns the bits that distinguish the packets of a chain.
     fn tag(fingerprint: u64) -> u16 {
         (fingerprint >> 48) as u16
     }
 
-    /// Returns whether a chain may hold a packet with this fingerprint, when so many packets were
-    /// remembered: one of its first two links is like that, or it has three. Without a branch for
-    /// each link, as their number is a random one: no processor foresees that, and it would wait
-    /// for what is seldom in its first-level cache.
+    /// Returns whether a chain may hold a packet with this fingerprint, after so many remembered
+    /// packets. One of its first two links has the tag, or the chain has three links. The code has
+    /// no branch for each link: no processor predicts their random number, and a wrong prediction
+    /// would wait for memory outside the first-level cache.
     #[inline]
     fn may_hold(&self, fingerprint: u64, remembered: u16) -> bool {
         let tag = Self::tag(fingerprint);
@@ -190,8 +188,8 @@ impl Index {
         (first.tag == tag) | (second.tag == tag) | has_three
     }
 
-    /// The places of a chain where packets may have this fingerprint, when so many
-    /// packets were remembered.
+    /// Returns the indices of a chain's packets that may have this fingerprint, after so many
+    /// remembered packets.
     fn chain(&self, fingerprint: u64, remembered: u16) -> impl Iterator<Item = usize> {
         let tag = Self::tag(fingerprint);
         let mut link = self.heads[Self::head(fingerprint)];
@@ -224,9 +222,8 @@ impl Index {
 /// in it.
 const HOP_LIMIT_BITS: u32 = 8;
 
-/// What tells one packet from another, in one word: 56 bits of a
-/// hash over its header, and the hop limit. Two different headers with the same
-/// hash, close together, come once in some 10¹⁴ packets.
+/// Returns a word that distinguishes packets: 56 bits of a hash over the header, and the hop limit.
+/// Two different headers with the same hash, close together, occur once in about 10¹⁴ packets.
 fn fingerprint(segment: &Segment, sequence: u32) -> u64 {
     let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
     let identification = identification(segment);
@@ -247,7 +244,7 @@ fn fingerprint(segment: &Segment, sequence: u32) -> u64 {
     hash << HOP_LIMIT_BITS | u64::from(segment.hop_limit)
 }
 
-/// A hash of who sends to whom.
+/// Returns a hash of both endpoints.
 fn ends(segment: &Segment) -> u64 {
     let (source, destination) = (&segment.source, &segment.destination);
     // By reference: an IPv4 address was written a moment ago as four bytes, and a load of more
@@ -266,7 +263,7 @@ fn ends(segment: &Segment) -> u64 {
     )
 }
 
-/// Both halves of the product, mixed.
+/// Returns both halves of the product, mixed.
 fn folded(one: u64, two: u64) -> u64 {
     let product = u128::from(one) * u128::from(two);
     product as u64 ^ (product >> 64) as u64
@@ -276,12 +273,12 @@ fn same_header(one: u64, two: u64) -> bool {
     (one ^ two) >> HOP_LIMIT_BITS == 0
 }
 
-/// The IP identification, zero where it says nothing.
+/// Returns the IP identification; zero if it says nothing.
 fn identification(segment: &Segment) -> u16 {
     segment.identification.unwrap_or(0)
 }
 
-/// Returns whether nobody sends this twice in one moment, though it has no identification.
+/// Returns whether no host sends this packet twice in one moment, though it has no identification.
 fn tells_by_itself(segment: &Segment) -> bool {
     identification(segment) == 0 && (segment.payload > 0 || segment.flags.has(Flags::SYN))
 }

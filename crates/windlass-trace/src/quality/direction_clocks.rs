@@ -1,8 +1,8 @@
-//! What stands in a capture before the packet that it answers.
+//! Detection of replies that stand in a capture before the packets that they answer.
 //!
 //! Data and ACKs echo the last timestamp that came (RFC 7323), and the third packet of a handshake
-//! acknowledges a SYN. Where the packet that is echoed comes later in the capture, no host did
-//! that: the two directions were captured by clocks that differ, as by the two cards of a tap.
+//! acknowledges a SYN. If the echoed packet comes later in the capture, no host caused that. The
+//! two directions were captured by clocks that differ, as by the two cards of a tap.
 
 use windlass_base::{Span, Timestamp};
 use windlass_macros::{Packed, PackedSparsely};
@@ -10,26 +10,26 @@ use windlass_wire::{Flags, Segment};
 
 use crate::estimate::queueing_delay::QueueingDelay;
 
-/// What a side answered that is not there yet.
+/// A reply to a packet that is not captured yet.
 #[derive(Clone, Copy, Debug, PartialEq, Packed)]
-struct Awaited {
+struct AwaitedPacket {
     since: Timestamp,
     value: u32,
-    /// True if that is the number behind a SYN, and no timestamp.
+    /// True if `value` is the number behind a SYN, and no timestamp.
     syn: bool,
 }
 
-/// How far answers stand before what they answer, of one connection.
+/// Distance of replies before the packets that they answer, in one connection.
 #[derive(Clone, Debug, Default, PackedSparsely)]
 pub(crate) struct DirectionClockSkew {
-    /// By the side that is to send it.
-    awaited: [Option<Awaited>; 2],
+    /// Awaited packets, by the side that sends them.
+    awaited: [Option<AwaitedPacket>; 2],
 }
 
 impl DirectionClockSkew {
-    /// Takes a packet of this side; `packets` are the numbers of those that each side sent before,
-    /// its own first, and `clocks` those of their timestamps. Gives how far behind its answer it
-    /// stands.
+    /// Takes a packet of this side. `packets` are the numbers of packets that each side sent
+    /// before, its own first, and `clocks` the clocks of their timestamps. Returns the packet's
+    /// distance behind its answer.
     #[inline]
     pub(crate) fn saw(
         &mut self,
@@ -48,11 +48,11 @@ impl DirectionClockSkew {
         by
     }
 
-    /// The packet that was answered may have come.
+    /// Takes a packet that may be the answered one.
     #[cold]
     fn came(
         &mut self,
-        awaited: Awaited,
+        awaited: AwaitedPacket,
         segment: &Segment,
         side: usize,
         clock: &QueueingDelay,
@@ -74,21 +74,26 @@ impl DirectionClockSkew {
         is_known.then(|| (by - clock.grain()).or_zero())
     }
 
-    /// What this ACK answers that the other side has not sent yet, as far as the capture goes.
+    /// Returns the data that this ACK answers and that the other side has not sent yet, according
+    /// to the capture.
     #[inline]
     fn answered(
         segment: &Segment,
         (own_packets, other_packets): (u64, u64),
         clock: &QueueingDelay,
-    ) -> Option<Awaited> {
+    ) -> Option<AwaitedPacket> {
         let since = segment.time;
         match (segment.options.timestamps, clock.last()) {
             (Some((_, echo)), Some(last)) => {
                 let ahead = echo.wrapping_sub(last);
-                (1..1 << 31).contains(&ahead).then_some(Awaited { since, value: echo, syn: false })
+                (1..1 << 31).contains(&ahead).then_some(AwaitedPacket {
+                    since,
+                    value: echo,
+                    syn: false,
+                })
             }
             _ if other_packets == 0 && own_packets > 0 => {
-                Some(Awaited { since, value: segment.acknowledgment, syn: true })
+                Some(AwaitedPacket { since, value: segment.acknowledgment, syn: true })
             }
             _ => None,
         }

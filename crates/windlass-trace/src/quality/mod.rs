@@ -1,4 +1,4 @@
-//! The quality of the capture: its clocks, its copies, and what no network did.
+//! Quality of the capture: its clocks, its copies, and effects that no network has.
 
 pub(crate) mod anomalies;
 pub(crate) mod clock_jumps;

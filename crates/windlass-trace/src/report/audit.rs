@@ -1,7 +1,7 @@
-//! Holds a report against its own figures.
+//! Checks of a report against its own figures.
 //!
-//! A verdict that its report contradicts is wrong, whatever it rests on. Each rule here
-//! uses only what the report says, so that it fails where the analysis does.
+//! A verdict that its report contradicts is wrong, regardless of its evidence. Each rule here uses
+//! only the report, so that it fails when the analysis does.
 
 use std::fmt;
 
@@ -14,17 +14,17 @@ use windlass_base::{Bytes, Cause, Limit, Rate, Span};
 use super::{Confidence, ConnectionReport, Interval, Unit};
 use crate::judge::law::error_bar;
 
-/// How far shares may miss 1, as sums of floating-point numbers do.
+/// Tolerance of the sum of shares, for floating-point errors.
 const ROUNDING: f64 = 1e-6;
 
-/// What in a report contradicts its own figures.
+/// Contradictions of a report's own figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Breach {
     /// Shares, or the parts of the timeline, do not sum to the whole.
     Sum {
-        /// What the sum should be.
+        /// Expected sum.
         whole: f64,
-        /// What it is.
+        /// Actual sum.
         sum: f64,
     },
     /// A part of the timeline begins before the one ahead of it ends, or ends before it begins, in
@@ -35,25 +35,25 @@ pub enum Breach {
     },
     /// Loss is blamed, and nothing proves any.
     LossWithoutProof,
-    /// A delayed ACK is blamed for a wait that is longer than any ACK was late.
+    /// A delayed ACK is blamed for a wait longer than any ACK's delay.
     DelayedAck {
-        /// The time for which the wait is said to be.
+        /// Claimed duration of the wait.
         said: Span,
-        /// The longest that an ACK took.
+        /// Longest ACK latency.
         longest: Span,
     },
-    /// Data is said to have stood in a queue for longer than all that was in flight takes.
+    /// Claimed queueing delay is longer than the flight takes at the path's rate.
     Queue {
-        /// The time for which it is said to have stood there.
+        /// Claimed queueing delay.
         said: Span,
-        /// What was in flight, at the path's rate.
+        /// Time of the flight at the path's rate.
         possible: Span,
     },
     /// The transfer was faster than a law allows.
     LawBeaten {
-        /// What the law allows.
+        /// Rate that the law allows.
         predicted: Rate,
-        /// What was measured.
+        /// Measured rate.
         measured: Rate,
     },
     /// A window is blamed that cannot be one: more was in flight, and its scale is not
@@ -61,7 +61,7 @@ pub enum Breach {
     WindowExceeded {
         /// The largest window, by the least scale that is known of.
         window: Bytes,
-        /// What was in flight.
+        /// Bytes in flight.
         flight: Bytes,
     },
     /// The transfer moved more than any line carries.
@@ -74,7 +74,8 @@ pub enum Breach {
 }
 
 impl Breach {
-    /// Returns whether it refutes the cause that the verdict names, and not only how sure that is.
+    /// Returns whether the breach refutes the cause that the verdict names, and not only the
+    /// confidence.
     pub const fn refutes(self) -> bool {
         !matches!(self, Self::Sure | Self::Sum { .. } | Self::Backwards { .. })
     }
@@ -108,10 +109,10 @@ impl fmt::Display for Breach {
     }
 }
 
-/// Everything in which a report contradicts itself; nothing where it is sound.
+/// Returns all contradictions of a report; none if it is sound.
 ///
-/// The queue's rule is Little's law (1961): what stands in a queue is its rate times the
-/// time in it. That a window or a send buffer bounds a rate is RFC 9293 section 3.8.6.
+/// The queue's rule is Little's law (1961): the data in a queue is its rate times the time in it. A
+/// window or a send buffer bounds a rate by RFC 9293 section 3.8.6.
 pub fn audit(report: &ConnectionReport) -> Vec<Breach> {
     let rules = [order, loss, delayed_ack, queue, law, window, amount, sure];
     sums(report).into_iter().chain(rules.iter().filter_map(|rule| rule(report))).collect()
@@ -130,7 +131,7 @@ fn sums(report: &ConnectionReport) -> Vec<Breach> {
     found
 }
 
-/// Time and packet numbers only go on.
+/// Finds times or packet numbers that go back.
 fn order(report: &ConnectionReport) -> Option<Breach> {
     let mut before = (Span::ZERO, 0);
     let is_backwards = |at: &&Interval| {
@@ -145,9 +146,9 @@ fn order(report: &ConnectionReport) -> Option<Breach> {
     Some(Breach::Backwards { packet: at.first_packet })
 }
 
-/// Loss shows by what was sent again and was needed, or was never answered; a fast timer, by what
-/// was not needed; loss of ACKs, by
-/// what was sent again as the sender had not heard them.
+/// Finds a loss verdict without proof. Needed retransmissions, or data that was never answered,
+/// prove loss; needless retransmissions prove a fast timer; retransmissions without an ACK at the
+/// sender prove loss of ACKs.
 fn loss(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
     let blamed = verdict.cause.limit() == Limit::Loss || verdict.cause == Cause::AfterLoss;
@@ -192,8 +193,8 @@ fn queue(report: &ConnectionReport) -> Option<Breach> {
     (said > most).then_some(Breach::Queue { said, possible })
 }
 
-/// What is in flight fits into the window (RFC 9293 section 3.8.6), and a sender that does
-/// not keep to it is rarer than a window that is larger than it reads.
+/// Checks that the data in flight fits into the window (RFC 9293 section 3.8.6). A window that was
+/// read too small is likelier than a sender that exceeds its window.
 fn window(report: &ConnectionReport) -> Option<Breach> {
     let offered = &report.receive_window;
     let blamed = report.verdict.cause.limit() == Limit::ReceiverWindow;
@@ -203,7 +204,7 @@ fn window(report: &ConnectionReport) -> Option<Breach> {
         .then_some(Breach::WindowExceeded { window, flight })
 }
 
-/// A transfer faster than a law that bounds it.
+/// Finds a transfer faster than a law that bounds it.
 fn law(report: &ConnectionReport) -> Option<Breach> {
     let verdict = &report.verdict;
     let law = verdict.law.as_ref()?;
@@ -215,7 +216,7 @@ fn law(report: &ConnectionReport) -> Option<Breach> {
     let last = report.receive_window.max_flight_bytes.per(report.seconds).bytes_per_second();
     let most = predicted_rate * BEYOND_JITTER.get() * error_bar(law, report.clock_step())
         + last.min(predicted_rate * A_QUARTER.get());
-    // Where pieces of the conversation are left out, nobody knows how long they took.
+    // If pieces of the conversation are left out, their duration is unknown.
     let untold = verdict.caveats.iter().any(|caveat| caveat.id == super::CaveatId::Fragments);
     let beaten = bounds && !untold && measured.bytes_per_second() > most;
     beaten.then_some(Breach::LawBeaten { predicted, measured })

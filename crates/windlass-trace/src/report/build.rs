@@ -1,4 +1,4 @@
-//! From what was followed to what is reported.
+//! Construction of reports from transfers.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,9 @@ use crate::estimate::spurious::SpuriousRetransmissions;
 use crate::follow::counts::Counts;
 use crate::follow::transfer::Transfer;
 use crate::judge::causes::path_queue;
-use crate::judge::{self, Case, Charge, Facts, Habits, Reasons, Tally, WhichWaits};
+use crate::judge::{self, Case, Charge, Facts, Habits, Reasons, Tally, WaitSelection};
 
-/// A transfer that was judged, with all that the judging rests on.
+/// Judged transfer, with all grounds of the judgement.
 struct Judgement {
     facts: Facts,
     habits: Habits,
@@ -27,9 +27,9 @@ struct Judgement {
 }
 
 impl Transfer {
-    /// Puts the transfer into a report. `name` gives the text for an endpoint; `drops` is how many
-    /// packets the capture's writer says it lost, where it tells when, while the connection lived
-    /// ([`Transfer::lived`]).
+    /// Returns the report of the transfer. `name` gives the text for an endpoint. `drops` is the
+    /// number of packets that the capture's writer says it lost while the connection lived
+    /// ([`Transfer::lived`]), if the writer tells when.
     ///
     /// A cause that the report's own figures refute ([`audit`]) is taken back: its time is unknown
     /// then.
@@ -41,13 +41,13 @@ impl Transfer {
         self.judge(&name, drops).report
     }
 
-    /// Judges the transfer once more, and tells why it came to that verdict. `name` and `drops` are
-    /// those of its [`report`](Transfer::report), which says what it refuted.
+    /// Judges the transfer once more, and returns the reasons of the verdict. `name` and `drops`
+    /// are those of its [`report`](Transfer::report), which names the refuted causes.
     pub fn why(
         &self,
         name: impl Fn(Endpoint) -> String,
         drops: Option<u64>,
-        which: WhichWaits,
+        which: WaitSelection,
     ) -> Reasons {
         let Judgement { facts, habits, tally, refuted, report } = self.judge(&name, drops);
         let (sender, receiver) = (&*report.sender, &*report.receiver);
@@ -252,8 +252,9 @@ fn losses(
     }
 }
 
-/// The intervals in their order. Far from the sender an ACK takes effect later than it was captured,
-/// behind packets with higher numbers: each interval then begins at the highest one so far.
+/// Returns the intervals in order. Far from the sender an ACK takes effect later than it was
+/// captured, behind packets with higher numbers. Each interval then begins at the highest number so
+/// far.
 fn timeline(tally: &Tally) -> Vec<Interval> {
     let Some(start) = tally.charges.first().map(|charge| charge.interval.start) else {
         return Vec::new();

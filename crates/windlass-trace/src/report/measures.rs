@@ -1,4 +1,4 @@
-//! Figures of a transfer that a model of it needs, beside those of its report.
+//! Figures of a transfer for a model of it, beside those of its report.
 
 use windlass_base::{Bytes, Cause, Rate, Span};
 
@@ -10,15 +10,15 @@ use crate::judge::confidence::is_split;
 use crate::judge::repair::path_loss;
 use crate::judge::{self, Case, Habits};
 
-/// What was measured of a transfer, for who wants to build it again.
+/// Measurements of a transfer, for a model of it.
 #[derive(Clone, Debug)]
 pub struct Measures {
-    /// From the first segment of a flight to the effect of its ACK; `None`
-    /// where no ACK answered data.
+    /// Time from the first segment of a flight to the effect of its ACK; `None` if no ACK answered
+    /// data.
     pub cycle: Option<Spread>,
     /// The time for which the window stayed closed; `None` where it never closed.
     pub closure: Option<Spread>,
-    /// How often the window closed and opened again.
+    /// Number of closures of the window.
     pub closures: u64,
     /// The first flight of the transfer.
     pub initial_flight: Bytes,
@@ -30,41 +30,41 @@ pub struct Measures {
     pub acks: u64,
     /// True if segments were larger than any on the wire.
     pub super_packets: bool,
-    /// What the path delivered while it was full; `None` where it never was.
+    /// Rate of the path while it was full; `None` if it never was.
     pub capacity: Option<Rate>,
-    /// The line that spaced its data, or the ACKs of enough bursts, whether or not it was
-    /// full; `None` where nothing shows it.
+    /// Rate of the line that spaced its data, or the ACKs of enough bursts, full or not; `None` if
+    /// it does not show.
     pub line: Option<Rate>,
-    /// The fastest that the capture shows of the path; `None` where it shows no such thing.
+    /// Fastest rate of the path that the capture shows; `None` if it shows none.
     pub shown: Option<Rate>,
-    /// The line of the path where the capture shows it for certain, full or not.
+    /// Rate of the path's line if the capture proves it, full or not.
     pub known_line: Option<Rate>,
-    /// The fastest that the path was seen to carry.
+    /// Fastest rate that the path was seen to carry.
     pub best: Option<Rate>,
-    /// The most that a change can bring; nothing where no round trip is known.
+    /// Most that a change can bring; `None` without a known round trip.
     pub bounds: Option<Bounds>,
-    /// True if the path's round trip is that of a few ACKs, which something nearer than the receiver
-    /// may have sent.
+    /// True if the path's round trip rests on a few ACKs, which a host nearer than the receiver may
+    /// have sent.
     pub rtt_of_few: bool,
-    /// True if the cause rests on what lies beyond the host that opened the connection.
+    /// True if the cause lies beyond the host that opened the connection.
     pub is_split: bool,
     /// Waits of Nagle's algorithm for a delayed ACK.
     pub nagle: u64,
-    /// The share of segments that the path itself lost, where the receiver discards what
-    /// comes behind a hole; `None` where it keeps it.
+    /// Share of segments that the path itself lost, if the receiver discards data behind a hole;
+    /// `None` if it keeps that data.
     pub path_loss: Option<f64>,
-    /// What a policer lets pass, and its burst.
+    /// Rate and burst of a policer.
     pub policer: Option<(Rate, Bytes)>,
 }
 
-/// Where the values of a measure lie.
+/// Distribution of a measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Spread {
-    /// One of ten is not longer.
+    /// 10th percentile.
     pub p10: Span,
     /// The median.
     pub p50: Span,
-    /// Nine of ten are not longer.
+    /// 90th percentile.
     pub p90: Span,
     /// The mean.
     pub mean: Span,
@@ -82,7 +82,7 @@ impl Spread {
 }
 
 impl Transfer {
-    /// The figures for a model of this transfer.
+    /// Returns the figures for a model of this transfer.
     pub fn measures(&self) -> Measures {
         let facts = self.facts(None);
         let tally = judge::tally(&facts, &Habits::of(&facts));

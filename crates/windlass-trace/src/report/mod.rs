@@ -1,4 +1,4 @@
-//! What is reported of a connection: facts, a timeline, and the verdict.
+//! The report of a connection: facts, a timeline, and the verdict.
 //!
 //! The types here are the JSON of `windlass explain`; `schemas/` holds their
 //! JSON Schema. Units are in the names: bytes, seconds, bytes per second.
@@ -14,10 +14,10 @@ use std::net::IpAddr;
 
 pub use crate::judge::bounds::Bounds;
 pub use audit::{Breach, audit};
-pub use ending::{Ending, How};
+pub use ending::{Ending, EndingKind};
 pub use measures::{Measures, Spread};
 use serde::Serialize;
-pub use together::{Gain, Stream, Together, together};
+pub use together::{Gain, Stream, TransferGroup, together};
 pub use windlass_base::verdict::{
     Caveat, CaveatId, Confidence, Evidence, Input, Law, Remedy, Side, Unit, Verdict,
 };
@@ -30,11 +30,11 @@ pub use crate::judge::WITHOUT_LOSS;
 /// One connection, reduced to its larger transfer.
 #[derive(Clone, Debug, Serialize)]
 pub struct ConnectionReport {
-    /// From 1 in order of appearance: Wireshark's `tcp.stream` plus one.
+    /// Number of the connection, from 1 in order of appearance: Wireshark's `tcp.stream` plus one.
     pub number: u64,
-    /// Who sent the data, as `host:port`.
+    /// Sender of the data, as `host:port`.
     pub sender: String,
-    /// Who received it.
+    /// Receiver.
     pub receiver: String,
     /// The sender's address; null where the capture has a name instead.
     pub sender_address: Option<IpAddr>,
@@ -47,7 +47,7 @@ pub struct ConnectionReport {
     /// The MAC address of the sender's side: of its first hop, where the sender is
     /// further off. Null where the capture has no Ethernet headers.
     pub sender_mac: Option<Mac>,
-    /// That of the receiver's side.
+    /// MAC address of the receiver's side.
     pub receiver_mac: Option<Mac>,
     /// The VLANs that its first packet was tagged with, the outer first.
     pub vlans: Vec<u16>,
@@ -59,27 +59,27 @@ pub struct ConnectionReport {
     pub packets: u64,
     /// Payload of the transfer, each byte counted once.
     pub bytes: Bytes,
-    /// From the first data to the last ACK, or the last sign of the transfer.
+    /// Time from the first data to the last ACK, or the last sign of the transfer.
     pub seconds: Span,
-    /// The one over the other.
+    /// `bytes` divided by `seconds`.
     pub bytes_per_second: Rate,
     /// The part of the time in which the programs paused: nothing was in flight and
     /// nothing was owed, because the sender had nothing to send or waited for an answer.
     pub think_seconds: Span,
-    /// The part of which the capture does not tell what it was.
+    /// Part of the time that the capture does not explain.
     pub untold_seconds: Span,
     /// The rest of the time, in which the data moved.
     pub transfer_seconds: Span,
     /// Payload that went the other way.
     pub bytes_returned: Bytes,
-    /// What both sides offered; null where no SYN was captured.
+    /// Options of both sides; null without a captured SYN.
     pub handshake: Option<Handshake>,
-    /// Who ended it, and how.
+    /// End of the connection.
     pub ending: Ending,
     /// The window that the receiver offered.
     pub receive_window: ReceiveWindow,
-    /// From a segment to the ACK that answers it, at the place of the capture;
-    /// null without samples.
+    /// Time from a segment to the ACK that answers it, at the place of the capture; null without
+    /// samples.
     pub ack_latency_seconds: Option<AckLatency>,
     /// The path's round trip; null where nothing tells it.
     pub rtt_seconds: Option<Rtt>,
@@ -89,24 +89,24 @@ pub struct ConnectionReport {
     pub clock_step_seconds: Option<Span>,
     /// Loss, reordering, and what looks like them.
     pub losses: Losses,
-    /// The same of the data that went the other way; null where none did.
+    /// Losses of the data in the other direction; null if none.
     pub losses_returned: Option<Losses>,
     /// The time when the timeline begins; nothing where the capture has no dates, or its clock was
     /// set back meanwhile.
     #[serde(skip)]
     pub timeline_start: Option<Timestamp>,
-    /// Where the time went, in order.
+    /// Use of the time, in order.
     pub timeline: Vec<Interval>,
     /// The share of the transfer's time that each limit cost; they sum to 1.
     pub shares: BTreeMap<&'static str, f64>,
-    /// The same by limit and reason, as `receiver-window/ack-latency`.
+    /// Shares by limit and reason, such as `receiver-window/ack-latency`.
     pub causes: BTreeMap<String, f64>,
-    /// What it comes to.
+    /// Verdict.
     pub verdict: Verdict,
 }
 
 impl ConnectionReport {
-    /// The step of the capture's clock, or zero.
+    /// Returns the step of the capture's clock, or zero.
     fn clock_step(&self) -> Span {
         self.clock_step_seconds.unwrap_or_default()
     }
@@ -117,20 +117,20 @@ impl ConnectionReport {
 pub struct Handshake {
     /// True if both SYNs were captured with all their options.
     pub complete: bool,
-    /// What the sender of the data offered.
+    /// Options of the sender of the data.
     pub sender: Option<Offer>,
-    /// What its receiver offered.
+    /// Options of its receiver.
     pub receiver: Option<Offer>,
-    /// From the last SYN to the third segment; null where one of the three is missing.
+    /// Time from the last SYN to the third segment; null if one of the three is missing.
     pub rtt_seconds: Option<Span>,
-    /// Who opened it; null where that does not show.
+    /// Side that opened it; null if unknown.
     pub opened_by: Option<Side>,
-    /// From the first SYN to the third segment, however often either was sent: what the
-    /// set-up took. Null where one of the three is missing.
+    /// Duration of the set-up: from the first SYN to the third segment, however often either was
+    /// sent. Null if one of the three is missing.
     pub seconds: Option<Span>,
-    /// How often the SYN was sent.
+    /// Number of SYNs.
     pub syns: u32,
-    /// How often it was answered.
+    /// Number of answers.
     pub syn_acks: u32,
 }
 
@@ -153,15 +153,15 @@ pub struct ReceiveWindow {
     /// True if the handshake tells the shift; else it is the least one that
     /// fits what was sent.
     pub scale_known: bool,
-    /// How often the window was closed.
+    /// Number of closures of the window.
     pub closures: u64,
-    /// For how long, in all.
+    /// Total time of the closures.
     pub closed_seconds: Span,
-    /// The longest of them.
+    /// Longest closure.
     pub longest_closure_seconds: Option<Span>,
     /// Probes of the closed window.
     pub probes: u64,
-    /// The first few of their packets.
+    /// First few packets of these probes.
     pub probe_packets: Vec<u64>,
     /// ACKs that offered no window.
     pub zero_windows: u64,
@@ -192,7 +192,7 @@ pub struct AckLatency {
 pub struct Rtt {
     /// The least that was seen.
     pub min: Span,
-    /// From the handshake.
+    /// Round trip of the handshake.
     pub handshake: Option<Span>,
     /// The part of the path between the capture and the sender, and back. Zero
     /// where the capture was taken at the sender.
@@ -206,14 +206,13 @@ pub struct Losses {
     pub segments: u64,
     /// Segments sent again.
     pub retransmissions: u64,
-    /// Of these, after duplicate ACKs.
+    /// Retransmissions after duplicate ACKs.
     pub fast: u64,
-    /// Of these, by a timer.
+    /// Retransmissions by a timer.
     pub by_timer: u64,
-    /// Of these, needless: nothing was lost.
+    /// Needless retransmissions: nothing was lost.
     pub needless: u64,
-    /// Segments that a timer sent again though they had arrived: their ACK did not come in
-    /// time.
+    /// Segments retransmitted by a timer though they had arrived: their ACK did not come in time.
     pub unheard: u64,
     /// Repairs after duplicate ACKs whose first segment others had only overtaken.
     pub vain_repairs: u64,
@@ -224,7 +223,7 @@ pub struct Losses {
     pub events: u64,
     /// Times that the sender cut its congestion window as queues marked its data (ECN, RFC 3168).
     pub ecn_cuts: u64,
-    /// Of `segments`, the share that was sent again and not needlessly.
+    /// Share of `segments` that was retransmitted, and not needlessly.
     pub ratio: f64,
     /// Segments that others overtook.
     pub out_of_order: u64,

@@ -1,7 +1,7 @@
-//! Several transfers between two hosts at once: what more of them gained.
+//! Simultaneous transfers between two hosts, and the gain from more of them.
 //!
-//! A window or a send buffer is one connection's own, so a second connection brings as
-//! much again. A line is shared: a second connection only takes from the first.
+//! A window or a send buffer belongs to one connection, so a second connection brings as much
+//! again. A line is shared: a second connection only takes from the first.
 
 use std::collections::BTreeMap;
 
@@ -16,20 +16,20 @@ use crate::follow::transfer::Transfer;
 /// One of several transfers.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// From which host to which.
+    /// Sending and receiving host.
     pub hosts: [Host; 2],
     /// The time when its data began to move.
     pub began: Timestamp,
-    /// The time for which it took.
+    /// Duration of the transfer.
     pub seconds: Span,
-    /// What it carried.
+    /// Data of the stream.
     pub bytes: Bytes,
     /// The limit.
     pub cause: Cause,
 }
 
 impl Stream {
-    /// The larger transfer of a connection; `None` where it is too small to tell.
+    /// Returns the larger transfer of a connection; `None` if that is too small to tell.
     pub fn of(finished: &Transfer, report: &ConnectionReport) -> Option<Self> {
         let began = finished.ledger.intervals.first()?.start;
         let ConnectionReport { bytes, seconds, verdict, .. } = report;
@@ -47,52 +47,52 @@ impl Stream {
     }
 }
 
-/// What one more transfer at the same time brings.
+/// Effect of one more transfer at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Gain {
-    /// As much again, while the path has room: what holds them is each one's own.
+    /// As much again, while the path has room: each transfer has a limit of its own.
     AsMuchAgain,
-    /// Nothing: they share what holds them.
+    /// Nothing: the transfers share their limit.
     Nothing,
-    /// That does not show.
+    /// Unknown gain.
     Unknown,
 }
 
 /// Several transfers from one host to another, of which some ran at the same time.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Together {
-    /// From which host to which; in records they have names.
+pub struct TransferGroup {
+    /// Sending and receiving host; in records they have names.
     #[serde(skip)]
     pub hosts: [Host; 2],
-    /// How many.
+    /// Number of transfers.
     pub transfers: u64,
-    /// How many ran at once, on average, while there were two at least.
+    /// Mean number of transfers at once, while there were at least two.
     pub at_once: f64,
-    /// What they carried together in that time.
+    /// Total rate in that time.
     #[serde(rename = "bytes_per_second")]
     pub rate: Rate,
-    /// What each had of it, on average.
+    /// Mean rate of each.
     #[serde(rename = "each_bytes_per_second")]
     pub each: Rate,
-    /// What one had that ran alone, where that was for long enough.
+    /// Rate of a transfer alone, if it ran alone for long enough.
     #[serde(rename = "alone_bytes_per_second")]
     pub alone: Option<Rate>,
     /// The verdict that cost them most time.
     #[serde(flatten)]
     pub cause: Cause,
-    /// What one more would bring.
+    /// Effect of one more transfer.
     #[serde(rename = "one_more_brings")]
     pub gain: Gain,
 }
 
-/// The pairs of hosts between which several transfers ran at once, those that carried
-/// most first.
-pub fn together(streams: &[Stream]) -> Vec<Together> {
+/// Returns the pairs of hosts between which several transfers ran at once, those with most data
+/// first.
+pub fn together(streams: &[Stream]) -> Vec<TransferGroup> {
     let mut pairs: BTreeMap<[Host; 2], Vec<&Stream>> = BTreeMap::new();
     for stream in streams {
         pairs.entry(stream.hosts).or_default().push(stream);
     }
-    let mut found: Vec<(u64, Together)> = pairs
+    let mut found: Vec<(u64, TransferGroup)> = pairs
         .into_values()
         .filter_map(|pair| Some((pair.iter().map(|one| one.bytes.get()).sum(), of_pair(&pair)?)))
         .collect();
@@ -100,7 +100,7 @@ pub fn together(streams: &[Stream]) -> Vec<Together> {
     found.into_iter().map(|(_, together)| together).collect()
 }
 
-fn of_pair(pair: &[&Stream]) -> Option<Together> {
+fn of_pair(pair: &[&Stream]) -> Option<TransferGroup> {
     // The moments at which one more runs, or one less; and by how much the rate of all
     // changes there, as if each were even.
     let mut changes: Vec<(Timestamp, i64, f64)> = Vec::new();
@@ -140,7 +140,7 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
     let rate = several.1 / several.0;
     let compared = alone.0 >= (alone.0 + several.0) * A_TENTH.get();
     let alone = compared.then(|| alone.1 / alone.0);
-    Some(Together {
+    Some(TransferGroup {
         hosts: pair.first()?.hosts,
         transfers: pair.len() as u64,
         at_once: of_each / several.0,
@@ -152,12 +152,12 @@ fn of_pair(pair: &[&Stream]) -> Option<Together> {
     })
 }
 
-/// What one more brings, by what holds them and by what several carried as a multiple of
-/// what one did: where these differ, it does not show.
+/// Returns the gain from one more transfer. The cause tells whether they share their limit. The
+/// ratio of the rate of several to the rate of one must agree; otherwise the gain is unknown.
 fn gain(cause: Cause, gained: Option<f64>, at_once: f64) -> Gain {
     let of_each_more = |gained: f64| (gained - 1.0) / (at_once - 1.0);
     match cause.limit() {
-        // What they lose may be what they take from each other.
+        // They may lose data to each other.
         Limit::CongestionWindow if cause == Cause::AfterLoss && gained.is_none() => Gain::Unknown,
         Limit::PathCapacity if gained.is_none_or(|gained| gained < BEYOND_JITTER.get()) => {
             Gain::Nothing
@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    fn only(streams: &[Stream]) -> Together {
+    fn only(streams: &[Stream]) -> TransferGroup {
         let found = together(streams);
         assert_eq!(found.len(), 1, "{found:?}");
         found[0]

@@ -6,11 +6,11 @@ use super::{Marks, Point, TimeSequence};
 use crate::note::Note;
 use crate::{Analyzer, Keep};
 
-/// Takes all segments of a capture, as an [`Analyzer`] did before it, and gives the points
-/// of some of its connections. An analyser inside tells whose a segment is, and whether it
-/// was sent before: numbers and marks are those of reports.
+/// Second pass over a capture, after an [`Analyzer`], which returns the points of some connections.
+/// An analyser inside assigns each segment to its connection, and marks repeated ones: numbers and
+/// marks are those of reports.
 #[derive(Debug)]
-pub struct Follow {
+pub struct ConnectionFollower {
     analyzer: Analyzer,
     marks: Marks,
     wanted: Vec<FollowedConnection>,
@@ -21,7 +21,7 @@ pub struct Follow {
 struct FollowedConnection {
     number: u64,
     graph: TimeSequence,
-    /// True if another connection took its ports: what comes late is no longer its own.
+    /// True if another connection took its ports: late packets are no longer its own.
     replaced: bool,
 }
 
@@ -32,8 +32,8 @@ impl FollowedConnection {
     }
 }
 
-impl Follow {
-    /// One that follows the connections of these numbers.
+impl ConnectionFollower {
+    /// Returns a follower of the connections with these numbers.
     pub fn new(wanted: impl IntoIterator<Item = (u64, TimeSequence)>) -> Self {
         let wanted = wanted.into_iter();
         let wanted =
@@ -42,8 +42,8 @@ impl Follow {
         Self { analyzer, marks, wanted: wanted.collect() }
     }
 
-    /// Takes the next segment of the capture. Gives its point, and the place of its
-    /// connection among the wanted ones; `None` where it is of another. What comes behind a
+    /// Takes the next segment of the capture. Returns its point, and the index of its connection
+    /// among the wanted ones; `None` for a segment of another connection. A segment behind a
     /// connection's end is still its own.
     pub fn segment(&mut self, segment: &Segment) -> Option<(usize, Point)> {
         let number = self.analyzer.segment(segment, &mut self.marks);
@@ -66,12 +66,12 @@ impl Follow {
         None
     }
 
-    /// The notes on the packet of the segment that was taken last.
+    /// Returns the notes on the packet of the segment that was taken last.
     pub fn notes(&self, number: u64) -> &[Note] {
         self.marks.notes(number)
     }
 
-    /// The graph at a place among the wanted ones: who its ends are, and where they start.
+    /// Returns the graph of this index among the wanted ones, with its ends and starts.
     pub fn graph(&self, place: usize) -> Option<&TimeSequence> {
         self.wanted.get(place).map(|one| &one.graph)
     }

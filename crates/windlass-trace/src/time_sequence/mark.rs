@@ -1,24 +1,24 @@
-//! Whether a segment was sent before: what the analyser's notes say of it.
+//! Repeated segments, by the notes of the analyser.
 
 use crate::note::{Note, Notes};
 
-/// How a segment stands to those before it.
+/// Relation of a segment to earlier ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// It is sent for the first time, in order.
+    /// First copy, in order.
     #[default]
     First,
-    /// It was sent before.
+    /// Retransmission.
     Again,
-    /// Others overtook it.
+    /// Segment that others overtook.
     OutOfOrder,
-    /// The capture holds it twice.
+    /// Second copy of one packet in the capture.
     Copy,
-    /// It asks whether a closed window is still closed.
+    /// Probe of a closed window.
     Probe,
 }
 
-/// Keeps the notes on the packet that was analysed last.
+/// Notes on the packet that was analysed last.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
     number: u64,
@@ -26,12 +26,12 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// The notes on this packet, if it was analysed last.
+    /// Returns the notes on this packet, if it was analysed last.
     pub fn notes(&self, number: u64) -> &[Note] {
         if self.number == number { &self.notes } else { &[] }
     }
 
-    /// How this packet stands to those before, if it was analysed last.
+    /// Returns the relation of the last analysed packet to earlier ones.
     pub fn of(&self, number: u64) -> Mark {
         let mut marks = self.notes(number).iter().filter_map(|note| match note {
             Note::Retransmission { .. } | Note::SynAgain => Some(Mark::Again),

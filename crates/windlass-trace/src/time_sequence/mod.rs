@@ -1,5 +1,4 @@
-//! The time-sequence graph of a connection: what was sent, acknowledged and
-//! allowed, against time.
+//! Time-sequence graph of a connection: sent, acknowledged and allowed bytes over time.
 //!
 //! Van Jacobson drew it first, Shawn Ostermann's tcptrace made it usual ("tcptrace
 //! manual", section 6). A [`TimeSequence`] takes the segments of one connection as
@@ -16,7 +15,7 @@ mod mark;
 mod series;
 mod xplot;
 
-pub use follow::Follow;
+pub use follow::ConnectionFollower;
 pub use mark::{Mark, Marks};
 pub use series::Series;
 use windlass_base::{Bytes, Timestamp};
@@ -26,25 +25,25 @@ pub use xplot::Xplot;
 /// The largest shift of a window (RFC 7323 section 2.3).
 const MOST_SHIFT: u8 = 14;
 
-/// What a packet adds to the graphs of its connection.
+/// Contribution of a packet to the graphs of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Point {
     /// The packet's number as Wireshark counts.
     pub number: u64,
     /// The time when it was captured.
     pub time: Timestamp,
-    /// Who sent it: 0 for the sender of the connection's first packet, 1 for the other.
+    /// Side that sent it: 0 for the sender of the connection's first packet, 1 for the other.
     pub from: usize,
     /// Its control bits.
     pub flags: Flags,
-    /// What it carries; `None` where the capture does not print its sequence number.
+    /// Its data; `None` if the capture does not print its sequence number.
     pub sent: Option<SentBytes>,
-    /// What it acknowledges; `None` without an ACK, and for a reset, whose window means
-    /// nothing (RFC 9293 section 3.10.7).
+    /// Its acknowledgment; `None` without an ACK, and for a reset, whose window means nothing (RFC
+    /// 9293 section 3.10.7).
     pub answer: Option<Answer>,
 }
 
-/// What a packet carries of its sender's bytes.
+/// Data of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SentBytes {
     /// The place of its first byte. A SYN takes this place.
@@ -55,24 +54,24 @@ pub struct SentBytes {
     pub mark: Mark,
 }
 
-/// What a packet says of the other side's bytes.
+/// Acknowledgment of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What the packet before it said; `None` in the first that says something.
+    /// The previous acknowledgment; `None` in the first.
     pub before: Option<AckState>,
-    /// What it says.
+    /// This acknowledgment.
     pub now: AckState,
     /// The window that it offers.
     pub window: Bytes,
-    /// How many SACK blocks it has.
+    /// Number of SACK blocks.
     sacks: usize,
     blocks: [Block; 4],
 }
 
-/// What was last said of a side's bytes.
+/// Last acknowledgment of a side's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckState {
-    /// When.
+    /// Time of the acknowledgment.
     pub time: Timestamp,
     /// The place of the next byte that is awaited.
     pub ack: i64,
@@ -106,7 +105,7 @@ impl Answer {
     }
 }
 
-/// What is known of one side.
+/// State of one side.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
     /// The number that was seen last, without its wrap.
@@ -115,12 +114,12 @@ struct Side {
     start: Option<i64>,
     /// The shift that its SYN offers, or that is assumed.
     shift: Option<u8>,
-    /// What it said last of the other side's bytes.
+    /// Its last acknowledgment of the other side's bytes.
     told: Option<AckState>,
 }
 
 impl Side {
-    /// The place of a number on the wire: the one nearest to the number before.
+    /// Returns the place of a number on the wire: the one nearest to the number before.
     fn place(&mut self, number: u32) -> i64 {
         let place = match self.last {
             None => i64::from(number),
@@ -131,7 +130,7 @@ impl Side {
     }
 }
 
-/// How far a number lies behind a place, or before it.
+/// Returns the distance of a number from a position.
 #[expect(
     clippy::cast_possible_wrap,
     clippy::cast_sign_loss,
@@ -151,14 +150,13 @@ pub struct TimeSequence {
 }
 
 impl TimeSequence {
-    /// A graph without points. A window has the shift of its sender's SYN where both SYNs
+    /// Returns a graph without points. A window has the shift of its sender's SYN if both SYNs
     /// offer one, and else none.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same where the shifts of both sides are known from elsewhere. More than 14 is
-    /// taken as 14.
+    /// Sets the window shifts of both sides, known from elsewhere. A shift above 14 is taken as 14.
     #[must_use]
     pub fn with_shifts(mut self, shifts: [u8; 2]) -> Self {
         for (side, shift) in self.sides.iter_mut().zip(shifts) {
@@ -168,18 +166,18 @@ impl TimeSequence {
         self
     }
 
-    /// Its ends: the sender of the first packet, and the other; `None` before that.
+    /// Returns its ends: the sender of the first packet, and the other; `None` before that packet.
     pub fn ends(&self) -> Option<[Endpoint; 2]> {
         self.ends
     }
 
-    /// The place before the first byte of a side (0 or 1), which a SYN takes; `None` while
-    /// nothing tells it.
+    /// Returns the place before the first byte of a side (0 or 1), which a SYN takes; `None` while
+    /// it is unknown.
     pub fn start(&self, side: usize) -> Option<i64> {
         self.sides.get(side)?.start
     }
 
-    /// Takes the connection's next segment; `mark` says whether it was sent before.
+    /// Takes the connection's next segment; `mark` is its relation to earlier ones.
     pub fn segment(&mut self, segment: &Segment, mark: Mark) -> Point {
         let ends = *self.ends.get_or_insert([segment.source, segment.destination]);
         let from = usize::from(ends[0] != segment.source);
@@ -223,7 +221,7 @@ impl TimeSequence {
         Answer { before, now, window: Bytes::new(window), sacks: told.len().min(4), blocks }
     }
 
-    /// The shift of a window (RFC 7323 section 2.2): none in a SYN, and none unless both
+    /// Returns the shift of a window (RFC 7323 section 2.2): none in a SYN, and none unless both
     /// sides offer one.
     fn shift(&self, from: usize, flags: Flags) -> u8 {
         match (self.sides[from].shift, self.sides[1 - from].shift) {
@@ -321,7 +319,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever numbers come, at whatever times: points are drawn, and curves stay bounded.
+        /// For any numbers at any times, points are drawn, and curves stay bounded.
         #[test]
         fn any_segments_give_graphs(
             segments in prop::collection::vec(

@@ -5,7 +5,7 @@ use windlass_wire::Flags;
 
 use super::{Answer, Mark, Point, SentBytes};
 use crate::curve::{Bins, Curve};
-use crate::follow::outstanding::{Outstanding, SegmentInFlight};
+use crate::follow::outstanding::{OutstandingSegments, SegmentInFlight};
 
 /// The curves of one transfer.
 ///
@@ -13,13 +13,13 @@ use crate::follow::outstanding::{Outstanding, SegmentInFlight};
 /// has them: the first byte is 1. Times are those of the capture.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Whose bytes they are of: 0 or 1.
+    /// Side that sends the bytes: 0 or 1.
     side: usize,
     /// Segments, from their first byte to the place behind the last.
     pub sent: Curve,
-    /// Those of them that were sent before.
+    /// Segments that were sent before.
     pub again: Curve,
-    /// Those that others overtook.
+    /// Segments that others overtook.
     pub overtaken: Curve,
     /// The ACK.
     pub acked: Curve,
@@ -31,8 +31,8 @@ pub struct Series {
     pub flight: Curve,
     /// The window that was offered, in bytes.
     pub window: Curve,
-    /// From a segment to the ACK that answers it, in nanoseconds; none of what was sent twice
-    /// (Karn and Partridge 1987).
+    /// Time from a segment to the ACK that answers it, in nanoseconds; none for data that was sent
+    /// twice (Karn and Partridge 1987).
     pub latency: Curve,
     /// New bytes by time.
     pub bytes: Bins,
@@ -42,7 +42,7 @@ pub struct Series {
     lived: Option<(Timestamp, Timestamp)>,
     next: u64,
     acknowledged: u64,
-    outstanding: Outstanding,
+    outstanding: OutstandingSegments,
 }
 
 impl Series {
@@ -50,7 +50,8 @@ impl Series {
     /// chosen later, by the round trip.
     const BINS: usize = 4_000;
 
-    /// The curves of the bytes that side 0 or 1 sends, each of at most twice `kept` stretches.
+    /// Returns the curves of the bytes that side 0 or 1 sends, each of at most twice `kept`
+    /// stretches.
     pub fn new(side: usize, kept: usize) -> Self {
         let curve = || Curve::new(kept);
         Self {
@@ -69,7 +70,7 @@ impl Series {
             lived: None,
             next: 1,
             acknowledged: 1,
-            outstanding: Outstanding::default(),
+            outstanding: OutstandingSegments::default(),
         }
     }
 
@@ -88,12 +89,12 @@ impl Series {
         }
     }
 
-    /// The time when the connection's first packet came, and how long it is to the last.
+    /// Returns the time of the connection's first packet, and the time from there to the last.
     pub fn lived(&self) -> Option<(Timestamp, Span)> {
         self.lived.map(|(first, last)| (first, last.since(first)))
     }
 
-    /// The bytes that were sent, each counted once.
+    /// Returns the bytes that were sent, each counted once.
     pub fn moved(&self) -> Bytes {
         Bytes::new(self.next.max(self.acknowledged) - 1)
     }
@@ -202,7 +203,7 @@ mod tests {
         assert_eq!(values(&series.edge), [(4_001, 4_001), (5_001, 5_001)]);
         let flights = [1_000, 2_000, 1_000, 1_000, 0].map(|flight| (flight, flight));
         assert_eq!(values(&series.flight), flights);
-        // What was sent twice tells no latency.
+        // Data that was sent twice gives no latency.
         assert_eq!(values(&series.latency), [(20_000_000, 20_000_000)]);
         assert_eq!(values(&series.packets).len(), 6);
         assert_eq!(series.moved(), Bytes::new(2_000));

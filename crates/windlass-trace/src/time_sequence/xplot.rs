@@ -14,10 +14,10 @@ use windlass_wire::Flags;
 
 use super::{Answer, Block, Mark, Point, SentBytes};
 
-/// Writes the points of one direction as commands of xplot.
+/// Writer of the points of one direction as commands of xplot.
 #[derive(Clone, Copy, Debug)]
 pub struct Xplot {
-    /// Whose bytes are drawn.
+    /// Side that sends the bytes.
     side: usize,
     color: Color,
     /// The last ACK of them, and its repetitions so far.
@@ -43,8 +43,8 @@ enum Color {
 const REPAIRS: u32 = 3;
 
 impl Xplot {
-    /// Begins a graph of the bytes that side 0 or 1 sends, under a title, of which control
-    /// characters are left out. A title says who sends to whom.
+    /// Begins a graph of the bytes that side 0 or 1 sends, under a title, without its control
+    /// characters. A title names sender and receiver.
     pub fn begin(out: &mut String, side: usize, title: &str) -> Self {
         let title: String = title.chars().filter(|letter| !letter.is_control()).collect();
         out.push_str("timeval double\ntitle\n");
@@ -53,7 +53,7 @@ impl Xplot {
         Self { side, color: Color::White, acked: None, repeated: 0 }
     }
 
-    /// Draws what a packet adds.
+    /// Draws the points of a packet.
     pub fn point(&mut self, out: &mut String, point: &Point) {
         let own = point.from == self.side;
         if own && let Some(sent) = &point.sent {
@@ -144,7 +144,7 @@ impl Xplot {
         text(out, command, at.0, at.1, letter);
     }
 
-    /// The colour of a SYN or a FIN.
+    /// Writes the colour of a SYN or a FIN.
     fn control(&mut self, out: &mut String, mark: Mark) {
         let color = match mark {
             Mark::Again => Color::Red,
@@ -207,7 +207,7 @@ fn label(mark: Mark, name: &str) -> String {
     }
 }
 
-/// A time as tcptrace writes it: seconds and microseconds, what is finer cut off.
+/// Writes a time as tcptrace does: seconds and microseconds, finer digits cut off.
 fn seconds(out: &mut String, time: Timestamp) {
     let micros = time.as_nanos().div_euclid(1_000);
     let sign = if micros < 0 { "-" } else { "" };
@@ -231,7 +231,7 @@ fn across(out: &mut String, from: (Timestamp, i64), to: (Timestamp, i64)) {
     _ = writeln!(out, " {}", to.1);
 }
 
-/// A word at a place: behind the command, on a line of its own.
+/// Writes a word at a place: behind the command, on a line of its own.
 fn text(out: &mut String, command: &str, time: Timestamp, place: i64, word: &str) {
     one(out, command, time, place);
     out.push_str(word);

@@ -1,5 +1,5 @@
-//! What the tests share: timelines written by hand, transfers that a small
-//! sender and receiver play, and the questions asked of a report.
+//! Helpers of the tests: timelines written by hand, transfers that a small sender and receiver
+//! play, and questions about a report.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
@@ -67,12 +67,12 @@ pub(crate) fn is_free_of(report: &ConnectionReport, cause: Cause) {
     assert!(share == 0.0, "{cause} has {share:.3} of {:?}", report.causes);
 }
 
-/// Whether a report has this caveat.
+/// Returns whether a report has this caveat.
 pub(crate) fn has_caveat(report: &ConnectionReport, id: &str) -> bool {
     report.verdict.caveats.iter().any(|caveat| serde_json::to_value(caveat.id).unwrap() == id)
 }
 
-/// What this caveat of a report says.
+/// Returns the text of this caveat of a report.
 pub(crate) fn caveat(report: &ConnectionReport, id: CaveatId) -> Option<String> {
     let found = report.verdict.caveats.iter().find(|caveat| caveat.id == id)?;
     Some(found.text.to_string())
@@ -93,7 +93,7 @@ pub(crate) fn lost_nothing(report: &ConnectionReport) {
     is_free_of(report, Cause::AfterLoss);
 }
 
-/// What holds for every report.
+/// Asserts the invariants of every report.
 #[track_caller]
 pub(crate) fn is_sound(report: &ConnectionReport) {
     assert_eq!(audit(report), [], "{report:#?}");

@@ -28,7 +28,7 @@ pub(crate) struct Timeline {
     identification: [u16; 2],
 }
 
-/// What a repetition adds.
+/// Time and bytes that a repetition adds.
 #[derive(Clone, Copy, Default)]
 struct Shift {
     nanos: i64,
@@ -75,7 +75,7 @@ impl Timeline {
         self.dialogue(count, seconds, [bytes, 0], lines)
     }
 
-    /// The same with bytes in both directions.
+    /// Repeats these lines with bytes in both directions.
     pub(crate) fn dialogue(
         mut self,
         count: u32,

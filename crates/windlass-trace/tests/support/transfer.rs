@@ -12,7 +12,7 @@ use windlass_wire::{Flags, Segment, SequenceRange};
 
 use super::ends;
 
-/// What is transferred, by whom, over what. Times in microseconds.
+/// Plan of a simulated transfer: data, hosts and path. Times in microseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Transfer {
     pub(crate) bytes: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Transfer {
     /// The shift that both sides offer.
     pub(crate) scale: Option<u8>,
     pub(crate) rtt: i64,
-    /// Where the capture is taken: 0 at the sender, 100 at the receiver.
+    /// Place of the capture: 0 at the sender, 100 at the receiver.
     pub(crate) capture_point: i64,
     /// Bytes per second of the link, with its headers left out.
     /// 100 Mb/s unless said otherwise, so that no two packets share a moment.
@@ -34,7 +34,7 @@ pub(crate) struct Transfer {
     pub(crate) ack_delay: i64,
     /// Data packets that are lost behind the capture, by their place.
     pub(crate) lost: Vec<u64>,
-    /// Whether the receiver keeps what comes behind a hole.
+    /// True if the receiver keeps data behind a hole.
     pub(crate) keeps: bool,
     /// Data that goes beyond so many bytes in a second, after a burst, is lost behind
     /// the capture. The sender then repairs each loss after a round trip, as by SACK.
@@ -107,9 +107,9 @@ struct Play {
     echo: [u32; 2],
     link_free: i64,
     in_queue: VecDeque<i64>,
-    /// What the policer lets pass now, times a million, and when that was so.
+    /// Bytes that the policer lets pass now, times a million, and the time of that state.
     tokens: (u64, i64),
-    /// What was lost there, and when it was sent.
+    /// Data that was lost there, and the time when it was sent.
     gone: VecDeque<(i64, u64, u64)>,
     // The receiver.
     rcv: u64,
@@ -225,8 +225,8 @@ impl Play {
 
     fn run(&mut self) {
         while let Some(Reverse((time, _, event))) = self.events.pop() {
-            // What comes while a host still reacts is served after that: packets of one host
-            // do not overtake each other.
+            // A packet that comes while a host still reacts is served after that: packets of one
+            // host do not overtake each other.
             self.now = self.now.max(time);
             match event {
                 Event::Data { lost: true, .. } => {}
@@ -317,7 +317,7 @@ impl Play {
         self.arm();
     }
 
-    /// Whether the policer behind the link lets pass what leaves it at that time.
+    /// Returns whether the policer behind the link lets this packet pass at that time.
     fn passes(&mut self, time: i64, bytes: u64) -> bool {
         let Some((rate, burst)) = self.plan.policed else { return true };
         let since = (time - self.tokens.1) as u64;

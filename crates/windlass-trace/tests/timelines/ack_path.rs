@@ -6,7 +6,7 @@ use windlass_trace::report::{Confidence, ConnectionReport};
 use crate::support::is_sound;
 use crate::support::script::Timeline;
 
-/// How long a line takes for a packet, in microseconds.
+/// Times that the lines take for a packet, in microseconds.
 struct Lines {
     data: i64,
     ack: i64,

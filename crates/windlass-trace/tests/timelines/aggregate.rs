@@ -26,20 +26,20 @@ struct Flow {
     next: u32,
     duplicates: u32,
     recover: u32,
-    /// How many segments it may send from the start before one is lost, where chance loses them.
+    /// Number of segments from the start until one is lost, with random loss.
     until_loss: Option<u32>,
     received: u32,
     above: BTreeSet<u32>,
     /// The timestamp of the last ACK that came.
     echo: u32,
-    /// What is captured at the sender, and at the receiver, where there are timestamps.
+    /// Captures at the sender and at the receiver, if there are timestamps.
     here: String,
     there: String,
 }
 
 /// A segment on its way, or an ACK: its timestamp, and the one that it echoes.
 #[derive(Clone, Copy)]
-struct Sent {
+struct PacketOnWay {
     number: u32,
     stamp: u32,
     echo: u32,
@@ -65,13 +65,13 @@ impl Flow {
                        0.020 > . 1 ack 1 win 64240 ts 1000 6980\n";
     }
 
-    fn send(&mut self, time: u32, segment: u32) -> Sent {
+    fn send(&mut self, time: u32, segment: u32) -> PacketOnWay {
         self.here += &line_of(time, &data(segment));
-        Sent { number: segment, stamp: 1_000 + time, echo: self.echo }
+        PacketOnWay { number: segment, stamp: 1_000 + time, echo: self.echo }
     }
 
-    /// What it may send, and what it sends again.
-    fn acknowledged(&mut self, time: u32, ack: Sent) -> (Vec<u32>, Option<u32>) {
+    /// Takes an ACK; returns the new segments that the flow may send, and the one to retransmit.
+    fn acknowledged(&mut self, time: u32, ack: PacketOnWay) -> (Vec<u32>, Option<u32>) {
         self.echo = self.echo.max(ack.stamp);
         let ack = ack.number;
         self.here += &line_of(time, &format!("< . 1 ack {} win 64240", ack * SEGMENT + 1));
@@ -106,12 +106,12 @@ impl Flow {
         (new, again)
     }
 
-    fn receives(&mut self, time: u32, sent: Sent) -> Sent {
+    fn receives(&mut self, time: u32, sent: PacketOnWay) -> PacketOnWay {
         self.above.insert(sent.number);
         while self.above.remove(&self.received) {
             self.received += 1;
         }
-        let ack = Sent { number: self.received, stamp: 7_000 + time, echo: sent.stamp };
+        let ack = PacketOnWay { number: self.received, stamp: 7_000 + time, echo: sent.stamp };
         let came = format!("{} ts {} {}", data(sent.number), sent.stamp, sent.echo);
         let number = ack.number * SEGMENT + 1;
         let answer = format!("< . 1 ack {number} win 64240 ts {} {}", ack.stamp, ack.echo);
@@ -128,12 +128,12 @@ impl Flow {
     }
 }
 
-/// What is to come by then: when, whose, and what.
+/// Returns the next event that is due by then: its time, its flow, and its content.
 fn due<T>(coming: &mut VecDeque<(u32, usize, T)>, now: u32) -> Option<(u32, usize, T)> {
     coming.front().is_some_and(|(time, ..)| *time <= now).then(|| coming.pop_front()).flatten()
 }
 
-/// The same with another receiver.
+/// Moves a timeline to another receiver.
 fn elsewhere(mut timeline: Timeline) -> Timeline {
     let receiver = ends()[1].host;
     let other = Host::V4(Ipv4Addr::new(10, 0, 9, 9));
@@ -151,11 +151,11 @@ fn two(queue: Option<usize>, lost: [Option<u32>; 2]) -> [Flow; 2] {
     let mut flows = lost.map(|every| Flow { window: 4.0, until_loss: every, ..Flow::default() });
     // Both together stay below what the line and its queue hold, and get unlike shares of it.
     [flows[0].threshold, flows[1].threshold] = [12.0, 36.0];
-    let mut line: VecDeque<(usize, Sent)> = VecDeque::new();
+    let mut line: VecDeque<(usize, PacketOnWay)> = VecDeque::new();
     // Segments at their receivers, and ACKs at their senders.
-    let mut data: VecDeque<(u32, usize, Sent)> = VecDeque::new();
-    let begin = Sent { number: 0, stamp: 0, echo: 0 };
-    let mut acks: VecDeque<(u32, usize, Sent)> = [(0, 0, begin), (0, 1, begin)].into();
+    let mut data: VecDeque<(u32, usize, PacketOnWay)> = VecDeque::new();
+    let begin = PacketOnWay { number: 0, stamp: 0, echo: 0 };
+    let mut acks: VecDeque<(u32, usize, PacketOnWay)> = [(0, 0, begin), (0, 1, begin)].into();
     for flow in &mut flows {
         flow.begin();
     }
@@ -170,7 +170,7 @@ fn two(queue: Option<usize>, lost: [Option<u32>; 2]) -> [Flow; 2] {
         while let Some((_, whose, ack)) = due(&mut acks, now) {
             let flow = &mut flows[whose];
             let (new, again) = flow.acknowledged(now, ack);
-            // What is sent again always arrives: no timer has to run here.
+            // Retransmissions always arrive: no timer has to run here.
             line.extend(again.map(|segment| (whose, flow.send(now, segment))));
             for segment in new {
                 let segment = flow.send(now, segment);
@@ -214,7 +214,7 @@ fn two_that_lose_by_chance_fill_no_line() {
     }
 }
 
-/// What a report doubts of the pace.
+/// Returns a report's doubt about the pace.
 fn doubt(report: &ConnectionReport) -> Option<String> {
     caveat(report, CaveatId::OtherPace)
 }
@@ -253,7 +253,7 @@ fn losses_by_chance_are_of_no_queue() {
     }
 }
 
-/// The same where nobody sends timestamps.
+/// Removes the timestamps of a timeline.
 fn without_timestamps(mut timeline: Timeline) -> Timeline {
     for segment in &mut timeline.segments {
         segment.options.timestamps = None;

@@ -28,7 +28,7 @@ fn a_program_that_writes_now_and_then() {
     }
 }
 
-/// What a sender never had in flight its buffer may not hold.
+/// A sender's buffer may not hold more than the sender ever had in flight.
 #[test]
 fn what_no_flight_has_shown_is_no_promise_of_a_program_that_does_not_pause() {
     for (bytes, pause, is_shown) in [(40_000, 100_000, false), (200_000, 600_000, true)] {
@@ -251,7 +251,7 @@ fn a_program_that_keeps_time_is_not_held_back_by_acks() {
     let report = messages(0.1, 0.200_4);
     is_mostly(&report, Cause::SenderIdle, 0.9);
     is_free_of(&report, Cause::NagleDelayedAck);
-    // Where the next one then comes after a pause of its own, the others were held back.
+    // If the next message comes after a pause of its own, the others were held back.
     let report = messages(0.1, 0.350);
     assert!(share(&report, Cause::NagleDelayedAck) > 0.4, "{:?}", report.causes);
 }
@@ -290,7 +290,7 @@ fn pauses_of_some_milliseconds_far_from_a_sender_may_be_its_hosts() {
     };
     let may_wait = |report: &ConnectionReport| {
         let doubt = caveat(report, CaveatId::OtherPace);
-        doubt.is_some_and(|doubt| doubt.contains("a busy host to answer"))
+        doubt.is_some_and(|doubt| doubt.contains("a busy host to respond"))
     };
     let near = bursts(3_000);
     is_mostly(&near, Cause::SenderIdle, 0.7);
@@ -352,7 +352,7 @@ fn a_window_of_the_program_opens_with_messages() {
     let report = rounds_behind_messages(36, 0);
     is_mostly(&report, Cause::AwaitsAnswer, 0.8);
     assert!(has_caveat(&report, "other-pace"));
-    // Where each packet carries data, what ends the waits is no message more than an ACK.
+    // If each packet carries data, the message at the end of a wait is no more than an ACK.
     for (message, also) in [(0, 0), (36, 36)] {
         is_free_of(&rounds_behind_messages(message, also), Cause::AwaitsAnswer);
     }

@@ -1,6 +1,6 @@
 //! The audit of reports, held against reports that were made wrong on purpose.
 
-use windlass_base::{Because, Bytes, Cause, Limit, Rate, Span};
+use windlass_base::{Bytes, Cause, Limit, LimitReason, Rate, Span};
 use windlass_trace::report::{Breach, Confidence, ConnectionReport, audit};
 
 use crate::support::played;
@@ -64,7 +64,7 @@ fn loss_needs_a_proof() {
         let mut report = sound();
         blame(&mut report, cause);
         assert_eq!(audit(&report), [Breach::LossWithoutProof], "{cause}");
-        // What was sent again needlessly proves none.
+        // A needless retransmission proves no loss.
         (report.losses.retransmissions, report.losses.needless) = (3, 3);
         assert_eq!(audit(&report), [Breach::LossWithoutProof], "{cause}");
         report.losses.retransmissions = 4;
@@ -89,7 +89,12 @@ fn a_delayed_ack_was_late() {
         rtt: 1_000,
         ..Transfer::default()
     });
-    assert_eq!(report.verdict.cause.because(), Some(Because::DelayedAck), "{:?}", report.causes);
+    assert_eq!(
+        report.verdict.cause.because(),
+        Some(LimitReason::DelayedAck),
+        "{:?}",
+        report.causes
+    );
     assert_eq!(audit(&report), []);
     let latency = report.ack_latency_seconds.as_mut().unwrap();
     latency.max = Span::from_micros(900);
@@ -110,7 +115,7 @@ fn a_queue_is_no_longer_than_what_stands_in_it() {
         ack_every: 1,
         ..Transfer::default()
     });
-    assert_eq!(report.verdict.cause.because(), Some(Because::Queue), "{:?}", report.causes);
+    assert_eq!(report.verdict.cause.because(), Some(LimitReason::Queue), "{:?}", report.causes);
     let queue = report.queue_seconds.unwrap();
     // 60 kB at 1.25 MB/s, at most.
     assert!((Span::from_millis(20)..Span::from_millis(50)).contains(&queue), "{queue}");
@@ -146,7 +151,7 @@ fn a_window_holds_what_is_in_flight() {
     let window = Bytes::new(14_600);
     let flight = Bytes::new(40_000);
     assert_eq!(audit(&report), [Breach::WindowExceeded { window, flight }]);
-    // Where the scale is known, the window was larger before, or the sender broke it.
+    // With a known scale, the window was larger before, or the sender broke it.
     report.receive_window.scale_known = true;
     assert_eq!(audit(&report), []);
 }

@@ -1,5 +1,5 @@
-//! What the capture itself lost, and the network did not: its bytes count, it is
-//! no loss, its time is nobody's idleness, and the verdict is less sure of itself.
+//! Packets that the capture lost and the network did not. Their bytes count, they are no loss,
+//! their time is nobody's idleness, and the verdict is less sure.
 
 use windlass_base::Cause;
 use windlass_trace::report::{Confidence, ConnectionReport};
@@ -24,8 +24,8 @@ fn is_ack(segment: &Segment) -> bool {
     segment.source == ends()[1] && segment.payload == 0 && segment.flags == Flags::ACK
 }
 
-/// What must hold of a transfer whose capture lost packets: `untold` is the share
-/// of the time that it may not know about.
+/// Asserts the report of a transfer whose capture lost packets: `untold` is the share of the time
+/// that may be unknown.
 #[track_caller]
 fn is_honest(part: &[Segment], whole: &ConnectionReport, untold: f64) -> ConnectionReport {
     let report = report(part);
@@ -246,7 +246,7 @@ fn duplicate_acks_that_are_missing_hide_no_retransmission() {
     assert!(part.len() < all.len());
     let report = report(&part);
     is_sound(&report);
-    // It reads as a timer's, of which nothing proves that anything was lost.
+    // The retransmission looks like a timer's, and nothing proves a loss.
     assert_eq!((report.losses.retransmissions, report.losses.by_timer), (1, 1));
     assert_eq!((report.losses.duplicate_acks, report.bytes.get()), (0, plan.bytes));
 }

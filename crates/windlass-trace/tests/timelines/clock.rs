@@ -48,7 +48,7 @@ fn time_that_neither_host_counts_did_not_pass() {
     }
 }
 
-/// The same by hosts whose clocks tick so slowly, where the SYN came late to the capture.
+/// Plays a transfer of hosts with such slow clocks, whose SYN came late to the capture.
 fn slow_clocks(tick: u32, late: Span) -> Vec<Segment> {
     let plan = Transfer { window: 16_384, timestamps: true, rtt: 300_000, ..Transfer::default() };
     let mut all = plan.play();
@@ -166,7 +166,7 @@ fn an_answer_before_what_it_answers_has_another_clock() {
         }
         all.sort_by_key(|one| one.time);
         let report = report(&all);
-        assert!(caveat(&report, CaveatId::Clock).unwrap().contains("clocks that differ"));
+        assert!(caveat(&report, CaveatId::Clock).unwrap().contains("have different clocks"));
         assert_ne!(report.verdict.confidence, Confidence::High);
     }
 }
@@ -189,7 +189,7 @@ fn who_never_asks_for_a_closed_window_is_told() {
     };
     let unasked = closed("");
     is_mostly(&unasked, Cause::ReceiverNotReading, 0.9);
-    assert!(caveat(&unasked, CaveatId::OtherPace).unwrap().contains("did not ask"));
+    assert!(caveat(&unasked, CaveatId::OtherPace).unwrap().contains("sent no window probe"));
     let probes = [(0.2211, 0.2311), (0.6211, 0.6311), (1.4211, 1.4311), (3.0211, 3.0311)];
     let probes = probes
         .map(|(probe, answer)| format!("{probe} > . 2920 ack 1\n{answer} < . 1 ack 2921 win 0\n"));

@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use proptest::prelude::*;
 use windlass_base::{Bytes, Cause, Span, Timestamp};
 use windlass_trace::compare::{
-    Chosen, Coverage, FigureName, Fingerprints, Match, MatchedBy, Order, Place, Recorder,
-    RewrittenItem, TrustReason, TwoPlaces, TwoRuns, choose, common,
+    Coverage, FigureName, Fingerprints, Match, MatchBasis, Order, Recorder, RelativePosition,
+    RewrittenItem, SelectionRule, TrustReason, TwoPlaces, TwoRuns, choose, common,
 };
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analyzer, Keep};
@@ -126,7 +126,7 @@ fn nothing_is_lost_between_two_places() {
     let far = far(&near);
     for (first, second, is_turned) in [(&near, &far, false), (&far, &near, true)] {
         let found = places(first, second);
-        let places = [Place::NearerSender, Place::NearerReceiver];
+        let places = [RelativePosition::NearerSender, RelativePosition::NearerReceiver];
         let turned = [places[1], places[0]];
         assert_eq!(found.places, if is_turned { turned } else { places });
         assert_eq!(found.places_shown_by, Order::RoundTrip);
@@ -135,7 +135,7 @@ fn nothing_is_lost_between_two_places() {
         assert_eq!((found.data.segments, found.data.lost_segments), (20, 0));
         assert_eq!((found.acks.acks, found.acks.lost), (10, 0));
         assert_eq!(found.data_delay_seconds.unwrap().max, Span::ZERO);
-        assert_eq!(found.found.matched_by, MatchedBy::InitialSequenceNumbers);
+        assert_eq!(found.found.matched_by, MatchBasis::InitialSequenceNumbers);
         assert_eq!((found.translated, found.verdicts_agree), (false, true));
         assert_eq!(found.trust.reason, TrustReason::BothAgree);
     }
@@ -291,9 +291,9 @@ fn a_nat_changes_the_names_of_the_ends_and_not_the_connection() {
     let found = places(&near, &far);
     assert!(found.translated);
     assert_eq!((found.data.segments, found.data.lost_segments), (20, 0));
-    // The same where the far capture lacks the handshake, and begins with an ACK.
+    // The result is the same if the far capture lacks the handshake, and begins with an ACK.
     let found = places(&near, &numbered(far[5..].to_vec()));
-    assert_eq!(found.found.matched_by, MatchedBy::SequenceNumbers);
+    assert_eq!(found.found.matched_by, MatchBasis::SequenceNumbers);
     assert_eq!((found.data.lost_segments, found.acks.lost), (0, 0));
     assert!(found.data.outside > 0, "{:?}", found.data);
 }
@@ -318,7 +318,7 @@ fn clocks_that_differ_and_drift_are_told_from_a_queue() {
         far
     };
     let found = places(&near, &set(0.0001));
-    assert_eq!(found.places, [Place::NearerSender, Place::NearerReceiver]);
+    assert_eq!(found.places, [RelativePosition::NearerSender, RelativePosition::NearerReceiver]);
     assert!((found.clocks.drift - 0.0001).abs() < 0.000_005, "{:?}", found.clocks);
     let offset = found.clocks.offset.unwrap().as_seconds();
     assert!((offset - 5.0).abs() < 0.001, "{offset}");
@@ -363,7 +363,7 @@ fn a_device_between_rewrites_options_and_windows() {
 fn a_device_between_answers_for_the_receiver() {
     let mut near = flights();
     let far = far(&near);
-    // It answers each first segment by itself.
+    // The proxy answers each first segment by itself.
     let own = near.iter().filter(|packet| packet.payload > 0).step_by(2).map(|packet| Segment {
         time: packet.time + Span::from_millis(2),
         source: packet.destination,
@@ -384,7 +384,7 @@ fn a_device_between_answers_for_the_receiver() {
 fn one_capture_twice_is_one_place() {
     let near = flights();
     let found = places(&near, &near);
-    assert_eq!(found.places, [Place::SamePlace; 2]);
+    assert_eq!(found.places, [RelativePosition::SamePlace; 2]);
     assert_eq!(found.places_shown_by, Order::SamePlace);
     assert_eq!((found.data.lost_segments, found.acks.lost), (0, 0));
 }
@@ -400,7 +400,7 @@ fn hop_limits_tell_the_order_of_places_without_a_path() {
         packet.hop_limit = if packet.source == ends()[0] { 63 } else { 62 };
     }
     let found = places(&far, &near);
-    assert_eq!(found.places, [Place::NearerReceiver, Place::NearerSender]);
+    assert_eq!(found.places, [RelativePosition::NearerReceiver, RelativePosition::NearerSender]);
     assert_eq!(found.places_shown_by, Order::HopLimit);
 }
 
@@ -446,7 +446,7 @@ fn connections_with_other_numbers_are_others() {
 
 #[test]
 fn simulated_connections_that_begin_alike_are_others() {
-    // The same first numbers and ports, and segments of another size at another pace.
+    // Both have the same first numbers and ports; one has segments of another size at another pace.
     let one = Timeline::opened(20.0, 1_024).rounds(
         40,
         0.01,
@@ -493,7 +493,7 @@ fn two_runs_say_whether_the_limit_changed() {
     let (at, chosen, service) = found.unwrap();
     assert_eq!(
         (at, chosen, service.as_deref()),
-        ([0, 0], Chosen::SameServer, Some("10.0.0.2:9100"))
+        ([0, 0], SelectionRule::SameServer, Some("10.0.0.2:9100"))
     );
     let runs = TwoRuns::of([&before, &after], chosen, service, false);
     assert_eq!(before.verdict.cause, Cause::WindowPathRtt);
@@ -524,14 +524,14 @@ fn runs_are_chosen_by_their_service() {
     let before = [with("10.0.0.2", 443, 9_000_000), with("10.0.0.2", 9_100, 100_000)];
     let after = [with("10.0.0.9", 80, 9_000_000), with("10.0.0.2", 9_100, 200_000)];
     let (places, chosen, service) = choose([&before, &after]).unwrap();
-    assert_eq!((places, chosen), ([1, 1], Chosen::SameServer));
+    assert_eq!((places, chosen), ([1, 1], SelectionRule::SameServer));
     assert_eq!(service.as_deref(), Some("10.0.0.2:9100"));
     // Another host with the same port, and else the largest.
     let after = [with("10.0.0.9", 80, 9_000_000), with("10.0.0.9", 9_100, 200_000)];
     let (places, chosen, _) = choose([&before, &after]).unwrap();
-    assert_eq!((places, chosen), ([1, 1], Chosen::SamePort));
+    assert_eq!((places, chosen), ([1, 1], SelectionRule::SamePort));
     let (places, chosen, service) = choose([&before, &after[..1]]).unwrap();
-    assert_eq!((places, chosen, service), ([0, 0], Chosen::Largest, None));
+    assert_eq!((places, chosen, service), ([0, 0], SelectionRule::Largest, None));
     assert!(choose([&before, &[]]).is_none());
 }
 

@@ -34,7 +34,7 @@ fn a_clamped_congestion_window() {
     }
 }
 
-/// Whether something else may set its pace, and whether a rate is promised.
+/// Returns whether something else may set its pace, and whether a rate is promised.
 fn doubts(report: &ConnectionReport) -> (bool, bool) {
     let promised = |it: &Remedy| it.expected_bytes_per_second.or(it.at_most_bytes_per_second);
     let mut promises = report.verdict.remedies.iter().filter_map(promised);
@@ -187,7 +187,7 @@ fn a_queue_whose_marks_are_counted() {
             set(1, answer);
             let (mut ace, mut acks) = (5_u8, 0);
             for place in 3..plan.play().len() {
-                // What the sender counts itself does not change.
+                // The sender's own counts do not change.
                 if set(place, 0) > 0 {
                     set(place, 5);
                     continue;
@@ -229,7 +229,7 @@ fn one_early_loss_ends_slow_start_for_long() {
                 ..far()
             };
             let report = played(&plan);
-            // It has soon as much in flight as then, and grows on by a segment each time.
+            // The sender soon has as much in flight as then, and grows on by a segment each time.
             is_mostly(&report, Cause::AfterLoss, 0.8);
             is_free_of(&report, Cause::Steady);
         }
@@ -405,7 +405,7 @@ fn a_few_segments_that_grow_by_one_are_no_send_buffer() {
             1.0032 < . 1 ack 27741")
         .report();
     is_free_of(&report, Cause::BufferPathRtt);
-    // It stays level for longer than a congestion window does.
+    // The flight stays level for longer than a congestion window does.
     let report = Timeline::opened(100.0, 65_535).rounds(40, 0.1003, 2_920, two).report();
     is_mostly(&report, Cause::BufferPathRtt, 0.8);
 }
@@ -427,7 +427,7 @@ fn who_always_sends_soon_after_a_late_ack_may_have_waited_for_it() {
     };
     let held = rounds(0.1142, 20, 0.0192);
     assert!(held.verdict.confidence < Confidence::High, "{}", held.verdict.sentence);
-    // Where the ACKs come at once, the same pauses are the program's.
+    // If the ACKs come at once, the same pauses are the program's.
     let paused = rounds(0.1013, 20, 0.0192);
     is_mostly(&paused, Cause::SenderIdle, 0.8);
     assert_eq!(paused.verdict.confidence, Confidence::High);
@@ -552,8 +552,8 @@ fn segments(text: &mut String, at: f64, numbers: std::ops::Range<u32>) {
     }
 }
 
-/// What was acknowledged selectively behind a second hole is in flight no more: the window that
-/// a loss cut is not regained by that.
+/// Selectively acknowledged data behind a second hole is no longer in flight: this does not regain
+/// the window that a loss cut.
 #[test]
 fn a_second_hole_behind_the_first_regains_no_window() {
     let begin = |number: u32| number * 1_460 + 1;

@@ -118,7 +118,7 @@ fn a_fin_sent_again_is_no_lost_data() {
     assert_eq!(report.losses.missing_from_capture_bytes.get(), 0);
 }
 
-/// The same ports again, with other sequence numbers.
+/// Plays the timeline again with the same ports and other sequence numbers.
 fn again(after: &Timeline, seconds: f64) -> Vec<Segment> {
     let mut second = Timeline::from([77_000_000, 88_000_000]);
     second.segments.clone_from(&after.segments);

@@ -2,14 +2,14 @@
 //! programs paused, and figures that agree with each other.
 
 use windlass_base::Cause;
-use windlass_trace::report::{CaveatId, Confidence, ConnectionReport, How, Side};
+use windlass_trace::report::{CaveatId, Confidence, ConnectionReport, EndingKind, Side};
 
 use crate::support::script::Timeline;
 use crate::support::transfer::Transfer;
 use crate::support::{caveat, has_caveat, is_mostly, is_near, played, report, reports};
 
-/// What came of it, by whom and in which packet.
-fn ended(report: &ConnectionReport) -> (How, Option<Side>, Option<u64>) {
+/// Returns the ending of a connection: its kind, its side and its packet.
+fn ended(report: &ConnectionReport) -> (EndingKind, Option<Side>, Option<u64>) {
     (report.ending.how, report.ending.by, report.ending.packet)
 }
 
@@ -26,7 +26,7 @@ fn a_fin_says_who_closed_first() {
             0.0040 > F. 2921 ack 2
             0.0050 < . 2 ack 2922")
         .report();
-    assert_eq!(ended(&report), (How::Fin, Some(Side::Receiver), Some(7)));
+    assert_eq!(ended(&report), (EndingKind::Fin, Some(Side::Receiver), Some(7)));
     assert_eq!(report.ending.both_closed, Some(true));
     assert_eq!(report.ending.silent_seconds, None);
 }
@@ -34,7 +34,7 @@ fn a_fin_says_who_closed_first() {
 #[test]
 fn one_fin_closes_one_half() {
     let report = sent().t("0.0030 > F. 2921 ack 1").report();
-    assert_eq!(ended(&report), (How::Fin, Some(Side::Sender), Some(7)));
+    assert_eq!(ended(&report), (EndingKind::Fin, Some(Side::Sender), Some(7)));
     assert_eq!(report.ending.both_closed, Some(false));
 }
 
@@ -44,18 +44,18 @@ fn a_reset_says_who_broke_it_off() {
         .t("0.0030 > F. 2921 ack 1
             0.0040 < R. 1 ack 2921")
         .report();
-    assert_eq!(ended(&report), (How::Reset, Some(Side::Receiver), Some(8)));
+    assert_eq!(ended(&report), (EndingKind::Reset, Some(Side::Receiver), Some(8)));
 }
 
 #[test]
 fn a_capture_that_ends_first_leaves_it_open() {
-    assert_eq!(ended(&sent().report()), (How::Open, None, None));
+    assert_eq!(ended(&sent().report()), (EndingKind::Open, None, None));
     // Data that nobody sends again may have its ACK where the capture does not show it.
     let report = sent().t("0.0030 > P. 2921:4381\n9.0 > P. 4381:5841").report();
-    assert_eq!(ended(&report), (How::Open, None, None));
+    assert_eq!(ended(&report), (EndingKind::Open, None, None));
     // Data that has waited for a moment only is none that nobody answers.
     let report = sent().t("0.0030 > P. 2921:4381").report();
-    assert_eq!(ended(&report), (How::Open, None, None));
+    assert_eq!(ended(&report), (EndingKind::Open, None, None));
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn who_leaves_data_unanswered_fell_silent() {
             0.6200 > P. 2921:4381
             1.4400 > P. 2921:4381")
         .report();
-    assert_eq!(ended(&report), (How::Silence, Some(Side::Receiver), None));
+    assert_eq!(ended(&report), (EndingKind::Silence, Some(Side::Receiver), None));
     assert_eq!(report.ending.unanswered_bytes.unwrap().get(), 1_460);
     is_near(report.ending.unanswered_seconds.unwrap().as_seconds(), 1.437, 1e-6);
     let verdict = &report.verdict;
@@ -96,10 +96,10 @@ fn nothing_more_for_long_is_silence() {
     timeline.segments.extend(later);
     let all = reports(&timeline.segments);
     let first = all.iter().find(|report| report.number == 1).unwrap();
-    assert_eq!(ended(first), (How::Silence, None, None));
+    assert_eq!(ended(first), (EndingKind::Silence, None, None));
     is_near(first.ending.silent_seconds.unwrap().as_seconds(), 90.0, 1e-6);
     let second = all.iter().find(|report| report.number == 2).unwrap();
-    assert_eq!(ended(second), (How::Open, None, None));
+    assert_eq!(ended(second), (EndingKind::Open, None, None));
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn nothing_tells_the_path_at_a_receiver_without_a_handshake() {
                                                             0.001214 < . 1 ack 2921",
     );
     assert!(timeline.report().rtt_seconds.is_none());
-    // What takes longer than a host does is the path's.
+    // A time longer than a host's is the path's.
     let timeline = Timeline::new().rounds(
         30,
         0.02,

@@ -14,8 +14,8 @@ fn at_receiver() -> Transfer {
     Transfer { rtt: 30_000, capture_point: 100, rate, ack_every: 2, ..Transfer::default() }
 }
 
-/// The same capture with an opening that took two seconds longer to be completed: the way to the
-/// sender is not known.
+/// Reports the capture with an opening that took two seconds longer to complete: the way to the
+/// sender is unknown.
 fn opened_late(mut segments: Vec<Segment>) -> ConnectionReport {
     for segment in &mut segments[2..] {
         segment.time = segment.time + windlass_base::Span::from_millis(2_000);

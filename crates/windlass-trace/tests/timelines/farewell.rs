@@ -1,4 +1,4 @@
-//! What ends a connection long after its transfer.
+//! Ends of a connection long after its transfer.
 
 use windlass_base::Cause;
 use windlass_trace::report::ConnectionReport;
@@ -18,7 +18,7 @@ fn flights() -> Timeline {
     Timeline::opened(50.0, 64_240).rounds(20, 0.050_2, 14_600, &(lines + ack))
 }
 
-/// What takes about a second, and has no pause.
+/// Asserts a transfer that takes about a second, and has no pause.
 #[track_caller]
 fn is_the_transfer_alone(report: &ConnectionReport) {
     lost_nothing(report);

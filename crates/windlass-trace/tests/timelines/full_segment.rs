@@ -15,7 +15,7 @@ struct Flights {
     rtt: f64,
     /// Each segment is pushed, and not only the last one of a write.
     pushes: bool,
-    /// What the last segment of each flight carries.
+    /// Payload of the last segment of each flight.
     last: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What an opening tells of the path.
+//! Facts about the path in an opening.
 
 use windlass_base::Cause;
 
@@ -30,6 +30,6 @@ fn an_answer_to_another_syn_measures_no_path() {
     is_mostly(&report(100), Cause::WindowPathRtt, 0.9);
     let rtt = |echo| report(echo).rtt_seconds.map(|rtt| rtt.min.as_seconds());
     assert!(rtt(100).is_some_and(|rtt| rtt > 0.039), "{:?}", rtt(100));
-    // Where it answers the last one, it measures it.
+    // If the SYN-ACK answers the last SYN, the handshake measures the path.
     assert!(rtt(1100).is_some_and(|rtt| rtt < 0.021), "{:?}", rtt(1100));
 }

@@ -13,8 +13,8 @@ fn arrival(segment: u32) -> f64 {
     f64::from(segment) * 0.281 + f64::from(segment % 7) * 0.000_13
 }
 
-/// What a receiver 400 ms away sees whose segments come at these times and are acknowledged at
-/// once: with the handshake or without, and so many routers between.
+/// Returns the capture of a receiver 400 ms away whose segments come at these times and are
+/// acknowledged at once. The handshake is optional, and `hops` routers are between.
 fn received(times: impl Iterator<Item = f64>, handshake: bool, hops: u8) -> Timeline {
     let mut timeline = Timeline::new();
     if handshake {
@@ -45,7 +45,7 @@ fn turns(segments: u32, first: bool) -> impl Iterator<Item = f64> {
 #[test]
 fn a_full_line_that_connections_take_by_turns_holds_each_of_them() {
     let first = received(turns(120, true), true, 9);
-    // What it has half an hour later leaves no bin of the whole capture for a single turn.
+    // A segment half an hour later leaves no bin of the whole capture for a single turn.
     let other = received(turns(120, false).chain([2_000.0]), true, 12);
     let all = beside(first, other);
     assert_eq!(all.len(), 2);

@@ -1,7 +1,7 @@
 //! Looks at connections while they run.
 
-use windlass_base::{Because, Limit, Span, Timestamp};
-use windlass_trace::{Analyzer, Keep, Live, Look};
+use windlass_base::{Limit, LimitReason, Span, Timestamp};
+use windlass_trace::{Analyzer, Keep, LiveConnection, Snapshot};
 use windlass_wire::{Endpoint, Segment};
 
 use super::window::two_frames_and_a_slow_ack;
@@ -15,7 +15,7 @@ fn at(seconds: f64) -> Timestamp {
 }
 
 /// The looks at these times.
-fn looks(segments: &[Segment], times: &[f64]) -> Vec<Look> {
+fn looks(segments: &[Segment], times: &[f64]) -> Vec<Snapshot> {
     let mut analyzer = Analyzer::new(Keep::All);
     let mut segments = segments.iter().peekable();
     let mut found = Vec::new();
@@ -29,20 +29,20 @@ fn looks(segments: &[Segment], times: &[f64]) -> Vec<Look> {
 }
 
 #[track_caller]
-fn only(look: &Look) -> &Live {
+fn only(look: &Snapshot) -> &LiveConnection {
     assert_eq!(look.connections.len(), 1, "{look:?}");
     &look.connections[0]
 }
 
 #[track_caller]
-fn says(look: &Look, limit: Limit, least: f64) {
+fn says(look: &Snapshot, limit: Limit, least: f64) {
     let live = only(look);
     assert_eq!(live.limit, Some(limit), "{live:?}");
     assert!(live.shares[limit.id()] >= least, "{live:?}");
     is_near(live.shares.values().sum(), 1.0, 1e-9);
 }
 
-/// The same with another port of the sender.
+/// Moves the segments to another port of the sender.
 fn from_port(segments: &[Segment], port: u16) -> Vec<Segment> {
     let sender = segments[0].source;
     let own = |end: Endpoint| if end == sender { Endpoint { port, ..end } } else { end };
@@ -68,7 +68,7 @@ fn a_window_limited_transfer_in_the_middle() {
     let looks = looks(&two_frames_and_a_slow_ack().segments, &[1.0, 2.0, 3.05]);
     for look in &looks {
         says(look, Limit::ReceiverWindow, 0.99);
-        assert_eq!(only(look).because, Some(Because::AckLatency));
+        assert_eq!(only(look).because, Some(LimitReason::AckLatency));
     }
     // 1 s is 8 rounds of 117.7 ms and a half; a flight counts when it is sent.
     let live = only(&looks[1]);
@@ -87,7 +87,7 @@ fn a_window_that_closed_and_stays_so() {
     let looks = looks(&probed().segments, &[0.0065, 0.5, 1.0, 10.0]);
     for look in &looks[1..] {
         says(look, Limit::ZeroWindow, 0.95);
-        assert_eq!(only(look).because, Some(Because::ReceiverNotReading));
+        assert_eq!(only(look).because, Some(LimitReason::ReceiverNotReading));
     }
     // Nothing moved, and yet it is shown: it waits.
     assert_eq!((looks[3].bytes_since.get(), only(&looks[3]).bytes_since.get()), (0, 0));
@@ -102,7 +102,7 @@ fn a_sender_that_has_nothing_to_send() {
     says(&looks[0], Limit::ReceiverWindow, 0.99);
     says(&looks[1], Limit::Application, 0.5);
     says(&looks[2], Limit::Application, 1.0);
-    assert_eq!(only(&looks[2]).because, Some(Because::SenderIdle));
+    assert_eq!(only(&looks[2]).because, Some(LimitReason::SenderIdle));
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_timer_that_runs_out_again_and_again() {
 
 #[test]
 fn what_holds_it_back_now_and_not_before() {
-    // The same window all the time: ACKs that come at once, then late ones.
+    // The window stays the same: ACKs that come at once, then late ones.
     let timeline = Timeline::opened(10.0, 2_920)
         .rounds(
             300,
@@ -150,9 +150,9 @@ fn what_holds_it_back_now_and_not_before() {
              3.140120 < . 1 ack 878921 win 2920",
         );
     let looks = looks(&timeline.segments, &[1.0, 3.0, 4.0]);
-    assert_eq!(only(&looks[1]).because, Some(Because::PathRtt));
+    assert_eq!(only(&looks[1]).because, Some(LimitReason::PathRtt));
     says(&looks[2], Limit::ReceiverWindow, 0.95);
-    assert_eq!(only(&looks[2]).because, Some(Because::AckLatency));
+    assert_eq!(only(&looks[2]).because, Some(LimitReason::AckLatency));
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn the_busiest_comes_first() {
     captures.push(transfer(20_000_000, 1_000));
     captures.push(from_port(&two_frames_and_a_slow_ack().segments, 999));
     let looks = looks(&mixed(&captures), &[0.001, 1.0, 1.5]);
-    let ports = |look: &Look| -> Vec<u16> {
+    let ports = |look: &Snapshot| -> Vec<u16> {
         look.connections.iter().map(|live| live.sender.port).collect()
     };
     // The short ones have ended meanwhile, and count with what they moved.

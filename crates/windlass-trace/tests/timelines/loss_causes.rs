@@ -1,5 +1,5 @@
-//! Who loses the data: a receiver that keeps nothing behind a hole, a link that is too
-//! small, a policer.
+//! Losses by a receiver that keeps nothing behind a hole, by a link that is too small, and by a
+//! policer.
 
 use windlass_base::Cause;
 use windlass_trace::report::{Confidence, ConnectionReport, Side};
@@ -174,7 +174,7 @@ fn discarding_costs_most_and_its_remedy_is_the_receivers() {
         let remedy = &report.verdict.remedies[0];
         assert_eq!(remedy.side, Side::Receiver);
         assert!(
-            remedy.action.to_string().contains("keep what comes behind a lost segment"),
+            remedy.action.to_string().contains("keep segments that arrive after a lost one"),
             "{remedy:?}"
         );
         let kept = played(&Transfer { keeps: true, ..plan });

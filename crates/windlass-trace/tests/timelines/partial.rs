@@ -182,8 +182,8 @@ fn options_that_the_snap_length_cut_may_have_been_offered() {
     let all = plan.play();
     let whole = report(&all);
     assert!(whole.receive_window.scale_known && whole.receive_window.scale == 3);
-    // What a snap length leaves of the options of the SYN and of the SYN-ACK: nothing, or the MSS,
-    // or all but what stands behind the scale.
+    // A snap length leaves this of the options of the SYN and of the SYN-ACK: nothing, the MSS, or
+    // everything up to the scale.
     let nothing = Options { truncated: true, ..Options::default() };
     let (mss, scale) = (all[0].options.mss, all[0].options.window_scale);
     let size = Options { mss, ..nothing };

@@ -1,5 +1,5 @@
-//! What holds for every capture: of transfers that a small sender and receiver
-//! play, cut, shifted, doubled and mixed, and of segments that mean nothing.
+//! Properties of every capture: of transfers that a small sender and receiver play, cut, shifted,
+//! doubled and mixed, and of segments without meaning.
 
 use std::net::Ipv4Addr;
 
@@ -146,8 +146,8 @@ proptest! {
             for report in reports(part) {
                 is_sound(&report);
                 prop_assert!(report.bytes.get() <= plan.bytes + 1);
-                // Where the capture sits behind the sender, an ACK at its end takes
-                // its time to get there.
+                // If the capture sits behind the sender, an ACK at its end takes its time to get
+                // there.
                 let behind = report.rtt_seconds.map_or(Span::ZERO, |rtt| rtt.capture_to_sender);
                 prop_assert!(report.seconds <= span(part) + behind,
                     "{} of {}", report.seconds, span(part));
@@ -258,7 +258,7 @@ proptest! {
                 }
             }
         }
-        // What is sent again is counted twice while it is only written down.
+        // A retransmission is counted twice while it is only written down.
         prop_assert!(since >= last && since <= last + 24 * plan.mss, "{} of {}", since, last);
         let (finished, _) = analyzer.finish();
         let looked = finished[0].report(|end| end.to_string(), None);
@@ -300,7 +300,7 @@ proptest! {
             same["number"] = alone["number"].clone();
             let clock = "clock_step_seconds";
             if shares_line || same[clock] != alone[clock] {
-                // What a line gives to the one tells of the other, and so do the steps of
+                // The rate of a line for one connection tells of the other, and so do the steps of
                 // their clock; facts do not.
                 for judged in [
                     "timeline",

@@ -130,7 +130,7 @@ fn one_buffer_that_opens_whole_is_no_steady_reader() {
         .report();
     is_mostly(&report, Cause::WindowOpensLate, 0.85);
     is_free_of(&report, Cause::ReceiverLimited);
-    // It handles a buffer for 20 ms and takes one in 1 ms: a second one brings little.
+    // The program handles a buffer for 20 ms and takes one in 1 ms: a second buffer brings little.
     let remedies = &report.verdict.remedies;
     assert!(
         !remedies.iter().any(|remedy| remedy.action.to_string().contains("second buffer")),

@@ -28,7 +28,7 @@ fn a_buffer_of_2048_against_a_withheld_ack() {
     is_near(predicted.bytes_per_second(), 4_093.0, 50.0);
 }
 
-/// The same, with a program that writes so many seconds after each ACK.
+/// Reports a transfer whose program writes this many seconds after each ACK.
 fn woken_after(seconds: f64) -> ConnectionReport {
     let round = "0.001000 > . 1:1461 ack 1
                  0.001020 > P. 1461:2049
@@ -204,8 +204,8 @@ fn where_nothing_waits_behind_a_segment_no_congestion_window_holds_it() {
 
 #[test]
 fn what_nagle_holds_back_of_each_write_may_be_the_pace_of_the_writes() {
-    // 2,000 bytes each 3 ms, over 2 ms: the first segment of a write goes at once, and the rest when
-    // an ACK has come for all that is in flight.
+    // 2,000 bytes each 3 ms, over 2 ms: the first segment of a write goes at once, and the rest
+    // when an ACK has come for all that is in flight.
     let write = "0.0061 > . 2001:3461 ack 1
                  0.0071 < . 1 ack 2001 win 65535
                  0.0081 < . 1 ack 3461

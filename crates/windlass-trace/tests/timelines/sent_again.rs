@@ -1,4 +1,4 @@
-//! What is sent again though its data had arrived, and timers that run for long.
+//! Retransmissions of data that had arrived, and timers that run for long.
 
 use windlass_base::Cause;
 use windlass_trace::report::{Confidence, ConnectionReport};
@@ -82,7 +82,7 @@ fn both_copies_of_what_came_late_reach_the_receiver() {
     let report = opened().rounds(20, 0.06, 7_300, flight).report();
     assert!(has(&report, "reordering"), "{:?}", report.verdict.caveats);
     assert_eq!(report.losses.ratio, 0.0, "{:?}", report.losses);
-    // What is sent a second time again was lost first.
+    // A second retransmission means that the first one was lost.
     let again = flight.replace("1461:2921 ts 21 20", "1461:2921 ts 45 21");
     let report = opened().rounds(20, 0.06, 7_300, &again).report();
     assert!(!has(&report, "reordering"), "{:?}", report.verdict.caveats);
@@ -353,7 +353,7 @@ fn a_timer_shorter_than_the_path_loses_nothing_and_sends_half_of_it_again() {
     assert_eq!((report.losses.ratio, report.losses.needless), (0.0, 40), "{:?}", report.losses);
     assert_eq!(share(&report, Cause::Reordering) + share(&report, Cause::FastRecovery), 0.0);
     assert_eq!(share(&report, Cause::FastTimer), 0.0, "the flight is never cut");
-    // Where the ACKs of the first copies may have come and were lost, it is no such timer.
+    // If the ACKs of the first copies may have come and were lost, the timer is not too short.
     let slow = flight.replace("0.1005", "0.1105").replace("0.1006", "0.1106");
     assert!(!has(&rounds(&slow).report(), "fast-timer"));
 }

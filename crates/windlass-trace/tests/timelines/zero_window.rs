@@ -154,7 +154,7 @@ fn each_ack_closes_the_window_for_a_moment() {
     assert_eq!((report.receive_window.closures, report.receive_window.probes), (40, 0));
     let longest = report.receive_window.longest_closure_seconds.unwrap();
     is_near(longest.as_seconds(), 0.001_7, 1e-6);
-    // What is not spent with the window closed is spent with it full.
+    // The rest of the time is spent with the window full.
     is_near(share(&report, Cause::WindowOpensLate), 1.7 / 2.7, 0.02);
 }
 

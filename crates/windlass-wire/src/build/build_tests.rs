@@ -21,8 +21,8 @@ fn carrier(six: bool, frame: bool, identification: u16) -> Carrier {
     Carrier { frame: frame.then_some(FRAME), addresses, identification, hop_limit: 64 }
 }
 
-fn plain(data: Data<'_>) -> Outgoing<'_> {
-    Outgoing {
+fn plain(data: Data<'_>) -> OutgoingSegment<'_> {
+    OutgoingSegment {
         source: 3_692,
         destination: 515,
         sequence: 378_464_836,
@@ -93,7 +93,7 @@ proptest! {
         let acknowledgment = if flags.has(Flags::ACK) { number } else { 0 };
         let length = bytes.len() as u32;
         let data = if zeros { Data::Zeros(length) } else { Data::Bytes(&bytes) };
-        let segment = Outgoing {
+        let segment = OutgoingSegment {
             source, destination, sequence, acknowledgment, flags, window, options, data,
         };
         let carrier = carrier(six, frame, identification);
@@ -101,7 +101,7 @@ proptest! {
         let original = packet(&mut whole, &carrier, &segment, usize::MAX).unwrap();
         prop_assert_eq!(original as usize, whole.len());
         let ip = if frame { 14 } else { 0 };
-        prop_assert_eq!(check(&whole[ip..]), Checked::Right);
+        prop_assert_eq!(check(&whole[ip..]), ChecksumVerdict::Right);
         let Decoded::Segment(seen) = decoded(&carrier, &whole, original) else {
             return Err(TestCaseError::fail("no segment"));
         };
@@ -137,14 +137,14 @@ proptest! {
         let mut out = Vec::new();
         let segment = plain(Data::Bytes(b"twenty bytes of data"));
         packet(&mut out, &carrier(six, false, 1), &segment, usize::MAX).unwrap();
-        // What follows is not part of the packet.
+        // Bytes behind the packet are not part of it.
         out.extend([9; 6]);
-        prop_assert_eq!(check(&out), Checked::Right);
+        prop_assert_eq!(check(&out), ChecksumVerdict::Right);
         out[place] ^= with;
         // IPv6 has no checksum of its own: traffic class, flow and hop limit
         // are not covered.
         let covered = !six || !(matches!(place, 1..=3 | 7) || (place == 0 && with < 16));
-        prop_assert_eq!(check(&out) == Checked::Right, !covered);
+        prop_assert_eq!(check(&out) == ChecksumVerdict::Right, !covered);
     }
 
     #[test]
@@ -181,7 +181,7 @@ fn a_payload_that_no_packet_can_hold_is_refused() {
     let mut out = Vec::new();
     let segment = plain(Data::Zeros(65_496));
     let refused = packet(&mut out, &carrier(false, true, 1), &segment, 96);
-    assert_eq!(refused, Err(TooLong { payload: 65_496 }));
+    assert_eq!(refused, Err(PacketTooLong { payload: 65_496 }));
     assert!(out.is_empty());
     // IPv6 does not count its own header.
     assert_eq!(packet(&mut out, &carrier(true, false, 1), &segment, 96), Ok(65_556));
@@ -204,7 +204,7 @@ fn only_what_may_be_marked_is() {
             marked[1] = built[1] | allowed << shift;
             assert!(mark_congestion(&mut marked));
             assert_eq!(marked[1], built[1] | 0b11 << shift);
-            assert_eq!(check(&marked), Checked::Right);
+            assert_eq!(check(&marked), ChecksumVerdict::Right);
         }
     }
     for other in [&mut [][..], &mut [0x45][..], &mut [0x45; 19][..], &mut [0; 60][..]] {

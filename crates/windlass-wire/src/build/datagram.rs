@@ -1,33 +1,33 @@
 //! UDP (RFC 768).
 
-use super::{Carrier, Data, TooLong, headers};
+use super::{Carrier, Data, PacketTooLong, headers};
 
 /// The bytes of a UDP header.
 const UDP: usize = 8;
 /// IANA's number of UDP.
 const PROTOCOL: u8 = 17;
 
-/// Appends the packet of a UDP datagram, from the first port to the second.
-/// Gives its bytes. The data begins at an even distance from the headers.
+/// Appends the packet of a UDP datagram from the first port to the second. Returns the length of
+/// the packet in bytes. The data begins at an even distance from the headers.
 ///
 /// # Errors
-/// Where the data is too long for an IP packet. Nothing is appended then.
+/// Fails if the data is too long for an IP packet. Nothing is appended then.
 pub fn datagram(
     out: &mut Vec<u8>,
     carrier: &Carrier,
     (source, destination): (u16, u16),
     data: Data<'_>,
-) -> Result<u32, TooLong> {
+) -> Result<u32, PacketTooLong> {
     let payload = data.len();
     let start = out.len();
-    let pseudo = headers(out, carrier, PROTOCOL, UDP + payload).ok_or(TooLong { payload })?;
+    let pseudo = headers(out, carrier, PROTOCOL, UDP + payload).ok_or(PacketTooLong { payload })?;
     let header = out.len();
     out.extend(source.to_be_bytes());
     out.extend(destination.to_be_bytes());
     out.extend(((UDP + payload) as u16).to_be_bytes());
     out.extend([0, 0]);
     data.put(out, payload);
-    // Zero would say that there is no checksum.
+    // A checksum of zero would mean "no checksum".
     let checksum = match pseudo.and(&out[header..]).checksum() {
         [0, 0] => [0xff, 0xff],
         checksum => checksum,
@@ -52,7 +52,7 @@ mod tests {
         carrier(Addresses::V4 { source, destination })
     }
 
-    /// Whether the checksum of a datagram in Ethernet and IPv4 is right.
+    /// Returns whether the checksum of a datagram in Ethernet and IPv4 is correct.
     fn is_right(frame: &[u8]) -> bool {
         let length = (frame.len() - 34) as u8;
         Sum::default()
@@ -81,13 +81,13 @@ mod tests {
         let sum = Sum::default().and(&six[22..54]).and(&[0, PROTOCOL, 0, 11]).and(&six[54..]);
         assert!(sum.is_right());
         let long = datagram(&mut six, &v4(), (7, 9), Data::Zeros(65_508));
-        assert_eq!(long, Err(TooLong { payload: 65_508 }));
+        assert_eq!(long, Err(PacketTooLong { payload: 65_508 }));
         assert_eq!(six.len(), 65, "nothing was appended");
     }
 
     #[test]
     fn a_checksum_of_zero_is_written_as_its_other_self() {
-        // The data is what makes the sum of all come to 0xffff.
+        // This data makes the total sum 0xffff.
         let mut frame = Vec::new();
         datagram(&mut frame, &v4(), (7, 9), Data::Zeros(2)).unwrap();
         let rest = [frame[40], frame[41]];

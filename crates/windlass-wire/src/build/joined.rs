@@ -1,42 +1,43 @@
-//! Segments of TCP that a host takes as one packet, as generic receive offload makes them.
+//! TCP segments that a host receives as one packet, as generic receive offload (GRO) does.
 
 use super::{IPV4, IPV6, PROTOCOL, Sum, TCP, checksum};
 use crate::Flags;
 use crate::bytes::{u16_at, u32_at};
 
-/// The longest headers that are joined: IPv6's, and TCP's with all options it can have.
+/// Longest headers that are coalesced, in bytes: IPv6, and TCP with the most options.
 const MAX_HEAD: usize = IPV6 + 60;
-/// What the length fields of IP can say (RFC 791 section 3.1).
+/// Largest value of IP's length fields (RFC 791 section 3.1).
 const MAX_PACKET: usize = 0xFFFF;
 
-/// Packets of one connection that follow each other, as one.
+/// Consecutive packets of one connection, coalesced into one.
 ///
-/// Only what a host could take apart again is joined: whole segments of one size of which the
-/// last may be shorter, with the same headers but for what counts them.
+/// Only packets that a host can split again are coalesced: whole segments of one size, of which the
+/// last may be shorter. Their headers differ only in sequence number, identification, length and
+/// checksum.
 #[derive(Clone, Debug)]
-pub struct Joined {
-    /// The headers of the first, and so long they are.
+pub struct CoalescedPackets {
+    /// Headers of the first packet, and their length.
     head: [u8; MAX_HEAD],
     length: usize,
-    /// Where TCP's begins.
+    /// Offset of the TCP header.
     tcp: usize,
-    /// The data of each packet but the last.
+    /// Bytes of data of each packet except the last.
     segment: usize,
-    /// The data of all.
+    /// Bytes of data of all packets.
     data: usize,
     packets: u16,
-    /// Nothing more follows: the last was shorter, or pushed.
+    /// True if no packet can follow: the last packet was shorter, or had the PSH flag.
     is_complete: bool,
 }
 
-impl Joined {
-    /// Begins with an IP packet; nothing where none can follow it: without data, with any flag
-    /// but ACK, in fragments, with options of IP or headers between IP and TCP.
+impl CoalescedPackets {
+    /// Begins with an IP packet. Returns `None` if no packet can follow this one: it has no data, a
+    /// flag other than ACK, IP options, or headers between IP and TCP, or it is a fragment.
     pub fn begin(packet: &[u8]) -> Option<Self> {
         let (tcp, whole) = match packet.first()? {
             0x45 => {
                 let head = packet.first_chunk::<IPV4>()?;
-                // A fragment says where it belongs, or that more follow.
+                // A fragment has an offset or the "more fragments" flag.
                 let is_fragment = u16_at::<true>(head, 6) & 0x3FFF != 0;
                 let is_tcp = head[9] == PROTOCOL && !is_fragment;
                 (is_tcp.then_some(IPV4)?, usize::from(u16_at::<true>(head, 2)))
@@ -60,7 +61,7 @@ impl Joined {
         Some(Self { head, length, tcp, segment, data: segment, packets: 1, is_complete: false })
     }
 
-    /// Adds the next packet, where it is one that follows; tells whether it is.
+    /// Adds a packet if it continues the coalesced ones. Returns whether it was added.
     pub fn add(&mut self, packet: &[u8]) -> bool {
         let Some((head, data)) = packet.split_at_checked(self.length) else { return false };
         let fits = (1..=self.segment).contains(&data.len())
@@ -77,7 +78,7 @@ impl Joined {
         true
     }
 
-    /// Whether these headers, of a packet of so many bytes, are those of the next.
+    /// Returns whether these headers, of a packet of `whole` bytes, continue the coalesced packets.
     fn is_followed_by(&self, head: &[u8], whole: usize) -> bool {
         let (ip, tcp) = head.split_at(self.tcp);
         let (first_ip, first_tcp) = self.head[..self.length].split_at(self.tcp);
@@ -103,8 +104,8 @@ impl Joined {
             && tcp[18..] == first_tcp[18..]
     }
 
-    /// The headers of the whole: the lengths are its own, and the place of TCP's checksum has
-    /// the sum of what stands before the header, as whoever computes the rest expects it.
+    /// Returns the headers of the coalesced packet, with its own lengths. The TCP checksum field
+    /// holds the sum of the pseudo-header, as checksum offload expects it.
     pub fn head(&mut self) -> &[u8] {
         let whole = (self.length + self.data) as u16;
         let segment = whole - self.tcp as u16;
@@ -121,22 +122,22 @@ impl Joined {
         &self.head[..self.length]
     }
 
-    /// The bytes of the headers of each packet: data follows them.
+    /// Returns the length of each packet's headers in bytes. The data follows them.
     pub const fn head_length(&self) -> usize {
         self.length
     }
 
-    /// Whether it is IPv4, and not IPv6.
+    /// Returns whether the packets are IPv4; otherwise they are IPv6.
     pub const fn is_ipv4(&self) -> bool {
         self.tcp == IPV4
     }
 
-    /// Where TCP's header begins.
+    /// Returns the offset of the TCP header in bytes.
     pub const fn tcp_at(&self) -> usize {
         self.tcp
     }
 
-    /// The bytes of data of each packet but the last.
+    /// Returns the bytes of data of each packet except the last.
     pub const fn segment(&self) -> usize {
         self.segment
     }

@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Options;
-use crate::build::{Addresses, Carrier, Data, Outgoing, check, packet};
+use crate::build::{Addresses, Carrier, Data, OutgoingSegment, check, packet};
 
 /// The packets of a transfer: so many bytes in segments of 1,000.
 fn packets(
     six: bool,
     bytes: usize,
-    change: impl Fn(usize, &mut Carrier, &mut Outgoing<'_>),
+    change: impl Fn(usize, &mut Carrier, &mut OutgoingSegment<'_>),
 ) -> Vec<Vec<u8>> {
     let data: Vec<u8> = (0..bytes).map(|at| at as u8).collect();
     let addresses = if six {
@@ -21,7 +21,7 @@ fn packets(
     let built = data.chunks(1_000).enumerate().map(|(place, data)| {
         let identification = 65_534_u16.wrapping_add(place as u16);
         let mut carrier = Carrier { frame: None, addresses, identification, hop_limit: 64 };
-        let mut segment = Outgoing {
+        let mut segment = OutgoingSegment {
             source: 9_100,
             destination: 40_000,
             sequence: (u32::MAX - 500).wrapping_add(place as u32 * 1_000),
@@ -39,11 +39,11 @@ fn packets(
     built.collect()
 }
 
-fn same(_: usize, _: &mut Carrier, _: &mut Outgoing<'_>) {}
+fn same(_: usize, _: &mut Carrier, _: &mut OutgoingSegment<'_>) {}
 
-/// How many of the packets are one, from the first on.
-fn joined(packets: &[Vec<u8>]) -> Option<(Joined, usize)> {
-    let mut joined = Joined::begin(packets.first()?)?;
+/// Coalesces packets from the first on. Returns the result and the number of packets in it.
+fn joined(packets: &[Vec<u8>]) -> Option<(CoalescedPackets, usize)> {
+    let mut joined = CoalescedPackets::begin(packets.first()?)?;
     let more = packets[1..].iter().take_while(|packet| joined.add(packet)).count();
     Some((joined, 1 + more))
 }
@@ -70,7 +70,7 @@ fn what_follows_is_joined() {
         let tcp = joined.tcp_at();
         let checksum = Sum::default().and(&whole[tcp..]).checksum();
         whole[tcp + 16..tcp + 18].copy_from_slice(&checksum);
-        assert_eq!(check(&whole), crate::build::Checked::Right);
+        assert_eq!(check(&whole), crate::build::ChecksumVerdict::Right);
         assert_eq!(whole[length..], (0..3_500_usize).map(|at| at as u8).collect::<Vec<_>>());
     }
 }
@@ -85,12 +85,12 @@ fn a_push_ends_what_is_joined() {
     let (mut joined, count) = joined(&pushed).unwrap();
     assert_eq!(count, 2);
     assert_eq!(joined.head()[20 + 13], 0x18, "the push is kept");
-    assert!(Joined::begin(&pushed[1]).is_none());
+    assert!(CoalescedPackets::begin(&pushed[1]).is_none());
 }
 
 #[test]
 fn what_differs_is_not_joined() {
-    let with = |change: fn(&mut Carrier, &mut Outgoing<'_>)| {
+    let with = |change: fn(&mut Carrier, &mut OutgoingSegment<'_>)| {
         count(&packets(false, 3_000, |place, carrier, segment| {
             if place == 1 {
                 change(carrier, segment);
@@ -109,19 +109,20 @@ fn what_differs_is_not_joined() {
     assert_eq!(with(|_, segment| segment.flags = Flags::ACK.with(Flags::FIN)), 1);
     assert_eq!(with(|_, segment| segment.data = Data::Zeros(1_001)), 1, "longer than the first");
     assert_eq!(with(|_, segment| segment.data = Data::Zeros(0)), 1, "an ACK");
-    // What congestion marked (RFC 3168) is told apart from what it did not.
+    // Packets with a congestion mark (RFC 3168) are not coalesced with unmarked ones.
     let mut marked = packets(false, 2_000, same);
     marked[1][1] = 3;
     assert_eq!(count(&marked), 1);
     // A fragment, options of IP, a SYN, an ACK without data.
     let mut first = packets(false, 1_000, same).remove(0);
     first[6] = 0x20;
-    assert!(Joined::begin(&first).is_none());
+    assert!(CoalescedPackets::begin(&first).is_none());
     first[6] = 0;
     first[0] = 0x46;
-    assert!(Joined::begin(&first).is_none());
-    let none =
-        |_: usize, _: &mut Carrier, segment: &mut Outgoing<'_>| segment.data = Data::Zeros(0);
+    assert!(CoalescedPackets::begin(&first).is_none());
+    let none = |_: usize, _: &mut Carrier, segment: &mut OutgoingSegment<'_>| {
+        segment.data = Data::Zeros(0);
+    };
     assert_eq!(count(&packets(true, 1_000, none)), 0);
 }
 
@@ -134,7 +135,7 @@ fn a_packet_has_an_end() {
 proptest! {
     #[test]
     fn any_bytes_are_looked_at(first: Vec<u8>, second: Vec<u8>) {
-        if let Some(mut joined) = Joined::begin(&first) {
+        if let Some(mut joined) = CoalescedPackets::begin(&first) {
             joined.add(&second);
             joined.head();
         }
@@ -156,7 +157,7 @@ proptest! {
         packets[1].truncate(cuts.1);
         if let Some((mut joined, count)) = joined(&packets) {
             joined.head();
-            // What is joined has data of its own after the headers.
+            // Each coalesced packet has data of its own after the headers.
             prop_assert!(packets[..count].iter().all(|packet| packet.len() > joined.head_length()));
         }
     }

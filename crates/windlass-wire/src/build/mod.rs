@@ -1,8 +1,7 @@
-//! Builds packets: a TCP segment or a UDP datagram in IPv4 or IPv6, in Ethernet
-//! where it is wanted, with right lengths and checksums.
+//! Builds packets: a TCP segment or a UDP datagram in IPv4 or IPv6, optionally in Ethernet, with
+//! correct lengths and checksums.
 //!
-//! Bytes are appended to a `Vec<u8>`, which the caller puts where it wants: into
-//! a capture, or into a TUN interface.
+//! Bytes are appended to a `Vec<u8>`. The caller writes them to a capture or to a TUN interface.
 
 mod checksum;
 mod congestion;
@@ -15,10 +14,10 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::{Flags, Options};
 
 pub(crate) use checksum::Sum;
-pub use checksum::{Checked, check};
+pub use checksum::{ChecksumVerdict, check};
 pub use congestion::mark_congestion;
 pub use datagram::datagram;
-pub use joined::Joined;
+pub use joined::CoalescedPackets;
 
 /// The bytes of a TCP header without options (RFC 9293 section 3.1).
 const TCP: usize = 20;
@@ -29,21 +28,21 @@ const IPV6: usize = 40;
 /// IANA's number of TCP.
 const PROTOCOL: u8 = 6;
 
-/// Who sends an IP packet to whom.
+/// Source and destination of an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
-    /// By IPv4.
+    /// IPv4 addresses.
     V4 {
-        /// Who sends.
+        /// Address of the sender.
         source: Ipv4Addr,
-        /// To whom.
+        /// Address of the receiver.
         destination: Ipv4Addr,
     },
-    /// By IPv6.
+    /// IPv6 addresses.
     V6 {
-        /// Who sends.
+        /// Address of the sender.
         source: Ipv6Addr,
-        /// To whom.
+        /// Address of the receiver.
         destination: Ipv6Addr,
     },
 }
@@ -51,9 +50,9 @@ pub enum Addresses {
 /// The MAC addresses of an Ethernet frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Who sends.
+    /// Address of the sender.
     pub source: [u8; 6],
-    /// To whom.
+    /// Address of the receiver.
     pub destination: [u8; 6],
 }
 
@@ -71,19 +70,19 @@ pub struct Carrier {
     pub hop_limit: u8,
 }
 
-/// The IPv4 identifications of one host: one more with each packet. RFC 6864
-/// asks nothing of packets that may not be fragmented; but a capture's reader
-/// tells a packet that was captured twice from a retransmission by it.
+/// The IPv4 identifications of one host, which grow by one with each packet. RFC 6864 requires
+/// nothing of packets that must not be fragmented. But the reader of a capture needs the
+/// identification to tell a duplicate capture of a packet from a retransmission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identification(u16);
 
 impl Identification {
-    /// A host whose first packet has this identification.
+    /// Creates the counter of a host whose first packet has this identification.
     pub const fn from(first: u16) -> Self {
         Self(first)
     }
 
-    /// The identification of the next packet.
+    /// Returns the identification of the next packet.
     #[expect(clippy::should_implement_trait, reason = "it has no end, so it is no iterator")]
     pub fn next(&mut self) -> u16 {
         let next = self.0;
@@ -92,10 +91,10 @@ impl Identification {
     }
 }
 
-/// What a segment carries.
+/// Payload of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data<'a> {
-    /// So many zeros, which nobody has to hold in memory.
+    /// This many zeros, which take no memory.
     Zeros(u32),
     /// These bytes.
     Bytes(&'a [u8]),
@@ -109,7 +108,7 @@ impl Data<'_> {
         }
     }
 
-    /// Appends the first of it.
+    /// Appends the first `kept` bytes.
     fn put(&self, out: &mut Vec<u8>, kept: usize) {
         match self {
             Self::Zeros(_) => out.resize(out.len() + kept, 0),
@@ -120,7 +119,7 @@ impl Data<'_> {
 
 /// A TCP segment that becomes a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outgoing<'a> {
+pub struct OutgoingSegment<'a> {
     /// The sender's port.
     pub source: u16,
     /// The receiver's port.
@@ -133,38 +132,36 @@ pub struct Outgoing<'a> {
     pub flags: Flags,
     /// The window field as sent, not scaled.
     pub window: u16,
-    /// The options. SACK blocks beyond the 40 bytes that a header has for them
-    /// are left out.
+    /// The options. SACK blocks that exceed the header's 40 bytes of options are left out.
     pub options: Options,
     /// The data.
     pub data: Data<'a>,
 }
 
-/// Why a packet cannot be built.
+/// Error of building a packet whose payload is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a segment of {payload} bytes does not fit into an IP packet, which has 65,535 at most")]
-pub struct TooLong {
+pub struct PacketTooLong {
     /// The bytes of its payload.
     pub payload: usize,
 }
 
-/// Appends the packet of a segment, or its first `keep` bytes, as a capture
-/// with that snap length holds it. The checksums are those of the whole packet.
-/// Gives the bytes that the whole packet has.
+/// Appends the packet of a segment, or its first `keep` bytes, as in a capture with that snap
+/// length. The checksums cover the whole packet. Returns the length of the whole packet in bytes.
 ///
 /// # Errors
-/// Where the payload is too long for an IP packet. Nothing is appended then.
+/// Fails if the payload is too long for an IP packet. Nothing is appended then.
 pub fn packet(
     out: &mut Vec<u8>,
     carrier: &Carrier,
-    segment: &Outgoing<'_>,
+    segment: &OutgoingSegment<'_>,
     keep: usize,
-) -> Result<u32, TooLong> {
+) -> Result<u32, PacketTooLong> {
     let options = options::written(&segment.options);
     let payload = segment.data.len();
     let tcp = TCP + options.as_slice().len() + payload;
     let start = out.len();
-    let pseudo = headers(out, carrier, PROTOCOL, tcp).ok_or(TooLong { payload })?;
+    let pseudo = headers(out, carrier, PROTOCOL, tcp).ok_or(PacketTooLong { payload })?;
     let header = out.len();
     out.extend(segment.source.to_be_bytes());
     out.extend(segment.destination.to_be_bytes());
@@ -189,13 +186,13 @@ pub fn packet(
     Ok(whole as u32)
 }
 
-/// Appends the Ethernet header, where one is wanted, and the IP header; gives the sum
-/// of what the checksum of TCP or UDP counts besides its own bytes, which are `inner`
-/// (RFC 9293 section 3.1, RFC 768). Appends nothing where those are too many.
+/// Appends the IP header, after an Ethernet header if the carrier has one. Returns the sum of the
+/// pseudo-header of TCP or UDP (RFC 9293 section 3.1, RFC 768). `inner` is the length of TCP or UDP
+/// with its data; if it is too long for IP, nothing is appended.
 fn headers(out: &mut Vec<u8>, carrier: &Carrier, protocol: u8, inner: usize) -> Option<Sum> {
     let (ether_type, counted) = match carrier.addresses {
         Addresses::V4 { .. } => ([0x08, 0x00], IPV4 + inner),
-        // The length of an IPv6 packet does not count its header.
+        // The length field of IPv6 does not count the IPv6 header.
         Addresses::V6 { .. } => ([0x86, 0xdd], inner),
     };
     let (total, inner) = (u16::try_from(counted).ok()?, u16::try_from(inner).ok()?);
@@ -236,7 +233,7 @@ pub(crate) fn ipv4_header(
     out.extend([0x45, 0]);
     out.extend(total.to_be_bytes());
     out.extend(identification.to_be_bytes());
-    // Do not fragment, as every TCP of today asks.
+    // "Don't fragment" is set, as by every current TCP.
     out.extend([0x40, 0, hop_limit, protocol, 0, 0]);
     out.extend(source.octets());
     out.extend(destination.octets());

@@ -1,19 +1,19 @@
-//! TCP options as Linux lays them out: no-operations fill whole words, and SACK
-//! permitted takes the place of those before timestamps.
+//! TCP options in the layout of Linux: no-operation options fill whole words, and "SACK permitted"
+//! replaces the two before the timestamps.
 
 use crate::Options;
 
-/// The most bytes of options that a header has room for.
+/// Maximum bytes of options in a header.
 const MAX: usize = 40;
 
-/// Options as bytes.
+/// Encoded options.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct EncodedOptions {
     bytes: [u8; MAX],
     length: usize,
 }
 
-impl Written {
+impl EncodedOptions {
     pub(super) fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
@@ -28,9 +28,9 @@ impl Written {
     }
 }
 
-/// Options as a header carries them. All but SACK blocks take 24 bytes at most.
-pub(super) fn written(options: &Options) -> Written {
-    let mut out = Written { bytes: [0; MAX], length: 0 };
+/// Encodes options for a header. Options other than SACK blocks take 24 bytes at most.
+pub(super) fn written(options: &Options) -> EncodedOptions {
+    let mut out = EncodedOptions { bytes: [0; MAX], length: 0 };
     if let Some(mss) = options.mss {
         let [high, low] = mss.to_be_bytes();
         out.push(&[2, 4, high, low]);

@@ -9,7 +9,7 @@ use crate::{ByteOrder, LinkType};
 
 /// A packet that was handed on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct StoredPacket {
     pub(super) number: u64,
     pub(super) nanos: i64,
     pub(super) link: LinkType,
@@ -20,11 +20,11 @@ pub(super) struct Kept {
 
 /// Keeps what is handed on.
 #[derive(Debug, Default)]
-struct Keep(Vec<Kept>);
+struct PacketCollector(Vec<StoredPacket>);
 
-impl Observer for Keep {
+impl Observer for PacketCollector {
     fn packet(&mut self, packet: &Packet<'_>) {
-        self.0.push(Kept {
+        self.0.push(StoredPacket {
             number: packet.number,
             nanos: packet.time.as_nanos(),
             link: packet.link,
@@ -38,16 +38,16 @@ impl Observer for Keep {
 }
 
 /// Reads a whole file at once.
-pub(super) fn read(file: &[u8]) -> (Vec<Kept>, CaptureInfo) {
-    let (mut capture, mut keep) = (Capture::new(), Keep::default());
+pub(super) fn read(file: &[u8]) -> (Vec<StoredPacket>, CaptureInfo) {
+    let (mut capture, mut keep) = (Capture::new(), PacketCollector::default());
     let progress = capture.read(file, true, &mut keep);
     assert!(progress.finished, "{progress:?}");
     (keep.0, capture.info().clone())
 }
 
 /// Reads a file that arrives in pieces of these sizes, over and over.
-pub(super) fn read_in_pieces(file: &[u8], sizes: &[usize]) -> (Vec<Kept>, CaptureInfo) {
-    let (mut capture, mut keep) = (Capture::new(), Keep::default());
+pub(super) fn read_in_pieces(file: &[u8], sizes: &[usize]) -> (Vec<StoredPacket>, CaptureInfo) {
+    let (mut capture, mut keep) = (Capture::new(), PacketCollector::default());
     let (mut waiting, mut rest) = (Vec::new(), file);
     for size in sizes.iter().cycle() {
         let (piece, after) = rest.split_at((*size).min(rest.len()));
@@ -104,7 +104,7 @@ fn pcap_is_read_in_both_orders_and_both_resolutions() {
             let link = LinkType::NULL;
             let writer = PcapWriter { order, nanoseconds, link, snap_length: 68 };
             let (packets, info) = read(&one_packet(&writer));
-            let expected = Kept {
+            let expected = StoredPacket {
                 number: 1,
                 nanos: 1_500_000_000,
                 link,
@@ -113,7 +113,10 @@ fn pcap_is_read_in_both_orders_and_both_resolutions() {
                 data: b"data".to_vec(),
             };
             assert_eq!(packets, [expected]);
-            assert_eq!(info.format, Some(Format::Pcap { order, nanoseconds, modified: false }));
+            assert_eq!(
+                info.format,
+                Some(CaptureFormat::Pcap { order, nanoseconds, modified: false })
+            );
             assert_eq!((info.snap_length, info.drops, info.damage), (Some(68), None, None));
             assert_eq!(info.link_types, [link]);
             assert_eq!(info.earliest, Some(Timestamp::from_nanos(1_500_000_000)));
@@ -246,11 +249,11 @@ fn what_the_end_cuts_is_named() {
 fn what_is_no_capture_is_named_by_its_first_bytes() {
     assert!(what_is_wrong(b"").ends_with("the input is empty"));
     assert!(what_is_wrong(b"PK\x03\x04....").contains("a zip archive, which windlass does not"));
-    assert!(what_is_wrong(b"\0\0\0\0").contains("first bytes are 00 00 00 00. What can be read"));
+    assert!(what_is_wrong(b"\0\0\0\0").contains("first bytes are 00 00 00 00. windlass reads"));
     assert!(what_is_wrong(b"\xa1\xb2").contains("a1 b2"));
     let text = what_is_wrong(b"Dear Sir,\nthe network is slow.\n");
     assert!(text.contains("no line of this text is a TCP segment"), "{text}");
-    assert!(text.contains("44 65 61 72 20 53 69 72 (\"Dear Sir\"). What"), "{text}");
+    assert!(text.contains("44 65 61 72 20 53 69 72 (\"Dear Sir\"). windlass"), "{text}");
     for quiet in [
         "01:40:30.000524 IP 10.0.0.1.33372 > 10.0.0.2.http: tcp 0\n",
         "000007 LINUX.3692 > HPS1U.printer: tcp 1460 (DF)\n",
@@ -342,7 +345,7 @@ fn statistics_without_a_time_hold_for_all_of_it() {
     let nanos = Timestamp::from_nanos;
     assert_eq!(info.drops_between(nanos(7_000_000_000), nanos(8_000_000_000)), Some(3));
     assert_eq!(CaptureInfo::default().drops_between(nanos(0), nanos(1)), None);
-    // No more are kept apart than that, and none is forgotten.
+    // At most that many intervals are kept apart, and no loss is forgotten.
     for step in 1..3_000 {
         let time = nanos(i64::try_from(step).unwrap() * 1_000_000_000);
         let counts = Counts { drops: Some(3 + step), ..Counts::default() };
@@ -442,7 +445,7 @@ fn broken_blocks_are_named() {
 #[test]
 fn a_source_that_breaks_off_ends_the_capture() {
     let file = one_packet(&PcapWriter::default());
-    let (mut capture, mut keep) = (Capture::new(), Keep::default());
+    let (mut capture, mut keep) = (Capture::new(), PacketCollector::default());
     capture.read(&file, false, &mut keep);
     capture.break_off("the disk is gone".to_owned());
     let damage = capture.info().damage.clone().unwrap();
@@ -453,15 +456,14 @@ fn a_source_that_breaks_off_ends_the_capture() {
 
 /// A valid file, the packets in it and where each record ends.
 #[derive(Clone, Debug)]
-struct Valid {
+struct ValidCapture {
     bytes: Vec<u8>,
-    packets: Vec<Kept>,
-    /// Where the file may be cut without damage, and how many packets are
-    /// before each.
+    packets: Vec<StoredPacket>,
+    /// Offsets at which the file may be cut without damage, and the number of packets before each.
     joints: Vec<(usize, usize)>,
 }
 
-fn valid() -> impl Strategy<Value = Valid> {
+fn valid() -> impl Strategy<Value = ValidCapture> {
     let packet = (0..=4_000_000_000_000_000_000_i64, 0..2_000_u32, 0..200_usize);
     let big = prop_oneof![Just(ByteOrder::Little), Just(ByteOrder::Big)];
     (big, prop::collection::vec(packet, 0..20), 0..3_u8).prop_map(|(order, packets, format)| {
@@ -489,7 +491,7 @@ fn valid() -> impl Strategy<Value = Valid> {
                     writer.packet(&mut bytes, 0, time, original_length, &data, &["note"]);
                 }
             }
-            kept.push(Kept {
+            kept.push(StoredPacket {
                 number: kept.len() as u64 + 1,
                 nanos,
                 link: LinkType::ETHERNET,
@@ -499,7 +501,7 @@ fn valid() -> impl Strategy<Value = Valid> {
             });
             joints.push((bytes.len(), kept.len()));
         }
-        Valid { bytes, packets: kept, joints }
+        ValidCapture { bytes, packets: kept, joints }
     })
 }
 

@@ -1,52 +1,52 @@
-//! Formats that are recognised and not read: what they are, and which program
-//! turns them into one that is.
+//! Formats that are recognised but not read: their names, and the program that converts them to a
+//! readable format.
 //!
-//! Sources of the magic numbers: the makers' documents where they published any,
-//! and the Wireshark project's notes on the formats that it reads.
+//! Sources of the magic numbers: the vendors' documents where published, and the Wireshark
+//! project's notes on the formats that it reads.
 
 use std::fmt;
 
 use super::shape;
 
-/// A format that is not read.
+/// A capture format that is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Foreign {
+pub struct ForeignFormat {
     name: &'static str,
     cure: Cure,
 }
 
-/// What to do about a format that is not read.
+/// Remedy for a format that is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Cure {
-    /// Wireshark's editcap reads it.
+    /// Wireshark's editcap reads the format.
     Editcap,
-    /// It does, but has to be told what the packets are: the format says it of each,
-    /// and editcap wants to know it before the first.
+    /// Wireshark's editcap reads the format, but needs the link type as an option. The format
+    /// states a link type per packet, and editcap needs one before the first packet.
     EditcapOfEthernet,
-    /// A command that takes the name of the file last, and prints what is in it.
+    /// A command that takes the name of the file last and prints the content.
     Stream(&'static str),
-    /// A command that takes the name of the file last, and writes others.
+    /// A command that takes the name of the file last and writes the files in it.
     Unpack(&'static str),
-    /// A command that takes the names of the file and of the one to write.
+    /// A command that takes the names of the input and output files.
     Convert(&'static str),
-    /// Words: there is no command.
+    /// A text, because no command converts the format.
     Words(&'static str),
 }
 
-impl fmt::Display for Foreign {
+impl fmt::Display for ForeignFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name)
     }
 }
 
-impl Foreign {
-    /// Whether it is an archive: files in a file.
+impl ForeignFormat {
+    /// Returns whether the format is an archive, which contains several files.
     pub const fn is_archive(&self) -> bool {
         matches!(self.cure, Cure::Unpack(_))
     }
 
-    /// What to do with a file of this name: as a rule the command that makes a file
-    /// of it that can be read. `None` stands for a stream without a name.
+    /// Returns advice on a file of this name, usually the command that converts it to a readable
+    /// file. `None` stands for a stream without a name.
     pub fn advice(&self, file: Option<&str>) -> String {
         let from = file.map_or_else(|| "FILE".to_owned(), quoted);
         let to = file.map_or_else(|| "FILE.pcapng".to_owned(), |file| quoted(&converted(file)));
@@ -74,8 +74,8 @@ impl Foreign {
     }
 }
 
-/// The name of the file that a conversion is to write: another ending, and never
-/// the same name.
+/// Returns the name of a conversion's output file: with another extension, and never the name of
+/// the input.
 fn converted(file: &str) -> String {
     let folder = file.rfind('/').map_or(0, |slash| slash + 1);
     match file[folder..].rfind('.') {
@@ -86,27 +86,28 @@ fn converted(file: &str) -> String {
     }
 }
 
-/// A name as a shell takes it.
+/// Quotes a name for the shell.
 fn quoted(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+,:@%".contains(&byte);
     if !name.starts_with('-') && name.bytes().all(is_plain) {
         name.to_owned()
     } else {
         let name = name.replace('\'', r"'\''");
-        // A leading dash would be taken for an option.
+        // A name with a leading dash would be read as an option.
         if name.starts_with('-') { format!("'./{name}'") } else { format!("'{name}'") }
     }
 }
 
-/// Snoop as Shomiti's Surveyor writes it.
-pub(super) const SURVEYOR: Foreign =
-    Foreign { name: "a Surveyor capture (Shomiti's snoop)", cure: Cure::Editcap };
+/// The snoop variant of Shomiti's Surveyor.
+pub(super) const SURVEYOR: ForeignFormat =
+    ForeignFormat { name: "a Surveyor capture (Shomiti's snoop)", cure: Cure::Editcap };
 /// pcap with longer record headers than its magic number announces.
-pub(super) const NOKIA: Foreign = Foreign { name: "Nokia's variant of pcap", cure: Cure::Editcap };
-pub(super) const RED_HAT: Foreign =
-    Foreign { name: "Red Hat 6.1's variant of pcap", cure: Cure::Editcap };
-pub(super) const SUSE: Foreign =
-    Foreign { name: "SuSE 6.3's variant of pcap", cure: Cure::Editcap };
+pub(super) const NOKIA: ForeignFormat =
+    ForeignFormat { name: "Nokia's variant of pcap", cure: Cure::Editcap };
+pub(super) const RED_HAT: ForeignFormat =
+    ForeignFormat { name: "Red Hat 6.1's variant of pcap", cure: Cure::Editcap };
+pub(super) const SUSE: ForeignFormat =
+    ForeignFormat { name: "SuSE 6.3's variant of pcap", cure: Cure::Editcap };
 
 const CAPTURE_AGAIN: &str = "Capture the packets themselves, with tcpdump, Wireshark or windlass \
                              capture.";
@@ -177,10 +178,10 @@ const BY_MAGIC: &[(&[u8], &str, Cure)] = &[
 
 const UTF_8: &str = "Save it as UTF-8: iconv -f UTF-16 -t UTF-8.";
 
-/// Tells a format by the first bytes of a stream, and whether they are all.
-type Check = fn(&[u8], bool) -> shape::Told;
+/// Test for one format. It takes the first bytes of a stream, and whether the stream ends there.
+type Check = fn(&[u8], bool) -> shape::ShapeMatch;
 
-/// Formats whose first bytes are no magic number, and how they are told.
+/// Formats without a magic number, each with its test.
 const BY_SHAPE: &[(Check, &str, Cure)] = &[
     (shape::lanalyzer, "a Novell LANalyzer capture", Cure::Editcap),
     (shape::netscaler, "a NetScaler trace", Cure::Editcap),
@@ -201,33 +202,33 @@ const BY_SHAPE: &[(Check, &str, Cure)] = &[
     (shape::erf, "an Endace ERF capture", Cure::Editcap),
 ];
 
-/// What is known of a format by the first bytes of a stream.
-pub(super) enum Recognised {
-    Yes(Foreign),
+/// Result of looking for a foreign format in the first bytes of a stream.
+pub(super) enum Recognition {
+    Yes(ForeignFormat),
     No,
-    /// So many bytes are needed to tell.
+    /// The decision needs this many bytes.
     More(usize),
 }
 
-/// Recognises a format that is not read.
-pub(super) fn recognise(input: &[u8], at_end: bool) -> Recognised {
+/// Recognises a format that is not read by the first bytes of a stream.
+pub(super) fn recognise(input: &[u8], at_end: bool) -> Recognition {
     let by_magic = BY_MAGIC.iter().find(|(magic, ..)| input.starts_with(magic));
     if let Some(&(_, name, cure)) = by_magic {
-        return Recognised::Yes(Foreign { name, cure });
+        return Recognition::Yes(ForeignFormat { name, cure });
     }
-    // Bytes that may still become a magic number; the longest has 38.
+    // The bytes may still become a magic number; the longest has 38 bytes.
     if !at_end && BY_MAGIC.iter().any(|(magic, ..)| magic.starts_with(input)) {
-        return Recognised::More(input.len() + 1);
+        return Recognition::More(input.len() + 1);
     }
     let mut wanted = None;
     for &(is, name, cure) in BY_SHAPE {
         match is(input, at_end) {
-            shape::Told::Yes => return Recognised::Yes(Foreign { name, cure }),
-            shape::Told::No => {}
-            shape::Told::More(more) => wanted = wanted.max(Some(more)),
+            shape::ShapeMatch::Yes => return Recognition::Yes(ForeignFormat { name, cure }),
+            shape::ShapeMatch::No => {}
+            shape::ShapeMatch::More(more) => wanted = wanted.max(Some(more)),
         }
     }
-    wanted.map_or(Recognised::No, Recognised::More)
+    wanted.map_or(Recognition::No, Recognition::More)
 }
 
 #[cfg(test)]

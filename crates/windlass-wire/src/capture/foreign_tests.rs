@@ -1,8 +1,8 @@
 use super::*;
 
-fn told(input: &[u8]) -> Foreign {
+fn told(input: &[u8]) -> ForeignFormat {
     match recognise(input, true) {
-        Recognised::Yes(foreign) => foreign,
+        Recognition::Yes(foreign) => foreign,
         _ => panic!("{input:02x?}"),
     }
 }
@@ -10,13 +10,13 @@ fn told(input: &[u8]) -> Foreign {
 #[test]
 fn each_magic_number_tells_its_own_format() {
     for (at, &(magic, name, cure)) in BY_MAGIC.iter().enumerate() {
-        assert_eq!(told(magic), Foreign { name, cure }, "{magic:02x?}");
+        assert_eq!(told(magic), ForeignFormat { name, cure }, "{magic:02x?}");
         for (other, ..) in &BY_MAGIC[..at] {
             assert!(!magic.starts_with(other), "{other:02x?} hides {magic:02x?}");
         }
         for end in 1..magic.len() {
             let part = recognise(&magic[..end], false);
-            assert!(matches!(part, Recognised::More(more) if more > end), "{end} of {magic:02x?}");
+            assert!(matches!(part, Recognition::More(more) if more > end), "{end} of {magic:02x?}");
         }
     }
 }

@@ -1,24 +1,23 @@
-//! What a capture says of itself, and where it breaks off.
+//! Metadata of a capture, and the point where a damaged capture ends.
 
 use std::fmt;
 
 use windlass_base::Timestamp;
 use windlass_base::figures::Count;
 
-use super::{Foreign, ReadStep};
+use super::{ForeignFormat, ReadStep};
 use crate::{ByteOrder, LinkType};
 
-/// The kinds of capture that can be read.
+/// Formats of captures that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
+pub enum CaptureFormat {
     /// pcap (draft-ietf-opsawg-pcap).
     Pcap {
-        /// The byte order of its headers.
+        /// Byte order of the headers.
         order: ByteOrder,
-        /// Whether it counts nanoseconds instead of microseconds.
+        /// True for timestamps in nanoseconds, false for microseconds.
         nanoseconds: bool,
-        /// Whether its records have the longer header of Kuznetzov's patch to
-        /// libpcap.
+        /// True if the records have the longer header of Kuznetzov's patch to libpcap.
         modified: bool,
     },
     /// pcapng (draft-ietf-opsawg-pcapng).
@@ -29,14 +28,14 @@ pub enum Format {
     Text,
 }
 
-impl Format {
-    /// Whether it holds packets, rather than what somebody printed of them.
+impl CaptureFormat {
+    /// Returns whether the format holds packets rather than their printed text.
     pub const fn is_binary(self) -> bool {
         !matches!(self, Self::Text)
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for CaptureFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Pcap { modified: true, .. } => "modified pcap",
@@ -49,63 +48,59 @@ impl fmt::Display for Format {
     }
 }
 
-/// What a capture said of itself so far.
+/// Metadata of a capture as far as it was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CaptureInfo {
-    /// Its format; `None` until its first bytes are known, and for what is no
-    /// capture.
-    pub format: Option<Format>,
+    /// Format; `None` until the first bytes are known, and for a file that is no capture.
+    pub format: Option<CaptureFormat>,
     /// Packets so far; for text, segments.
     pub packets: u64,
-    /// The link types that its interfaces have, in their order, each once. No
-    /// more than [`CaptureInfo::MAX_LINK_TYPES`] are listed.
+    /// Link types of the interfaces, in their order and each once. At most
+    /// [`CaptureInfo::MAX_LINK_TYPES`] are listed.
     pub link_types: Vec<LinkType>,
-    /// The most bytes that were kept of a packet, as the file states it (of
-    /// several interfaces, the largest). `None` where it states no limit.
+    /// Snap length in bytes as the file states it; the largest of several interfaces. `None` if the
+    /// file states no limit.
     pub snap_length: Option<u32>,
-    /// The smallest timestamp of a packet.
+    /// Smallest timestamp of a packet.
     pub earliest: Option<Timestamp>,
-    /// The largest timestamp of a packet.
+    /// Largest timestamp of a packet.
     pub latest: Option<Timestamp>,
-    /// Packets that have no timestamp (pcapng's Simple Packet Blocks). They
-    /// were handed on with the time of the packet before.
+    /// Packets without a timestamp (pcapng's Simple Packet Blocks). They get the time of the packet
+    /// before.
     pub untimed: u64,
     /// Packets that the capturing machine received, as the file states it.
     pub received: Option<u64>,
-    /// Packets that the capturing machine lost, as the file states it: by the
-    /// interface and by the operating system together. `None` where it says
-    /// nothing of losses, as pcap never does, and snoop only by stating some.
+    /// Packets that the capturing machine dropped, as the file states it: by the interface and by
+    /// the operating system together. `None` if the file states no count: pcap never does, and
+    /// snoop states only a count above zero.
     pub drops: Option<u64>,
-    /// When packets were lost, as far as the file states that: where it holds
-    /// several statistics of an interface, between which two of them. No more than
-    /// [`CaptureInfo::MAX_LOSSES`] are kept apart.
+    /// Intervals in which the capturing machine dropped packets, from successive statistics of an
+    /// interface. At most [`CaptureInfo::MAX_LOSSES`] intervals are kept apart.
     pub losses: Vec<Losses>,
-    /// Why reading ended before the end, if it did.
-    pub damage: Option<Damage>,
-    /// What it is, where that is known and not read: the damage then says so.
-    pub foreign: Option<Foreign>,
+    /// Damage that ended the reading before the end of the file.
+    pub damage: Option<CaptureDamage>,
+    /// Foreign format, if it is recognised but not read. `damage` then says so.
+    pub foreign: Option<ForeignFormat>,
 }
 
-/// Packets that the capturing machine lost in a stretch of time.
+/// Packets that the capturing machine dropped in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Losses {
-    /// When they had not been lost yet; `None` where it may have been from the start
-    /// of the capture on.
+    /// Start of the interval; `None` if it may be the start of the capture.
     pub after: Option<Timestamp>,
-    /// When they had been lost; `None` where nothing tells.
+    /// End of the interval; `None` if unknown.
     pub until: Option<Timestamp>,
-    /// How many.
+    /// Number of dropped packets.
     pub packets: u64,
 }
 
 impl CaptureInfo {
-    /// How many stretches with losses are kept apart. Those behind are joined with
-    /// the last.
+    /// Maximum number of intervals with losses that are kept apart. Later ones are merged into the
+    /// last.
     pub const MAX_LOSSES: usize = 1_024;
 
-    /// Packets that the capturing machine may have lost between these two times, as
-    /// far as the file tells when it lost any; else all that it lost. `None` where
-    /// it says nothing of losses.
+    /// Returns the packets that the capturing machine may have dropped between these two times. If
+    /// the file states no times of losses, this is the total. `None` if the file states no losses.
     pub fn drops_between(&self, from: Timestamp, to: Timestamp) -> Option<u64> {
         let drops = self.drops?;
         if self.losses.is_empty() {
@@ -118,7 +113,7 @@ impl CaptureInfo {
         Some(self.losses.iter().filter(meets).map(|losses| losses.packets).sum())
     }
 
-    /// Notes when packets were lost.
+    /// Records an interval in which packets were dropped.
     pub(super) fn saw_losses(&mut self, losses: Losses) {
         let full = self.losses.len() == Self::MAX_LOSSES;
         match self.losses.last_mut() {
@@ -131,44 +126,44 @@ impl CaptureInfo {
         }
     }
 
-    /// Notes that this is a format that is not read, as shows behind so many bytes.
-    pub(super) fn not_read(&mut self, consumed: usize, foreign: &Foreign) -> ReadStep {
+    /// Records that this is a format that is not read, as recognised after `consumed` bytes.
+    pub(super) fn not_read(&mut self, consumed: usize, foreign: &ForeignFormat) -> ReadStep {
         self.foreign = Some(*foreign);
         ReadStep::damage(consumed, format!("this is {foreign}, which windlass does not read"))
     }
 
-    /// How many link types are listed at most: real captures have one or two.
+    /// Maximum number of link types listed. Real captures have one or two.
     pub const MAX_LINK_TYPES: usize = 64;
 
-    /// Notes the link type of an interface.
+    /// Records the link type of an interface.
     pub(super) fn saw_link(&mut self, link: LinkType) {
         if self.link_types.len() < Self::MAX_LINK_TYPES && !self.link_types.contains(&link) {
             self.link_types.push(link);
         }
     }
 
-    /// Notes the stated snap length of an interface; 0 states none.
+    /// Records the stated snap length of an interface; 0 states none.
     pub(super) fn saw_snap_length(&mut self, snap: u32) {
         if snap != 0 {
             self.snap_length = Some(self.snap_length.map_or(snap, |known| known.max(snap)));
         }
     }
 
-    /// Widens the stretch of time to these two.
+    /// Extends the time range of the capture to these two timestamps.
     pub(super) fn saw_times(&mut self, earliest: Timestamp, latest: Timestamp) {
         self.earliest = Some(self.earliest.map_or(earliest, |known| known.min(earliest)));
         self.latest = Some(self.latest.map_or(latest, |known| known.max(latest)));
     }
 }
 
-/// Where a capture cannot be read further. All that came before was used.
+/// Damage of a capture, at which reading ends. Everything before the damage was used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at byte {}, after packet {}: {what}", Count(*offset), Count(*after_packet))]
-pub struct Damage {
-    /// The byte of the (uncompressed) stream where the broken part begins.
+pub struct CaptureDamage {
+    /// Offset in the (uncompressed) stream where the damaged part begins, in bytes.
     pub offset: u64,
-    /// The last packet before it; 0 where there was none.
+    /// Number of the last packet before the damage; 0 if there was none.
     pub after_packet: u64,
-    /// What is wrong, in words.
+    /// Description of the damage in words.
     pub what: String,
 }

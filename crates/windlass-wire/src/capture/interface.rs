@@ -7,23 +7,23 @@ use crate::bytes::{u16_at, u32_at, u64_at};
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// What an Interface Description Block says (draft-ietf-opsawg-pcapng,
-/// section 4.2), and what the statistics said of it last.
+/// An Interface Description Block (draft-ietf-opsawg-pcapng, section 4.2) with the interface's
+/// latest statistics.
 #[derive(Debug)]
 pub(super) struct Interface {
     pub(super) link: LinkType,
-    /// 0 for no limit.
+    /// Snap length in bytes; 0 for no limit.
     pub(super) snap_length: u32,
     pub(super) clock: Clock,
     pub(super) received: u64,
-    /// Lost by the interface, and by the operating system.
+    /// Packets dropped by the interface, and by the operating system.
     pub(super) drops: [u64; 2],
-    /// When its losses were stated last.
+    /// Time of the latest statement of its drops.
     pub(super) stated: Option<Timestamp>,
 }
 
 impl Interface {
-    /// Reads the body of the block, which has at least 8 bytes.
+    /// Reads the body of the block, which must have at least 8 bytes.
     pub(super) fn read<const BIG: bool>(body: &[u8]) -> Self {
         const TIME_RESOLUTION: u16 = 9;
         const TIME_OFFSET: u16 = 14;
@@ -49,26 +49,26 @@ impl Interface {
     }
 }
 
-/// How an interface's timestamps become nanoseconds.
+/// Conversion of an interface's timestamps to nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Clock {
     tick: Tick,
-    /// In nanoseconds, added to each (`if_tsoffset`).
+    /// Offset added to each timestamp, in nanoseconds (`if_tsoffset`).
     offset: i64,
 }
 
 /// The unit of a timestamp (`if_tsresol`).
 #[derive(Clone, Copy, Debug)]
 enum Tick {
-    /// So many nanoseconds: powers of ten down to 10⁻⁹.
+    /// Nanoseconds in a unit: powers of ten down to 10⁻⁹.
     Nanos(i64),
-    /// So many make a nanosecond: finer powers of ten.
+    /// Units in a nanosecond: finer powers of ten.
     PerNano(u64),
-    /// So many halvings of a second.
+    /// Negative power of two of a second.
     Halvings(u8),
 }
 
-/// Microseconds, where the file states nothing.
+/// Microseconds, the default if the file states no resolution.
 impl Default for Tick {
     fn default() -> Self {
         Self::Nanos(1_000)
@@ -76,7 +76,7 @@ impl Default for Tick {
 }
 
 impl Tick {
-    /// The highest bit tells powers of two from powers of ten; the rest is
+    /// Reads the option. The highest bit selects powers of two instead of ten; the other bits are
     /// the negative power.
     fn from_option(resolution: u8) -> Self {
         let power = u32::from(resolution & 0x7f);
@@ -85,22 +85,22 @@ impl Tick {
         }
         match power.checked_sub(9) {
             None | Some(0) => Self::Nanos(10_i64.pow(9 - power)),
-            // Where a nanosecond is more units than 64 bits hold, all times are
-            // zero.
+            // If a nanosecond has more units than 64 bits hold, all times are zero.
             Some(finer) => 10_u64.checked_pow(finer).map_or(Self::Nanos(0), Self::PerNano),
         }
     }
 }
 
 impl Clock {
-    /// The time of a timestamp of this interface.
+    /// Converts a timestamp of this interface.
     #[inline(always)]
     pub(super) fn time(&self, units: u64) -> Timestamp {
         let nanos = match self.tick {
-            // The format knows no time before 1970. Some writers do: the same bits tell it.
+            // The format has no times before 1970, but some writers do: the bits are then a signed
+            // number.
             Tick::Nanos(each) => units.cast_signed().saturating_mul(each),
             Tick::PerNano(count) => i64::try_from(units / count).unwrap_or(i64::MAX),
-            // 64 bits times 30 bits fit in 128.
+            // The product of 64 bits and 30 bits fits in 128.
             Tick::Halvings(power) => {
                 let nanos = (u128::from(units) * u128::from(NANOS_PER_SECOND)) >> power;
                 i64::try_from(nanos).unwrap_or(i64::MAX)
@@ -110,8 +110,8 @@ impl Clock {
     }
 }
 
-/// The options of a block: code and value, to the end mark, the end of the
-/// bytes or an option that does not fit.
+/// Iterates over the options of a block as code and value. It stops at the end mark, at the end of
+/// the bytes, or at an option that does not fit.
 pub(super) fn options<const BIG: bool>(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let (head, rest) = bytes.split_first_chunk::<4>()?;
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn times_before_1970_keep_their_distance() {
-        // 45 years before, in microseconds.
+        // 45 years before 1970, in microseconds.
         let early = |micros: i64| nanos(6, 0, (micros - 1_422_528_504_000_000).cast_unsigned());
         assert_eq!(early(0), -1_422_528_504_000_000_000);
         assert_eq!(early(7) - early(0), 7_000);

@@ -1,7 +1,7 @@
 //! Reads captures: pcap, pcapng, snoop and tcpdump's text.
 //!
-//! The caller owns the bytes and their source. It passes what it has, the
-//! reader hands on every whole packet in it and says how far it came:
+//! The caller owns the bytes and their source. It passes the bytes that it has. The reader hands on
+//! every whole packet in them and returns the number of bytes consumed:
 //!
 //! ```
 //! use windlass_wire::{Capture, Packet, Segment, Observer};
@@ -35,36 +35,35 @@ mod shape;
 mod sniff;
 mod snoop;
 
-pub use foreign::Foreign;
-pub use info::{CaptureInfo, Damage, Format, Losses};
-use sniff::{Sniffed, sniff};
+pub use foreign::ForeignFormat;
+pub use info::{CaptureDamage, CaptureFormat, CaptureInfo, Losses};
+use sniff::{SniffResult, sniff};
 
 use crate::text::TextReader;
 use crate::{Observer, Packet, Progress, Segment};
 
-/// The most bytes that a packet can have: libpcap's and Wireshark's own limit
-/// for every link type that carries IP (`MAXIMUM_SNAPLEN`). A record that
-/// claims more is damage.
+/// Maximum bytes of a packet: the limit of libpcap and Wireshark for every link type that carries
+/// IP (`MAXIMUM_SNAPLEN`). A record that claims more is damaged.
 pub const MAX_PACKET_BYTES: u32 = 262_144;
 
-/// Whether a file that begins so is a pcap, a pcapng or a snoop, rather than a text,
-/// a packed file or no capture.
+/// Returns whether a file that begins with these bytes is a pcap, pcapng or snoop file. Otherwise
+/// it is a text, a compressed file or no capture.
 pub fn is_binary(magic: [u8; 8]) -> bool {
-    matches!(sniff(&magic, false), Sniffed::Pcap | Sniffed::Pcapng | Sniffed::Snoop)
+    matches!(sniff(&magic, false), SniffResult::Pcap | SniffResult::Pcapng | SniffResult::Snoop)
 }
 
 /// Reads one capture, whatever its format.
 #[derive(Debug, Default)]
 pub struct Capture {
     state: ReaderState,
-    /// Bytes of the stream that are done with.
+    /// Bytes of the stream that were consumed.
     offset: u64,
-    /// Whether the end or damage was reached.
+    /// True once the end or damage was reached.
     finished: bool,
     info: CaptureInfo,
 }
 
-/// What the reader is at.
+/// State of the reader, by format.
 #[derive(Debug, Default)]
 enum ReaderState {
     #[default]
@@ -72,21 +71,20 @@ enum ReaderState {
     Pcap(pcap::Reader),
     Pcapng(Box<pcapng::Reader>),
     Snoop(snoop::Reader),
-    Text(Text),
+    Text(TextCapture),
 }
 
-/// A text, with enough of its beginning to say what it was if it holds no
-/// packet.
+/// Reader of a text. It keeps the first bytes, to describe the text if it holds no packet.
 #[derive(Debug)]
-struct Text {
+struct TextCapture {
     reader: Box<TextReader>,
     beginning: Vec<u8>,
 }
 
-/// How far a reader of one format came.
+/// Outcome of one call to the reader of a format.
 struct ReadStep {
     progress: Progress,
-    /// What is wrong with what follows `progress.consumed`, if anything.
+    /// Damage of the bytes that follow `progress.consumed`, if any.
     damage: Option<String>,
 }
 
@@ -105,18 +103,17 @@ impl ReadStep {
 }
 
 impl Capture {
-    /// A reader at the start of a stream.
+    /// Creates a reader at the start of a stream.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Hands every whole packet of `input` to `observer`.
     ///
-    /// `input` begins with the first byte that was not consumed before;
-    /// `at_end` says that nothing comes after it. Nothing is lost if the
-    /// caller waits for [`Progress::wanted`] bytes before it calls again.
-    /// Damage ends the reading and stands in [`CaptureInfo::damage`]; all
-    /// packets before it were handed on.
+    /// `input` begins with the first byte that was not consumed before. `at_end` says that no bytes
+    /// follow `input`. The caller may wait for [`Progress::wanted`] bytes before the next call.
+    /// Damage ends the reading and is stored in [`CaptureInfo::damage`]. All packets before the
+    /// damage were handed on.
     pub fn read<O: Observer>(&mut self, input: &[u8], at_end: bool, observer: &mut O) -> Progress {
         if self.finished {
             return ReadStep::end(0).progress;
@@ -126,30 +123,30 @@ impl Capture {
             let rest = &input[consumed..];
             match &mut self.state {
                 ReaderState::Start => match sniff(rest, at_end) {
-                    Sniffed::More(wanted) => break ReadStep::more(0, wanted),
-                    Sniffed::Unknown(what) => break ReadStep::damage(0, what),
-                    Sniffed::Foreign(foreign) => break self.info.not_read(0, &foreign),
-                    Sniffed::Snoop => match snoop::Reader::open(rest, at_end, &mut self.info) {
+                    SniffResult::More(wanted) => break ReadStep::more(0, wanted),
+                    SniffResult::Unknown(what) => break ReadStep::damage(0, what),
+                    SniffResult::Foreign(foreign) => break self.info.not_read(0, &foreign),
+                    SniffResult::Snoop => match snoop::Reader::open(rest, at_end, &mut self.info) {
                         Ok(reader) => {
                             consumed += snoop::FILE_HEADER;
                             self.state = ReaderState::Snoop(reader);
                         }
                         Err(step) => break step,
                     },
-                    Sniffed::Pcap => match pcap::Reader::open(rest, at_end, &mut self.info) {
+                    SniffResult::Pcap => match pcap::Reader::open(rest, at_end, &mut self.info) {
                         Ok(reader) => {
                             consumed += pcap::FILE_HEADER;
                             self.state = ReaderState::Pcap(reader);
                         }
                         Err(step) => break step,
                     },
-                    Sniffed::Pcapng => {
-                        self.info.format = Some(Format::Pcapng);
+                    SniffResult::Pcapng => {
+                        self.info.format = Some(CaptureFormat::Pcapng);
                         self.state = ReaderState::Pcapng(Box::default());
                     }
-                    Sniffed::Text => {
-                        self.info.format = Some(Format::Text);
-                        self.state = ReaderState::Text(Text {
+                    SniffResult::Text => {
+                        self.info.format = Some(CaptureFormat::Text);
+                        self.state = ReaderState::Text(TextCapture {
                             reader: Box::default(),
                             beginning: rest[..rest.len().min(8)].to_vec(),
                         });
@@ -171,30 +168,29 @@ impl Capture {
         self.offset += step.progress.consumed as u64;
         self.finished = step.progress.finished;
         if let Some(what) = step.damage {
-            // A text is only ever refused as a whole.
+            // A text is only refused as a whole.
             let offset = if matches!(self.state, ReaderState::Text(_)) { 0 } else { self.offset };
             let after_packet = self.info.packets;
-            self.info.damage = Some(Damage { offset, after_packet, what });
+            self.info.damage = Some(CaptureDamage { offset, after_packet, what });
         }
         step.progress
     }
 
-    /// Says that the source itself broke off here, with `what` happened: a
-    /// packed stream whose rest cannot be unpacked. It replaces what the
-    /// capture seemed to lack for that reason; nothing is read after it.
+    /// Records that the source itself broke off here, for example because the rest of a compressed
+    /// stream cannot be decompressed. `what` describes it. This replaces the damage that resulted
+    /// from the missing bytes; nothing is read afterwards.
     pub fn break_off(&mut self, what: String) {
         self.info.damage =
-            Some(Damage { offset: self.offset, after_packet: self.info.packets, what });
+            Some(CaptureDamage { offset: self.offset, after_packet: self.info.packets, what });
         self.finished = true;
     }
 
-    /// What the capture said of itself so far.
+    /// Returns the metadata of the capture as far as it was read.
     pub fn info(&self) -> &CaptureInfo {
         &self.info
     }
 
-    /// The name behind [`crate::Host::Named`], where the capture is a text
-    /// that names hosts.
+    /// Returns the name behind [`crate::Host::Named`], if the capture is a text that names hosts.
     pub fn host_name(&self, index: u32) -> Option<&str> {
         match &self.state {
             ReaderState::Text(text) => text.reader.host_name(index),
@@ -202,7 +198,7 @@ impl Capture {
         }
     }
 
-    /// Lines read so far, where the capture is a text.
+    /// Returns the number of lines read so far, if the capture is a text.
     pub fn lines(&self) -> Option<u64> {
         match &self.state {
             ReaderState::Text(text) => Some(text.reader.lines()),
@@ -211,7 +207,7 @@ impl Capture {
     }
 }
 
-impl Text {
+impl TextCapture {
     fn read<O: Observer>(
         &mut self,
         input: &[u8],
@@ -219,7 +215,7 @@ impl Text {
         observer: &mut O,
         info: &mut CaptureInfo,
     ) -> ReadStep {
-        let progress = self.reader.read(input, at_end, &mut Counted { observer, info });
+        let progress = self.reader.read(input, at_end, &mut CountingObserver { observer, info });
         if progress.finished && info.packets == 0 {
             let why = sniff::no_segment(&self.beginning, self.reader.unusable());
             return ReadStep::damage(progress.consumed, why);
@@ -228,13 +224,13 @@ impl Text {
     }
 }
 
-/// Counts the segments of a text on their way to the observer.
-struct Counted<'a, O> {
+/// An observer that counts the segments of a text and hands them on.
+struct CountingObserver<'a, O> {
     observer: &'a mut O,
     info: &'a mut CaptureInfo,
 }
 
-impl<O: Observer> Observer for Counted<'_, O> {
+impl<O: Observer> Observer for CountingObserver<'_, O> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.info.packets += 1;
         self.info.saw_times(packet.time, packet.time);

@@ -1,13 +1,13 @@
-//! pcap, as draft-ietf-opsawg-pcap and libpcap's `sf-pcap.c` have it.
+//! Reader of pcap (draft-ietf-opsawg-pcap, and libpcap's `sf-pcap.c`).
 //!
-//! The loop over records is the hottest of the whole program: it holds no
-//! allocation, no branch on the byte order and one bounds check per record.
+//! The loop over records is the hottest of the whole program. It has no allocation, no branch on
+//! the byte order and one bounds check per record.
 
 use windlass_base::Timestamp;
 use windlass_base::figures::Count;
 
-use super::records::{NO_RECORD, Short, Stop, file_header};
-use super::{CaptureInfo, Foreign, Format, MAX_PACKET_BYTES, ReadStep, foreign};
+use super::records::{NO_RECORD, RecordLoopEnd, StopReason, file_header};
+use super::{CaptureFormat, CaptureInfo, ForeignFormat, MAX_PACKET_BYTES, ReadStep, foreign};
 use crate::bytes::{u16_at, u32_at};
 use crate::{ByteOrder, LinkType, Observer, Packet};
 
@@ -21,10 +21,10 @@ const RECORD_HEADER: usize = 16;
 /// and packet type follow the usual fields.
 const MODIFIED_RECORD_HEADER: usize = 24;
 
-/// The most bytes by which a variant's record headers are longer.
+/// Maximum bytes by which the record headers of a variant are longer.
 const MAX_VARIANT: usize = 8;
 
-/// What the magic number says of the rest.
+/// Layout of the file as its magic number announces it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout {
     order: ByteOrder,
@@ -33,7 +33,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// The layout that these first four bytes announce.
+    /// Returns the layout that these first four bytes announce.
     pub(super) const fn by_magic(magic: [u8; 4]) -> Option<Self> {
         let (order, nanoseconds, modified) = match magic {
             [0xa1, 0xb2, 0xc3, 0xd4] => (ByteOrder::Big, false, false),
@@ -48,14 +48,13 @@ impl Layout {
     }
 }
 
-/// Which of a record's two lengths comes first. Versions before 2.3 put the
-/// original length first, and writers of 2.3 disagreed (libpcap,
-/// `sf-pcap.c`).
+/// Order of a record's two lengths. Versions before 2.3 put the original length first, and writers
+/// of 2.3 disagreed (libpcap, `sf-pcap.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lengths {
+enum LengthOrder {
     CapturedFirst,
     OriginalFirst,
-    /// The smaller is the captured length.
+    /// Unknown order: the smaller number is the captured length.
     Unsure,
 }
 
@@ -63,17 +62,16 @@ enum Lengths {
 #[derive(Debug)]
 pub(super) struct Reader {
     layout: Layout,
-    lengths: Lengths,
+    lengths: LengthOrder,
     link: LinkType,
     record_header: usize,
-    /// When the first packet was captured, in seconds, until the second was looked
-    /// at.
+    /// Time of the first packet in seconds, until the second packet was checked.
     first: Option<u32>,
 }
 
 impl Reader {
-    /// Reads the file header at the start of `input`; `Err` where it is not
-    /// whole yet or not sound.
+    /// Reads the file header at the start of `input`. Returns `Err` if the header is incomplete or
+    /// invalid.
     pub(super) fn open(
         input: &[u8],
         at_end: bool,
@@ -84,7 +82,7 @@ impl Reader {
             return Err(ReadStep::more(0, FILE_HEADER));
         };
         let Layout { order, nanoseconds, modified } = layout;
-        info.format = Some(Format::Pcap { order, nanoseconds, modified });
+        info.format = Some(CaptureFormat::Pcap { order, nanoseconds, modified });
         let header = file_header::<FILE_HEADER>(input, at_end)?;
         match order {
             ByteOrder::Little => Self::with_header::<false>(layout, header, info),
@@ -98,9 +96,9 @@ impl Reader {
         info: &mut CaptureInfo,
     ) -> Result<Self, ReadStep> {
         let lengths = match (u16_at::<BIG>(header, 4), u16_at::<BIG>(header, 6)) {
-            (2, ..3) | (543, _) => Lengths::OriginalFirst,
-            (2, 3) => Lengths::Unsure,
-            (2, _) => Lengths::CapturedFirst,
+            (2, ..3) | (543, _) => LengthOrder::OriginalFirst,
+            (2, 3) => LengthOrder::Unsure,
+            (2, _) => LengthOrder::CapturedFirst,
             (major, minor) => {
                 let what = format!(
                     "the file header states pcap version {major}.{minor}; 2.4 is the known one"
@@ -108,8 +106,8 @@ impl Reader {
                 return Err(ReadStep::damage(0, what));
             }
         };
-        // The upper half holds the length of the frame check sequence, and in
-        // old files of NetBSD a class.
+        // The upper half holds the length of the frame check sequence; in old NetBSD files, a
+        // class.
         let link = LinkType((u32_at::<BIG>(header, 20) & 0xffff) as u16);
         info.saw_snap_length(u32_at::<BIG>(header, 16));
         info.saw_link(link);
@@ -117,7 +115,7 @@ impl Reader {
         Ok(Self { layout, lengths, link, record_header, first: None })
     }
 
-    /// Hands on every whole record of `input`.
+    /// Hands on the packet of every whole record of `input`.
     pub(super) fn read<O: Observer>(
         &mut self,
         input: &[u8],
@@ -147,31 +145,31 @@ impl Reader {
         step
     }
 
-    /// The length of the first record of `input`, where it is whole.
+    /// Returns the length of the first record of `input`, if the record is whole.
     fn first_record(&self, input: &[u8]) -> Option<usize> {
         input.get(..self.record_header)?;
         let (one, other) = (self.number(input, 8), self.number(input, 12));
         let captured = match self.lengths {
-            Lengths::CapturedFirst => one,
-            Lengths::OriginalFirst => other,
-            Lengths::Unsure => one.min(other),
+            LengthOrder::CapturedFirst => one,
+            LengthOrder::OriginalFirst => other,
+            LengthOrder::Unsure => one.min(other),
         };
         let end = self.record_header + captured as usize;
         (captured <= MAX_PACKET_BYTES && end <= input.len()).then_some(end)
     }
 
-    /// The number of a record's header at `at`, which must be inside `bytes`.
+    /// Reads the number of a record header at `at`, which must be inside `bytes`.
     fn number(&self, bytes: &[u8], at: usize) -> u32 {
         self.layout.order.u32_at(bytes, at)
     }
 
-    /// Patched libpcaps wrote longer record headers under the same magic number. It
-    /// shows in the second record: it makes no sense where it should begin, and does
-    /// so a few bytes later. `rest` begins behind the first, of this time.
-    fn variant(&self, rest: &[u8], first: u32) -> Option<Foreign> {
-        /// How far apart the two packets may be.
+    /// Recognises the files of patched libpcaps, which have longer record headers under the same
+    /// magic number. The second record shows it: its header is invalid at the expected place and
+    /// valid a few bytes later. `rest` begins behind the first record, whose time is `first`.
+    fn variant(&self, rest: &[u8], first: u32) -> Option<ForeignFormat> {
+        /// Maximum time between the two packets, in seconds.
         const DAY: u32 = 86_400;
-        /// 1990: a capture whose clock was not set tells nothing by its times.
+        /// The year 1990, in seconds. Earlier times mean that the clock was not set.
         const SET: u32 = 631_152_000;
         let record = |skip: usize| {
             let header = rest.get(skip..skip + RECORD_HEADER)?;
@@ -179,12 +177,12 @@ impl Reader {
             let in_time = self.number(header, 0).abs_diff(first) <= DAY;
             (in_time && lengths.0 <= MAX_PACKET_BYTES).then_some(lengths)
         };
-        // Some writers state more bytes captured than there were, so of a record in
-        // its place that is no proof.
+        // Some writers state more captured bytes than the packet had, so this proves nothing about
+        // a record in its place.
         if first < SET || rest.len() < RECORD_HEADER || record(0).is_some() {
             return None;
         }
-        let variants: &[(usize, Foreign)] = if self.layout.modified {
+        let variants: &[(usize, ForeignFormat)] = if self.layout.modified {
             &[(4, foreign::SUSE)]
         } else {
             &[(4, foreign::NOKIA), (MAX_VARIANT, foreign::RED_HAT)]
@@ -198,7 +196,7 @@ impl Reader {
         found.map(|(_, foreign)| *foreign)
     }
 
-    /// Hands on what follows the first record.
+    /// Hands on the records behind the first.
     fn rest<O: Observer>(
         &self,
         input: &[u8],
@@ -213,18 +211,18 @@ impl Reader {
         self.step(input, at_end, &stop, info)
     }
 
-    /// Chooses the loop, so that it has no branch on what is the same for all records.
+    /// Selects the loop, so that the loop has no branch on properties that all records share.
     fn in_order<O: Observer, const BIG: bool>(
         &self,
         input: &[u8],
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Stop<u32> {
+    ) -> RecordLoopEnd<u32> {
         match (self.layout.nanoseconds, self.lengths) {
-            (false, Lengths::CapturedFirst) => {
+            (false, LengthOrder::CapturedFirst) => {
                 self.records::<O, BIG, 1_000, false>(input, observer, info)
             }
-            (true, Lengths::CapturedFirst) => {
+            (true, LengthOrder::CapturedFirst) => {
                 self.records::<O, BIG, 1, false>(input, observer, info)
             }
             (false, _) => self.records::<O, BIG, 1_000, true>(input, observer, info),
@@ -232,34 +230,34 @@ impl Reader {
         }
     }
 
-    /// The loop. `UNIT` is the length of the fraction's unit in nanoseconds;
+    /// Runs the loop over records. `UNIT` is the unit of a timestamp's fraction in nanoseconds.
     /// `OLD` says that the lengths may come in another order.
     fn records<O: Observer, const BIG: bool, const UNIT: i64, const OLD: bool>(
         &self,
         input: &[u8],
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Stop<u32> {
+    ) -> RecordLoopEnd<u32> {
         let before = info.packets;
         let (mut number, mut rest) = (before, input);
         let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
         let short = loop {
             let Some(header) = rest.first_chunk::<RECORD_HEADER>() else {
-                break Short::Of(self.record_header);
+                break StopReason::Of(self.record_header);
             };
             let mut captured = u32_at::<BIG>(header, 8);
             let mut original = u32_at::<BIG>(header, 12);
-            if OLD && (self.lengths == Lengths::OriginalFirst || captured > original) {
+            if OLD && (self.lengths == LengthOrder::OriginalFirst || captured > original) {
                 (captured, original) = (original, captured);
             }
             if captured > MAX_PACKET_BYTES {
-                break Short::Wrong(captured);
+                break StopReason::Wrong(captured);
             }
             let end = self.record_header + captured as usize;
             let Some((record, after)) = rest.split_at_checked(end) else {
-                break Short::Of(end);
+                break StopReason::Of(end);
             };
-            // 32-bit seconds and fractions cannot leave the range of i64.
+            // Seconds and fractions of 32 bits cannot exceed the range of i64.
             let nanos = i64::from(u32_at::<BIG>(header, 0)) * 1_000_000_000
                 + i64::from(u32_at::<BIG>(header, 4)) * UNIT;
             earliest = earliest.min(nanos);
@@ -279,19 +277,25 @@ impl Reader {
             info.packets = number;
             info.saw_times(Timestamp::from_nanos(earliest), Timestamp::from_nanos(latest));
         }
-        Stop { consumed: input.len() - rest.len(), short }
+        RecordLoopEnd { consumed: input.len() - rest.len(), short }
     }
 
-    /// What the end of the loop means.
-    fn step(&self, input: &[u8], at_end: bool, stop: &Stop<u32>, info: &CaptureInfo) -> ReadStep {
+    /// Interprets the end of the loop.
+    fn step(
+        &self,
+        input: &[u8],
+        at_end: bool,
+        stop: &RecordLoopEnd<u32>,
+        info: &CaptureInfo,
+    ) -> ReadStep {
         let header = self.record_header;
         stop.step(input, at_end, info, (RECORD_HEADER, header), |record, there, short| match short {
-            Short::Wrong(captured) => format!(
+            StopReason::Wrong(captured) => format!(
                 "{record} says it holds {} bytes; the most a packet can have is {}. {NO_RECORD}",
                 Count((*captured).into()),
                 Count(MAX_PACKET_BYTES.into())
             ),
-            Short::Of(wanted) => format!(
+            StopReason::Of(wanted) => format!(
                 "{record} says it holds {} bytes; the capture ends after {} of them",
                 Count((wanted - header) as u64),
                 Count(there.saturating_sub(header) as u64)

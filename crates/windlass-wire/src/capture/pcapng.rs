@@ -1,5 +1,5 @@
-//! pcapng, as draft-ietf-opsawg-pcapng has it: sections of blocks, each with
-//! its own byte order and interfaces.
+//! Reader of pcapng (draft-ietf-opsawg-pcapng): sections of blocks, each section with its own byte
+//! order and interfaces.
 
 use windlass_base::Timestamp;
 use windlass_base::figures::Count;
@@ -14,17 +14,17 @@ use crate::{ByteOrder, Observer, Packet};
 mod block {
     pub(super) const SECTION: u32 = 0x0a0d_0d0a;
     pub(super) const INTERFACE: u32 = 1;
-    /// Obsolete.
+    /// The obsolete Packet Block.
     pub(super) const PACKET: u32 = 2;
     pub(super) const SIMPLE_PACKET: u32 = 3;
     pub(super) const STATISTICS: u32 = 5;
     pub(super) const ENHANCED_PACKET: u32 = 6;
-    /// Records that are no packets, but that Wireshark numbers as frames: a
-    /// journal's entry, custom blocks and Sysdig's events.
+    /// Records that are no packets but that Wireshark numbers as frames: journal entries, custom
+    /// blocks and Sysdig's events.
     pub(super) const OTHER_FRAMES: [u32; 6] = [9, 0xbad, 0x4000_0bad, 0x204, 0x216, 0x221];
 }
 
-/// Option codes that are read here.
+/// Codes of the options that are read.
 mod option {
     pub(super) const PACKET_DROP_COUNT: u16 = 4;
     pub(super) const STATISTICS_RECEIVED: u16 = 4;
@@ -32,15 +32,14 @@ mod option {
     pub(super) const STATISTICS_SYSTEM_DROPS: u16 = 7;
 }
 
-/// The largest block whose content is read: Wireshark's own limit. Others are
-/// skipped, so their size does not matter.
+/// Largest block whose content is read, in bytes: Wireshark's own limit. Other blocks are skipped,
+/// so their size does not matter.
 const MAX_BLOCK_BYTES: u32 = 16 << 20;
 
-/// Interfaces of a section that are kept; a file with more is damaged or
-/// hostile.
+/// Maximum interfaces of a section. A file with more is damaged or hostile.
 const MAX_INTERFACES: usize = 65_536;
 
-/// Type and length before the body, length again behind it.
+/// Bytes of a block besides its body: type and length before it, and the length again behind it.
 const BLOCK_OVERHEAD: u32 = 12;
 
 /// Reads the blocks of a pcapng file.
@@ -50,39 +49,39 @@ pub(super) struct Reader {
     in_section: bool,
     interfaces: Vec<Interface>,
     /// The block that is being skipped.
-    skip: Option<Skip>,
-    /// The time of the last packet that had one.
+    skip: Option<SkippedBlock>,
+    /// Time of the last packet with a timestamp.
     last_time: Timestamp,
-    /// Losses by interface statistics, which count from the start.
+    /// Drops by interface statistics, which count from the start of the capture.
     counted_drops: Option<u64>,
-    /// Losses stated packet by packet, of use where no statistics are.
+    /// Drops stated packet by packet, used if there are no statistics.
     noted_drops: Option<u64>,
 }
 
-/// A block whose content does not matter.
+/// A block whose content is skipped.
 #[derive(Debug)]
-struct Skip {
-    /// Bytes before its closing length.
+struct SkippedBlock {
+    /// Bytes left before its closing length.
     left: u64,
-    /// The length it stated.
+    /// Length that the block stated.
     total: u32,
-    /// Whether Wireshark gives it a frame number.
+    /// True if Wireshark gives the block a frame number.
     frame: bool,
 }
 
-/// Why the loop over blocks stopped.
-enum Stop {
-    /// Fewer than so many bytes were left.
+/// Reason for which the loop over blocks stopped.
+enum BlockLoopEnd {
+    /// Fewer than this many bytes were left.
     Short(usize),
     /// A section begins, perhaps in the other byte order.
     Section,
     Damage(String),
 }
 
-/// Tells why a block cannot be used.
-type Unusable = String;
+/// Description of an unusable block.
+type BlockError = String;
 
-/// What the loop counts in registers and notes when it stops.
+/// Counts that the loop keeps in registers and stores when it stops.
 struct Tally {
     number: u64,
     earliest: i64,
@@ -120,18 +119,20 @@ impl Reader {
             };
             let consumed = input.len() - rest.len();
             match stop {
-                Stop::Section => {}
-                Stop::Damage(what) => return ReadStep::damage(consumed, what),
-                Stop::Short(wanted) if !at_end => return ReadStep::more(consumed, wanted),
-                Stop::Short(_) if rest.is_empty() && self.skip.is_none() && self.in_section => {
+                BlockLoopEnd::Section => {}
+                BlockLoopEnd::Damage(what) => return ReadStep::damage(consumed, what),
+                BlockLoopEnd::Short(wanted) if !at_end => return ReadStep::more(consumed, wanted),
+                BlockLoopEnd::Short(_)
+                    if rest.is_empty() && self.skip.is_none() && self.in_section =>
+                {
                     return ReadStep::end(consumed);
                 }
-                Stop::Short(_) => return ReadStep::damage(consumed, self.cut(rest)),
+                BlockLoopEnd::Short(_) => return ReadStep::damage(consumed, self.cut(rest)),
             }
         }
     }
 
-    /// Says what the end of the input cut.
+    /// Describes the part that the end of the input cut.
     fn cut(&self, rest: &[u8]) -> String {
         if self.skip.is_some() {
             return "the capture ends within a block".to_owned();
@@ -150,17 +151,16 @@ impl Reader {
         }
     }
 
-    /// Reads a Section Header Block, which says in which byte order the rest
-    /// of the section is.
-    fn section(&mut self, rest: &mut &[u8]) -> Stop {
+    /// Reads a Section Header Block, which states the byte order of the section.
+    fn section(&mut self, rest: &mut &[u8]) -> BlockLoopEnd {
         let Some(start) = rest.first_chunk::<12>() else {
-            return Stop::Short(12);
+            return BlockLoopEnd::Short(12);
         };
         self.order = match start[8..] {
             [0x1a, 0x2b, 0x3c, 0x4d] => ByteOrder::Big,
             [0x4d, 0x3c, 0x2b, 0x1a] => ByteOrder::Little,
             _ => {
-                return Stop::Damage(
+                return BlockLoopEnd::Damage(
                     "a Section Header Block states neither byte order of pcapng".to_owned(),
                 );
             }
@@ -175,23 +175,23 @@ impl Reader {
         };
         let (major, minor) = (self.order.u16_at(block, 12), self.order.u16_at(block, 14));
         if major != 1 {
-            return Stop::Damage(format!(
+            return BlockLoopEnd::Damage(format!(
                 "a section states pcapng version {major}.{minor}; 1.0 is the known one"
             ));
         }
         self.in_section = true;
         self.interfaces.clear();
         *rest = after;
-        Stop::Section
+        BlockLoopEnd::Section
     }
 
-    /// The loop over the blocks of a section.
+    /// Runs the loop over the blocks of a section.
     fn blocks<O: Observer, const BIG: bool>(
         &mut self,
         rest: &mut &[u8],
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Stop {
+    ) -> BlockLoopEnd {
         let mut tally = Tally { number: info.packets, earliest: i64::MAX, latest: i64::MIN };
         let stop = loop {
             if self.skip.is_some()
@@ -200,7 +200,7 @@ impl Reader {
                 break stop;
             }
             let Some(head) = rest.first_chunk::<8>() else {
-                break Stop::Short(8);
+                break BlockLoopEnd::Short(8);
             };
             let kind = u32_at::<BIG>(head, 0);
             let least = match kind {
@@ -210,17 +210,17 @@ impl Reader {
                 block::STATISTICS => 24,
                 block::SECTION => {
                     self.in_section = false;
-                    break Stop::Section;
+                    break BlockLoopEnd::Section;
                 }
                 _ => {
                     let total = u32_at::<BIG>(head, 4);
                     if total < BLOCK_OVERHEAD {
-                        break Stop::Damage(too_short(kind, total));
+                        break BlockLoopEnd::Damage(too_short(kind, total));
                     }
-                    // Some writers leave the padding out of the length.
+                    // Some writers do not count the padding in the length.
                     let left = u64::from(total).next_multiple_of(4) - u64::from(BLOCK_OVERHEAD);
                     let frame = block::OTHER_FRAMES.contains(&kind);
-                    self.skip = Some(Skip { left, total, frame });
+                    self.skip = Some(SkippedBlock { left, total, frame });
                     *rest = &rest[8..];
                     continue;
                 }
@@ -244,7 +244,7 @@ impl Reader {
                 }
             };
             if let Err(what) = done {
-                break Stop::Damage(what);
+                break BlockLoopEnd::Damage(what);
             }
             *rest = after;
         };
@@ -252,12 +252,12 @@ impl Reader {
         stop
     }
 
-    /// Goes on with a block whose content does not matter.
+    /// Continues to skip a block.
     fn skip_on<const BIG: bool>(
         &mut self,
         rest: &mut &[u8],
         tally: &mut Tally,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), BlockLoopEnd> {
         let Some(skip) = &mut self.skip else {
             return Ok(());
         };
@@ -265,14 +265,14 @@ impl Reader {
         *rest = &rest[step..];
         skip.left -= step as u64;
         if skip.left > 0 {
-            return Err(Stop::Short(1));
+            return Err(BlockLoopEnd::Short(1));
         }
         let Some((closing, after)) = rest.split_first_chunk::<4>() else {
-            return Err(Stop::Short(4));
+            return Err(BlockLoopEnd::Short(4));
         };
         let closing = u32_at::<BIG>(closing, 0);
         if closing != skip.total {
-            return Err(Stop::Damage(lengths_differ(skip.total, closing)));
+            return Err(BlockLoopEnd::Damage(lengths_differ(skip.total, closing)));
         }
         tally.number += u64::from(skip.frame);
         *rest = after;
@@ -280,7 +280,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Section 4.3 of the draft.
+    /// Reads an Enhanced Packet Block (section 4.3 of the draft).
     #[inline(always)]
     fn enhanced_packet<O: Observer, const BIG: bool>(
         &mut self,
@@ -288,7 +288,7 @@ impl Reader {
         tally: &mut Tally,
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Result<(), Unusable> {
+    ) -> Result<(), BlockError> {
         let end = self.packet::<O, BIG>(block, u32_at::<BIG>(block, 8), tally, observer)?;
         let body_end = block.len() - 4;
         let padded = end.next_multiple_of(4);
@@ -298,24 +298,24 @@ impl Reader {
         Ok(())
     }
 
-    /// The obsolete Packet Block: appendix A of the draft.
+    /// Reads the obsolete Packet Block (appendix A of the draft).
     fn old_packet<O: Observer, const BIG: bool>(
         &mut self,
         block: &[u8],
         tally: &mut Tally,
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Result<(), Unusable> {
+    ) -> Result<(), BlockError> {
         let drops = u16_at::<BIG>(block, 10);
         self.packet::<O, BIG>(block, u16_at::<BIG>(block, 8).into(), tally, observer)?;
-        // All ones say that the count is not known.
+        // All ones mean that the count is unknown.
         if drops != u16::MAX {
             self.note_drops(drops.into(), info);
         }
         Ok(())
     }
 
-    /// The part that both packet blocks share. Gives where the data ends.
+    /// Reads the part that both packet blocks share. Returns the offset of the end of the data.
     #[inline(always)]
     fn packet<O: Observer, const BIG: bool>(
         &mut self,
@@ -323,7 +323,7 @@ impl Reader {
         interface: u32,
         tally: &mut Tally,
         observer: &mut O,
-    ) -> Result<usize, Unusable> {
+    ) -> Result<usize, BlockError> {
         const DATA: usize = 28;
         let captured = u32_at::<BIG>(block, 20);
         let body = &block[..block.len() - 4];
@@ -351,14 +351,15 @@ impl Reader {
         Ok(end)
     }
 
-    /// Section 4.4 of the draft: no time, always of the first interface.
+    /// Reads a Simple Packet Block (section 4.4 of the draft), which has no time and belongs to the
+    /// first interface.
     fn simple_packet<O: Observer, const BIG: bool>(
         &mut self,
         block: &[u8],
         tally: &mut Tally,
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Result<(), Unusable> {
+    ) -> Result<(), BlockError> {
         let Some(interface) = self.interfaces.first() else {
             return Err(self.no_interface(0, tally.number));
         };
@@ -382,12 +383,12 @@ impl Reader {
         Ok(())
     }
 
-    /// Section 4.2 of the draft.
+    /// Reads an Interface Description Block (section 4.2 of the draft).
     fn interface<const BIG: bool>(
         &mut self,
         block: &[u8],
         info: &mut CaptureInfo,
-    ) -> Result<(), Unusable> {
+    ) -> Result<(), BlockError> {
         if self.interfaces.len() == MAX_INTERFACES {
             let most = Count(MAX_INTERFACES as u64);
             return Err(format!("a section has more than {most} interfaces"));
@@ -399,8 +400,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Section 4.6 of the draft. Its counts run from the start of the capture,
-    /// so the last of an interface holds.
+    /// Reads an Interface Statistics Block (section 4.6 of the draft). Its counts run from the
+    /// start of the capture, so the last block of an interface holds.
     fn statistics<const BIG: bool>(&mut self, block: &[u8], info: &mut CaptureInfo) {
         let index = u32_at::<BIG>(block, 8) as usize;
         let Some(interface) = self.interfaces.get_mut(index) else {
@@ -425,7 +426,7 @@ impl Reader {
             interface.received = count;
         }
         if drops != [None; 2] {
-            // A block that states only one of them leaves the other as it was.
+            // A block that states only one count leaves the other unchanged.
             let [before, now] = [
                 interface.drops,
                 [0, 1].map(|kind: usize| drops[kind].unwrap_or(interface.drops[kind])),
@@ -436,7 +437,7 @@ impl Reader {
             info.drops = self.counted_drops;
             let units =
                 u64::from(u32_at::<BIG>(block, 12)) << 32 | u64::from(u32_at::<BIG>(block, 16));
-            // Some writers leave the time out.
+            // Some writers omit the time.
             let until = (units > 0).then(|| interface.clock.time(units));
             if now > before {
                 let after = interface.stated;
@@ -449,7 +450,7 @@ impl Reader {
         }
     }
 
-    /// The options of an Enhanced Packet Block, which few have.
+    /// Reads the options of an Enhanced Packet Block, which few blocks have.
     #[cold]
     fn packet_options<const BIG: bool>(&mut self, bytes: &[u8], info: &mut CaptureInfo) {
         for (code, value) in options::<BIG>(bytes) {
@@ -459,14 +460,14 @@ impl Reader {
         }
     }
 
-    /// Adds losses that a packet's block states.
+    /// Adds the drops that a packet's block states.
     fn note_drops(&mut self, drops: u64, info: &mut CaptureInfo) {
         self.noted_drops = Some(self.noted_drops.unwrap_or(0).saturating_add(drops));
         info.drops = self.counted_drops.or(self.noted_drops);
     }
 
     #[cold]
-    fn no_interface(&self, index: u32, before: u64) -> Unusable {
+    fn no_interface(&self, index: u32, before: u64) -> BlockError {
         format!(
             "packet {} is of interface {index}, but its section describes {}",
             Count(before + 1),
@@ -475,25 +476,25 @@ impl Reader {
     }
 }
 
-/// Takes a block of at least `least` bytes off the front of `rest`; gives it
-/// with its head and tail, and what follows it.
+/// Splits a block of at least `least` bytes off the front of `rest`. Returns the block with its
+/// head and tail, and the bytes behind it.
 #[inline(always)]
-fn whole_block<const BIG: bool>(rest: &[u8], least: u32) -> Result<(&[u8], &[u8]), Stop> {
+fn whole_block<const BIG: bool>(rest: &[u8], least: u32) -> Result<(&[u8], &[u8]), BlockLoopEnd> {
     let Some(head) = rest.first_chunk::<8>() else {
-        return Err(Stop::Short(8));
+        return Err(BlockLoopEnd::Short(8));
     };
     let total = u32_at::<BIG>(head, 4);
     if total < least || total > MAX_BLOCK_BYTES {
-        return Err(Stop::Damage(wrong_size(u32_at::<BIG>(head, 0), total)));
+        return Err(BlockLoopEnd::Damage(wrong_size(u32_at::<BIG>(head, 0), total)));
     }
-    // Some writers leave the padding out of the length.
+    // Some writers do not count the padding in the length.
     let padded = (total as usize).next_multiple_of(4);
     let Some((block, after)) = rest.split_at_checked(padded) else {
-        return Err(Stop::Short(padded));
+        return Err(BlockLoopEnd::Short(padded));
     };
     let closing = u32_at::<BIG>(block, padded - 4);
     if closing != total {
-        return Err(Stop::Damage(lengths_differ(total, closing)));
+        return Err(BlockLoopEnd::Damage(lengths_differ(total, closing)));
     }
     Ok((block, after))
 }
@@ -523,7 +524,7 @@ fn lengths_differ(total: u32, closing: u32) -> String {
 }
 
 #[cold]
-fn too_long(captured: u32, room: usize, before: u64) -> Unusable {
+fn too_long(captured: u32, room: usize, before: u64) -> BlockError {
     let (number, captured_text) = (Count(before + 1), Count(captured.into()));
     if captured > MAX_PACKET_BYTES {
         let most = Count(MAX_PACKET_BYTES.into());
@@ -537,7 +538,7 @@ fn too_long(captured: u32, room: usize, before: u64) -> Unusable {
     }
 }
 
-/// A block's name, for people.
+/// Returns a block's name, for people.
 fn name(kind: u32) -> String {
     match kind {
         block::SECTION => "a Section Header Block".to_owned(),

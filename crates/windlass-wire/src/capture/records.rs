@@ -1,59 +1,59 @@
-//! What files of a header and records have in common: where a loop over records
-//! stopped, and what that means.
+//! Common parts of formats with a file header and records: the place where the loop over records
+//! stopped, and its meaning.
 
 use windlass_base::figures::Count;
 
 use super::{CaptureInfo, ReadStep};
 
-/// What is behind a record that cannot be.
+/// Explanation of an impossible record.
 pub(super) const NO_RECORD: &str = "The file is damaged here, or was joined or cut without regard \
                                     to its records";
 
-/// Where the loop stopped.
-pub(super) struct Stop<Wrong> {
+/// End of the loop over records.
+pub(super) struct RecordLoopEnd<Wrong> {
     pub(super) consumed: usize,
-    pub(super) short: Short<Wrong>,
+    pub(super) short: StopReason<Wrong>,
 }
 
-/// Why the loop stopped.
-pub(super) enum Short<Wrong> {
-    /// Fewer than so many bytes were left.
+/// Reason for which the loop stopped.
+pub(super) enum StopReason<Wrong> {
+    /// Fewer than this many bytes were left.
     Of(usize),
-    /// A record's lengths cannot be.
+    /// The lengths of a record are impossible.
     Wrong(Wrong),
 }
 
-impl<Wrong> Stop<Wrong> {
-    /// What it means, where a record's header has so many bytes, of which the first
-    /// `fixed` are read at once. `what` says what is wrong with a record, of which so
-    /// many bytes are there.
+impl<Wrong> RecordLoopEnd<Wrong> {
+    /// Interprets the end of the loop. A record header has `header` bytes, of which the first
+    /// `fixed` are read at once. `what` describes the damage of a record from its name and the
+    /// number of its bytes that are there.
     pub(super) fn step(
         &self,
         input: &[u8],
         at_end: bool,
         info: &CaptureInfo,
         (fixed, header): (usize, usize),
-        what: impl FnOnce(&str, usize, &Short<Wrong>) -> String,
+        what: impl FnOnce(&str, usize, &StopReason<Wrong>) -> String,
     ) -> ReadStep {
         let there = input.len() - self.consumed;
         let record = format!("record {}", Count(info.packets + 1));
         match self.short {
-            Short::Of(wanted) if !at_end => ReadStep::more(self.consumed, wanted),
-            Short::Of(_) if there == 0 => ReadStep::end(self.consumed),
-            Short::Of(_) if there < fixed => ReadStep::damage(
+            StopReason::Of(wanted) if !at_end => ReadStep::more(self.consumed, wanted),
+            StopReason::Of(_) if there == 0 => ReadStep::end(self.consumed),
+            StopReason::Of(_) if there < fixed => ReadStep::damage(
                 self.consumed,
                 format!(
                     "the capture ends within the header of {record}, after {there} of {header} bytes"
                 ),
             ),
-            Short::Of(_) | Short::Wrong(_) => {
+            StopReason::Of(_) | StopReason::Wrong(_) => {
                 ReadStep::damage(self.consumed, what(&record, there, &self.short))
             }
         }
     }
 }
 
-/// The file header at the start of `input`; `Err` where it is not whole.
+/// Returns the file header at the start of `input`, or `Err` if it is incomplete.
 pub(super) fn file_header<const N: usize>(
     input: &[u8],
     at_end: bool,

@@ -2,16 +2,16 @@ use proptest::prelude::*;
 
 use super::*;
 
-type Check = fn(&[u8], bool) -> Told;
+type Check = fn(&[u8], bool) -> ShapeMatch;
 
 const ALL: [Check; 9] = [tar, etl, lanalyzer, netscaler, peek_classic, commview, erf, har, netlog];
 
-/// What is told of a whole file, and of its parts on the way.
-fn whole(check: Check, file: &[u8]) -> Told {
+/// Returns the result for a whole file, and checks that all prefixes agree with it.
+fn whole(check: Check, file: &[u8]) -> ShapeMatch {
     let told = check(file, true);
     for end in 0..file.len() {
         match check(&file[..end], false) {
-            Told::More(wanted) => assert!(wanted > end, "{wanted} of {end}"),
+            ShapeMatch::More(wanted) => assert!(wanted > end, "{wanted} of {end}"),
             early => assert_eq!(early, told, "after {end} bytes"),
         }
     }
@@ -21,13 +21,14 @@ fn whole(check: Check, file: &[u8]) -> Told {
 /// Checks that a file has one shape alone, and that a change at `weak` unmakes it.
 fn is_only(check: Check, file: &[u8], weak: &[usize]) {
     for (at, other) in ALL.into_iter().enumerate() {
-        let expected = if std::ptr::fn_addr_eq(other, check) { Told::Yes } else { Told::No };
+        let expected =
+            if std::ptr::fn_addr_eq(other, check) { ShapeMatch::Yes } else { ShapeMatch::No };
         assert_eq!(whole(other, file), expected, "check {at}");
     }
     for at in weak {
         let mut changed = file.to_vec();
         changed[*at] ^= 0xff;
-        assert_eq!(whole(check, &changed), Told::No, "byte {at}");
+        assert_eq!(whole(check, &changed), ShapeMatch::No, "byte {at}");
     }
 }
 
@@ -37,8 +38,8 @@ fn a_tar_archive_is_told_by_its_magic_further_on() {
     file[..6].copy_from_slice(b"a.pcap");
     file[257..262].copy_from_slice(b"ustar");
     is_only(tar, &file, &[257, 261]);
-    assert_eq!(whole(tar, &file[..260]), Told::No);
-    assert_eq!(whole(tar, &[b'a'; 400]), Told::No);
+    assert_eq!(whole(tar, &file[..260]), ShapeMatch::No);
+    assert_eq!(whole(tar, &[b'a'; 400]), ShapeMatch::No);
 }
 
 #[test]
@@ -64,7 +65,7 @@ fn netscaler_says_who_it_is() {
         file[20..20 + words.len()].copy_from_slice(words);
         is_only(netscaler, &file, &[21, 40]);
     }
-    assert_eq!(whole(netscaler, b"NetScaler Performance Data in a text"), Told::No);
+    assert_eq!(whole(netscaler, b"NetScaler Performance Data in a text"), ShapeMatch::No);
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn records_of_commview_are_dated() {
         record
     };
     is_only(commview, &[ncfx(60), ncfx(80)].concat(), &[2, 5, 6, 9, 14, 15]);
-    assert_eq!(whole(commview, &ncf(6, 60)[..70]), Told::No, "no second record, no end");
+    assert_eq!(whole(commview, &ncf(6, 60)[..70]), ShapeMatch::No, "no second record, no end");
 }
 
 /// A record of an Ethernet frame, with so many extension headers.
@@ -128,14 +129,14 @@ fn records_of_erf_follow_each_other_in_time() {
     is_only(erf, &odd, &[]);
     // Padding without end is waited for no longer than that.
     let pads = [ethernet(now, 60, 0), pad.repeat(100)].concat();
-    assert_eq!(whole(erf, &pads), Told::No);
+    assert_eq!(whole(erf, &pads), ShapeMatch::No);
     // A file of one record, and of three that is cut.
     is_only(erf, &ethernet(now, 60, 0), &[8, 10]);
-    assert_eq!(whole(erf, &records(&[now; 4])[..240]), Told::Yes);
-    assert_eq!(whole(erf, &records(&[now; 4])[..170]), Told::No);
-    assert_eq!(whole(erf, &records(&[now, now + 40_000_000, now, now])), Told::No);
-    assert_eq!(whole(erf, &records(&[now, now - 9, now, now])), Told::No);
-    assert_eq!(whole(erf, b""), Told::No);
+    assert_eq!(whole(erf, &records(&[now; 4])[..240]), ShapeMatch::Yes);
+    assert_eq!(whole(erf, &records(&[now; 4])[..170]), ShapeMatch::No);
+    assert_eq!(whole(erf, &records(&[now, now + 40_000_000, now, now])), ShapeMatch::No);
+    assert_eq!(whole(erf, &records(&[now, now - 9, now, now])), ShapeMatch::No);
+    assert_eq!(whole(erf, b""), ShapeMatch::No);
 }
 
 #[test]
@@ -144,7 +145,11 @@ fn json_is_told_by_its_first_member() {
     is_only(har, b"\xef\xbb\xbf {\r\n   \"log\" :{", &[0]);
     is_only(netlog, b"{\"constants\": {\"activeFieldTrialGroups\":[]", &[0, 3]);
     for other in [&b"{"[..], b"[{\"log\":1}]", b"{\"logs\": 1}", b"{}", b"  "] {
-        assert_eq!((whole(har, other), whole(netlog, other)), (Told::No, Told::No), "{other:?}");
+        assert_eq!(
+            (whole(har, other), whole(netlog, other)),
+            (ShapeMatch::No, ShapeMatch::No),
+            "{other:?}"
+        );
     }
 }
 
@@ -155,9 +160,9 @@ fn text_of_tcpdump_has_none_of_these_shapes() {
     for text in [&line[..], date] {
         let text = text.repeat(40);
         for check in ALL {
-            assert_eq!(check(&text, true), Told::No);
+            assert_eq!(check(&text, true), ShapeMatch::No);
             // No more is waited for than tells text.
-            assert!(check(&text[..SAMPLE], false) == Told::No);
+            assert!(check(&text[..SAMPLE], false) == ShapeMatch::No);
         }
     }
 }

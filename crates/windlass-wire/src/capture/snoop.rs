@@ -1,17 +1,17 @@
-//! snoop, which Solaris writes (RFC 1761): a file header, then records, each with
-//! two lengths of the packet, its own, how many packets were lost so far, and a
-//! time. All numbers are big-endian.
+//! Reader of Solaris's snoop (RFC 1761): a file header, then records. Each record has two lengths
+//! of the packet, its own length, the packets dropped so far, and a time. All numbers are
+//! big-endian.
 
 use windlass_base::Timestamp;
 use windlass_base::figures::Count;
 
 use super::info::Losses;
-use super::records::{NO_RECORD, Short, Stop, file_header};
-use super::{CaptureInfo, Format, MAX_PACKET_BYTES, ReadStep, foreign};
+use super::records::{NO_RECORD, RecordLoopEnd, StopReason, file_header};
+use super::{CaptureFormat, CaptureInfo, MAX_PACKET_BYTES, ReadStep, foreign};
 use crate::bytes::u32_at;
 use crate::{LinkType, Observer, Packet};
 
-/// What the file begins with.
+/// First bytes of the file.
 pub(super) const MAGIC: [u8; 8] = *b"snoop\0\0\0";
 
 /// Bytes of the file header: the magic number, a version and a datalink type.
@@ -20,38 +20,38 @@ pub(super) const FILE_HEADER: usize = 16;
 /// Bytes of a record's header.
 const RECORD_HEADER: usize = 24;
 
-/// Bytes that may follow a packet in its record: padding, or what Shomiti's
-/// Surveyor wrote there. A record with more is damage.
+/// Maximum bytes behind a packet in its record: padding, or data of Shomiti's Surveyor. A record
+/// with more is damaged.
 const MAX_PADDING: u32 = 4_096;
 
 /// Reads the records of a snoop file.
 #[derive(Debug)]
 pub(super) struct Reader {
     link: LinkType,
-    /// Packets lost so far, and when that was stated.
+    /// Packets dropped so far, and the time of that statement.
     drops: u64,
     stated: Option<Timestamp>,
 }
 
-/// Two lengths, of a packet and of its record, that cannot both be.
-struct Lengths {
+/// Lengths of a packet and of its record that contradict each other.
+struct ConflictingLengths {
     captured: u32,
     record: u32,
 }
 
 impl Reader {
-    /// Reads the file header at the start of `input`; `Err` where it is not whole
-    /// yet or not sound.
+    /// Reads the file header at the start of `input`. Returns `Err` if the header is incomplete or
+    /// invalid.
     pub(super) fn open(
         input: &[u8],
         at_end: bool,
         info: &mut CaptureInfo,
     ) -> Result<Self, ReadStep> {
-        info.format = Some(Format::Snoop);
+        info.format = Some(CaptureFormat::Snoop);
         let header = file_header::<FILE_HEADER>(input, at_end)?;
         match u32_at::<true>(header, 8) {
             2 => {}
-            // 3 to 5 are those of Shomiti's Surveyor.
+            // Versions 3 to 5 are those of Shomiti's Surveyor.
             3..=5 => return Err(info.not_read(0, &foreign::SURVEYOR)),
             version => {
                 let what =
@@ -71,7 +71,7 @@ impl Reader {
         Ok(Self { link, drops: 0, stated: None })
     }
 
-    /// Hands on every whole record of `input`.
+    /// Hands on the packet of every whole record of `input`.
     pub(super) fn read<O: Observer>(
         &mut self,
         input: &[u8],
@@ -82,12 +82,12 @@ impl Reader {
         let stop = self.records(input, observer, info);
         let header = (RECORD_HEADER, RECORD_HEADER);
         stop.step(input, at_end, info, header, |record, there, short| match short {
-            Short::Wrong(lengths) => format!(
+            StopReason::Wrong(lengths) => format!(
                 "{record} says it has {} bytes and its packet {}, which cannot be. {NO_RECORD}",
                 Count(lengths.record.into()),
                 Count(lengths.captured.into())
             ),
-            Short::Of(wanted) => {
+            StopReason::Of(wanted) => {
                 let wanted = Count(*wanted as u64);
                 format!(
                     "{record} says it has {wanted} bytes; the capture ends after {there} of them"
@@ -96,28 +96,28 @@ impl Reader {
         })
     }
 
-    /// The loop.
+    /// Runs the loop over records.
     fn records<O: Observer>(
         &mut self,
         input: &[u8],
         observer: &mut O,
         info: &mut CaptureInfo,
-    ) -> Stop<Lengths> {
+    ) -> RecordLoopEnd<ConflictingLengths> {
         let before = info.packets;
         let (mut number, mut rest) = (before, input);
         let (mut earliest, mut latest) = (i64::MAX, i64::MIN);
         let short = loop {
             let Some(header) = rest.first_chunk::<RECORD_HEADER>() else {
-                break Short::Of(RECORD_HEADER);
+                break StopReason::Of(RECORD_HEADER);
             };
             let captured = u32_at::<true>(header, 4);
             let length = u32_at::<true>(header, 8);
             let least = RECORD_HEADER as u32 + captured.min(MAX_PACKET_BYTES);
             if captured > MAX_PACKET_BYTES || !(least..=least + MAX_PADDING).contains(&length) {
-                break Short::Wrong(Lengths { captured, record: length });
+                break StopReason::Wrong(ConflictingLengths { captured, record: length });
             }
             let Some((record, after)) = rest.split_at_checked(length as usize) else {
-                break Short::Of(length as usize);
+                break StopReason::Of(length as usize);
             };
             let nanos = i64::from(u32_at::<true>(header, 16)) * 1_000_000_000
                 + i64::from(u32_at::<true>(header, 20)) * 1_000;
@@ -144,11 +144,11 @@ impl Reader {
             info.packets = number;
             info.saw_times(Timestamp::from_nanos(earliest), Timestamp::from_nanos(latest));
         }
-        Stop { consumed: input.len() - rest.len(), short }
+        RecordLoopEnd { consumed: input.len() - rest.len(), short }
     }
 
-    /// Notes losses. A file that never states one says nothing: programs that
-    /// convert to snoop write 0 where they do not know.
+    /// Records drops. A file that never states a drop tells nothing: programs that convert to snoop
+    /// write 0 if they do not know the count.
     #[cold]
     fn lost(&mut self, drops: u64, time: Timestamp, info: &mut CaptureInfo) {
         let packets = drops - self.drops;
@@ -158,8 +158,8 @@ impl Reader {
     }
 }
 
-/// The link type of a datalink type (RFC 3827 section 3; those behind 0x80000000
-/// are Solaris's own, and the fifth of them is ipnet).
+/// Returns the link type of a datalink type (RFC 3827 section 3). Types behind 0x80000000 are
+/// Solaris's own; the fifth of them is ipnet.
 const fn link_type(number: u32) -> Option<LinkType> {
     Some(match number {
         // IEEE 802.3 and Ethernet.
@@ -170,7 +170,7 @@ const fn link_type(number: u32) -> Option<LinkType> {
     })
 }
 
-/// The names of others (RFC 3827 section 3).
+/// Returns the names of other datalink types (RFC 3827 section 3).
 const fn name(number: u32) -> Option<&'static str> {
     Some(match number {
         1 => "Token Bus",

@@ -41,7 +41,7 @@ fn records_are_read_with_their_times_and_lengths() {
         [(1, 1_500 * ms, 60, b"data"), (2, 1_501 * ms, 3, b"odd"), (3, 1_499 * ms, 5, b"early")];
     assert_eq!(seen, expected);
     assert!(packets.iter().all(|packet| packet.link == LinkType::ETHERNET && packet.big_endian));
-    assert_eq!((info.format, info.damage.clone()), (Some(Format::Snoop), None));
+    assert_eq!((info.format, info.damage.clone()), (Some(CaptureFormat::Snoop), None));
     assert_eq!((info.snap_length, info.drops), (None, None));
     assert_eq!(info.earliest, Some(Timestamp::from_nanos(1_499 * ms)));
     assert_eq!(read_in_pieces(&file, &[5]), (packets, info));

@@ -90,11 +90,11 @@ fn every_link_type_leads_to_the_segment() {
 
 #[test]
 fn every_type_that_is_read_has_a_reader() {
-    // What is written for private use is Apple's or nobody's.
+    // A link type for private use is Apple's or nobody's.
     for link in LinkType::READ.iter().filter(|link| **link != LinkType::USER2) {
         for length in 0..200 {
             let got = decode(*link, &vec![0; length]);
-            assert_ne!(got, Decoded::NotTcp(Other::Link(*link)), "{length} bytes");
+            assert_ne!(got, Decoded::NotTcp(NonTcpPacket::Link(*link)), "{length} bytes");
         }
     }
 }
@@ -115,7 +115,7 @@ fn a_card_s_record_leads_to_the_segment() {
         let two = [&[0x83; 8][..], &[0x03; 8]].concat();
         assert_eq!(payload(LinkType::ERF, &record(kind | 0x80, &two, packet)), 99);
     }
-    assert_eq!(other(LinkType::ERF, &record(27, &[], &[0; 40])), Other::Unknown);
+    assert_eq!(other(LinkType::ERF, &record(27, &[], &[0; 40])), NonTcpPacket::Unknown);
     let endless = decode(LinkType::ERF, &record(0x82, &[0x83; 800], &[]));
     assert_eq!(endless, Decoded::Damaged(Damage::Short));
 }
@@ -208,19 +208,19 @@ fn tunnels_give_the_inner_segment() {
 fn what_is_not_tcp_is_no_damage() {
     let udp = [0x01, 0xbb, 0xc0, 0, 0, 30, 0, 0];
     let quic = v4_with(17, 0, &[], &after(&udp, &[0x40; 22]));
-    assert_eq!(other(LinkType::RAW, &quic), Other::Udp(443));
-    assert_eq!(other(LinkType::RAW, &v4_with(17, 0, &[], &[0; 3])), Other::Ip(17));
-    assert_eq!(other(LinkType::RAW, &v4_with(1, 0, &[], &[0; 30])), Other::Ip(1));
-    assert_eq!(other(LinkType::RAW, &v6(58, &[0; 30])), Other::Ip(58));
+    assert_eq!(other(LinkType::RAW, &quic), NonTcpPacket::Udp(443));
+    assert_eq!(other(LinkType::RAW, &v4_with(17, 0, &[], &[0; 3])), NonTcpPacket::Ip(17));
+    assert_eq!(other(LinkType::RAW, &v4_with(1, 0, &[], &[0; 30])), NonTcpPacket::Ip(1));
+    assert_eq!(other(LinkType::RAW, &v6(58, &[0; 30])), NonTcpPacket::Ip(58));
     let arp = ethernet(&[8, 6], &[0; 46]);
-    assert_eq!(other(LinkType::ETHERNET, &arp), Other::EtherType(0x0806));
+    assert_eq!(other(LinkType::ETHERNET, &arp), NonTcpPacket::EtherType(0x0806));
     let spanning_tree = ethernet(&[0, 38, 0x42, 0x42, 3], &[0; 35]);
-    assert_eq!(other(LinkType::ETHERNET, &spanning_tree), Other::Llc);
-    assert_eq!(other(LinkType::PPP, &[0xff, 3, 0xc0, 0x21, 1, 1]), Other::Ppp(0xc021));
-    assert_eq!(other(LinkType(147), &[0; 80]), Other::Link(LinkType(147)));
-    assert_eq!(other(LinkType::RAW, &[0; 30]), Other::Unknown);
+    assert_eq!(other(LinkType::ETHERNET, &spanning_tree), NonTcpPacket::Llc);
+    assert_eq!(other(LinkType::PPP, &[0xff, 3, 0xc0, 0x21, 1, 1]), NonTcpPacket::Ppp(0xc021));
+    assert_eq!(other(LinkType(147), &[0; 80]), NonTcpPacket::Link(LinkType(147)));
+    assert_eq!(other(LinkType::RAW, &[0; 30]), NonTcpPacket::Unknown);
     // A later fragment of UDP.
-    assert_eq!(other(LinkType::RAW, &v4_with(17, 0x0010, &[], &[0; 30])), Other::Ip(17));
+    assert_eq!(other(LinkType::RAW, &v4_with(17, 0x0010, &[], &[0; 30])), NonTcpPacket::Ip(17));
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn options_read_in_any_order() {
     assert_eq!(read.timestamps, Some((1, 2)));
     assert!(read.sack_permitted && !read.truncated);
 
-    // What the options of data of a subflow begin with: a mapping (DSS).
+    // The options of a subflow's data begin with a data sequence mapping (DSS).
     let list = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2, 30, 8, 0x20, 1, 0, 0, 0, 9];
     let read = segment(LinkType::RAW, &v4(&tcp(1, &list, 0))).options;
     assert!(read.multipath && read.timestamps == Some((1, 2)));
@@ -421,7 +421,7 @@ fn a_fragment_does_not_wait_for_ever() {
     assert_eq!(decoder.lost_datagrams(), 1);
 }
 
-/// What is said of a checksum that is verified.
+/// Returns the verdict on a verified checksum.
 fn verified(data: &[u8]) -> Checksum {
     let mut decoder = Decoder::new();
     decoder.verify_checksums(true);

@@ -1,75 +1,72 @@
-//! Fragments of IP datagrams, joined by their lengths.
+//! Reassembly of IP fragments by their lengths.
 //!
-//! Only the first bytes of a datagram are kept, for its TCP header; of the rest
-//! it is enough to know that it came. So the table is small and of a fixed
-//! size, whatever a capture holds.
+//! Only the first bytes of a datagram are kept, for its TCP header. Of the other bytes, only their
+//! arrival is recorded. So the table is small and of a fixed size, whatever a capture holds.
 
 use windlass_base::{Span, Timestamp};
 
-use super::ip::{Carrier, Part};
+use super::ip::{IpHeader, TcpFragment};
 
-/// Datagrams that may be incomplete at once. The oldest gives way.
+/// Maximum number of incomplete datagrams. Beyond it, the oldest is evicted.
 const MAX_DATAGRAMS: usize = 64;
-/// How long a datagram waits for the rest, as Linux waits
-/// (`net.ipv4.ipfrag_time`). The identification may mean another datagram soon
-/// after.
+/// Reassembly timeout, as in Linux (`net.ipv4.ipfrag_time`). The identification may soon belong to
+/// another datagram.
 const PATIENCE: Span = Span::from_millis(30_000);
-/// Gaps that a datagram may have before it is given up.
+/// Maximum number of separate runs of a datagram before it is given up.
 const MAX_RUNS: usize = 16;
-/// The longest TCP header.
+/// Longest TCP header, in bytes.
 const HEAD: usize = 60;
-/// The longest payload of a datagram that may be fragmented: offsets and
-/// lengths are of 16 bits.
+/// Longest payload of a fragmented datagram, in bytes: offsets and lengths have 16 bits.
 const MAX_BYTES: u32 = 65_535;
 
-/// The datagrams that wait for fragments.
+/// Datagrams that wait for fragments.
 #[derive(Debug, Default)]
 pub(crate) struct Fragments {
-    /// In the order of their first fragments.
+    /// Incomplete datagrams, in the order of their first fragments.
     waiting: Vec<Datagram>,
     lost: u64,
 }
 
-/// What a fragment led to.
+/// Outcome of adding a fragment.
 #[expect(clippy::large_enum_variant, reason = "it lives for one packet")]
-pub(crate) enum Joined {
-    /// Others are missing.
+pub(crate) enum Reassembly {
+    /// Other fragments are missing.
     Waiting,
-    /// It contradicts the others: the datagram is given up.
+    /// The fragment contradicts the others: the datagram is given up.
     Refused,
-    /// It was the last one missing.
+    /// The fragment was the last one missing.
     Complete(Datagram),
 }
 
-/// A datagram of which fragments came.
+/// A datagram of which fragments arrived.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Datagram {
-    /// What the first captured fragment's IP header said.
-    pub(crate) carrier: Carrier,
-    /// The length of the whole payload; meaningful once it is complete.
+    /// IP header of the first captured fragment.
+    pub(crate) carrier: IpHeader,
+    /// Length of the whole payload; valid once the datagram is complete.
     pub(crate) length: u32,
     identity: u32,
     began: Timestamp,
-    /// Whether `length` is known, by the fragment that said it is the last.
+    /// True once the last fragment arrived, which gives `length`.
     ended: bool,
     head: [u8; HEAD],
-    /// A bit for each byte of `head` that was captured.
+    /// One bit for each captured byte of `head`.
     captured: u64,
     runs: Runs,
 }
 
 impl Datagram {
-    /// The first bytes, as many as were captured without a gap.
+    /// Returns the first bytes of the payload, up to the first gap.
     pub(crate) fn head(&self) -> &[u8] {
         let whole = (self.captured.trailing_ones() as usize).min(HEAD);
         &self.head[..whole.min(self.length as usize)]
     }
 
-    /// Takes a fragment; `false` where it contradicts the others.
-    fn add(&mut self, part: &Part<'_>) -> bool {
+    /// Adds a fragment. Returns `false` if it contradicts the others.
+    fn add(&mut self, part: &TcpFragment<'_>) -> bool {
         let end = part.offset.saturating_add(part.view.wire);
-        // A fragment within a datagram is a multiple of 8 bytes (RFC 791
-        // section 3.2), and nothing may lie past the last.
+        // A fragment other than the last has a multiple of 8 bytes (RFC 791 section 3.2). No byte
+        // may lie behind the last fragment.
         let whole_units = part.view.wire.is_multiple_of(8);
         if end > MAX_BYTES || part.view.wire == 0 || (part.more && !whole_units) {
             return false;
@@ -88,9 +85,9 @@ impl Datagram {
         self.runs.add(part.offset, end)
     }
 
-    /// Keeps what belongs to the head. Of bytes that come twice the first
-    /// stay, as an overlap cannot then rewrite a header.
-    fn keep_head(&mut self, part: &Part<'_>) {
+    /// Keeps the bytes that belong to the head. If a byte arrives twice, the first copy stays, so
+    /// that an overlap cannot rewrite a header.
+    fn keep_head(&mut self, part: &TcpFragment<'_>) {
         let bytes = part.view.data.iter().take(part.view.wire as usize);
         for (at, byte) in (part.offset as usize..HEAD).zip(bytes) {
             if self.captured >> at & 1 == 0 {
@@ -106,18 +103,23 @@ impl Datagram {
 }
 
 impl Fragments {
-    /// Datagrams given up.
+    /// Returns the number of datagrams given up.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Datagrams that wait.
+    /// Returns the number of incomplete datagrams.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Takes a fragment that was captured at `time`.
-    pub(crate) fn add(&mut self, time: Timestamp, carrier: Carrier, part: &Part<'_>) -> Joined {
+    /// Adds a fragment that was captured at `time`.
+    pub(crate) fn add(
+        &mut self,
+        time: Timestamp,
+        carrier: IpHeader,
+        part: &TcpFragment<'_>,
+    ) -> Reassembly {
         let known = self.waiting.iter().position(|datagram| {
             datagram.identity == part.datagram
                 && datagram.carrier.source == carrier.source
@@ -147,12 +149,12 @@ impl Fragments {
         let datagram = &mut self.waiting[at];
         if !datagram.add(part) {
             self.give_up(at);
-            return Joined::Refused;
+            return Reassembly::Refused;
         }
         if datagram.complete() {
-            Joined::Complete(self.waiting.remove(at))
+            Reassembly::Complete(self.waiting.remove(at))
         } else {
-            Joined::Waiting
+            Reassembly::Waiting
         }
     }
 
@@ -162,7 +164,7 @@ impl Fragments {
     }
 }
 
-/// Runs of bytes that came, apart and in order.
+/// Runs of bytes that arrived, separate and in order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Runs {
     count: usize,
@@ -170,8 +172,7 @@ struct Runs {
 }
 
 impl Runs {
-    /// Adds a run and joins those that it touches; `false` where there are too
-    /// many.
+    /// Adds a run and merges the runs that it touches. Returns `false` if there are too many.
     fn add(&mut self, start: u32, end: u32) -> bool {
         let (mut start, mut end) = (start, end);
         let mut kept = 0;

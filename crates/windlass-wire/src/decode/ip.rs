@@ -1,23 +1,22 @@
-//! IP headers: from the first byte of an IP packet to TCP, through extension
-//! headers and tunnels.
+//! IP headers: the way from the first byte of an IP packet to TCP, through extension headers and
+//! tunnels.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::link::Carried;
+use super::link::IpPacket;
 use super::tunnel;
 use super::view::{View, be16, be32};
 use super::{Damage, Stop};
-use crate::other::Other;
+use crate::other::NonTcpPacket;
 use crate::{EcnField, Host};
 
 const WRONG: Stop = Stop::Damaged(Damage::Ip);
 
-/// More headers than this in one packet, tunnels and extension headers
-/// together, are taken as damage.
+/// Maximum headers in one packet, tunnels and extension headers together. A packet with more is
+/// damaged.
 const MAX_HEADERS: usize = 16;
 
-/// IP protocol numbers (IANA, "Protocol Numbers"): TCP, what tells of its packets, and IPv6's
-/// extension headers.
+/// IP protocol numbers (IANA, "Protocol Numbers"): TCP, ICMP, and the extension headers of IPv6.
 pub(crate) mod protocol {
     pub(super) const HOP_BY_HOP: u8 = 0;
     pub(crate) const ICMP: u8 = 1;
@@ -32,45 +31,45 @@ pub(crate) mod protocol {
     pub(super) const SHIM6: u8 = 140;
 }
 
-/// What the innermost IP header says of a segment.
+/// Fields of the innermost IP header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Carrier {
+pub(crate) struct IpHeader {
     pub(crate) source: Host,
     pub(crate) destination: Host,
-    /// The IPv4 identification.
+    /// IPv4 identification.
     pub(crate) identification: Option<u16>,
     pub(crate) hop_limit: u8,
     pub(crate) ecn: EcnField,
 }
 
-/// TCP as the IP header found it.
+/// TCP in an IP packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Found<'a> {
-    /// The whole of it. The view's wire length is that of header and payload by
-    /// the IP header, so padding does not count.
-    Whole(Carrier, View<'a>),
+pub(crate) enum TcpPayload<'a> {
+    /// A whole segment. The view's wire length covers header and payload by the IP header, so
+    /// padding does not count.
+    Whole(IpHeader, View<'a>),
     /// A fragment.
-    Part(Carrier, Part<'a>),
+    Part(IpHeader, TcpFragment<'a>),
 }
 
 /// A fragment of TCP.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part<'a> {
-    /// Which datagram, among those of the same two hosts: 16 bits in IPv4, 32
-    /// in IPv6.
+pub(crate) struct TcpFragment<'a> {
+    /// Identification of the datagram among those of the same two hosts: 16 bits in IPv4, 32 in
+    /// IPv6.
     pub(crate) datagram: u32,
-    /// The place of its first byte in the datagram's payload.
+    /// Offset of its first byte in the datagram's payload.
     pub(crate) offset: u32,
-    /// Whether more follows.
+    /// True if more fragments follow.
     pub(crate) more: bool,
-    /// Its bytes.
+    /// Bytes of the fragment.
     pub(crate) view: View<'a>,
 }
 
-/// TCP in IPv4 without options and whole, which nearly every packet is: the same as
-/// [`find`] gives, in a fraction of its time.
+/// Finds TCP in an unfragmented IPv4 packet without options, which nearly every packet is. The
+/// result is that of [`find`], in a fraction of its time.
 #[inline]
-pub(crate) fn plain(view: View<'_>) -> Option<(Carrier, View<'_>)> {
+pub(crate) fn plain(view: View<'_>) -> Option<(IpHeader, View<'_>)> {
     let head: &[u8; 20] = view.head()?;
     let total = u32::from(be16(head, 2)).min(view.allowed);
     let is_plain = head[0] == 0x45 && be16(head, 6) & 0x3fff == 0 && head[9] == protocol::TCP;
@@ -80,23 +79,23 @@ pub(crate) fn plain(view: View<'_>) -> Option<(Carrier, View<'_>)> {
     })
 }
 
-/// What an IPv6 header says of its payload.
+/// Reads the fields of an IPv6 header.
 #[inline]
-pub(crate) fn carrier_v6(head: &[u8; 40]) -> Carrier {
-    Carrier {
+pub(crate) fn carrier_v6(head: &[u8; 40]) -> IpHeader {
+    IpHeader {
         source: Host::V6(address(head, 8)),
         destination: Host::V6(address(head, 24)),
         identification: None,
         hop_limit: head[7],
-        // The traffic class lies across the first two bytes.
+        // The traffic class spans the first two bytes.
         ecn: EcnField::of(head[1] >> 4),
     }
 }
 
-/// What an IPv4 header says of its payload.
+/// Reads the fields of an IPv4 header.
 #[inline]
-pub(crate) fn carrier(head: &[u8; 20]) -> Carrier {
-    Carrier {
+pub(crate) fn carrier(head: &[u8; 20]) -> IpHeader {
+    IpHeader {
         source: Host::V4(Ipv4Addr::from(be32(head, 12))),
         destination: Host::V4(Ipv4Addr::from(be32(head, 16))),
         identification: Some(be16(head, 4)),
@@ -105,14 +104,14 @@ pub(crate) fn carrier(head: &[u8; 20]) -> Carrier {
     }
 }
 
-/// Looks for TCP.
+/// Finds TCP in an IP packet, through extension headers and tunnels.
 #[inline]
-pub(crate) fn find(mut carried: Carried<'_>) -> Result<Found<'_>, Stop> {
+pub(crate) fn find(mut carried: IpPacket<'_>) -> Result<TcpPayload<'_>, Stop> {
     let mut headers = MAX_HEADERS;
     loop {
         let step = match carried {
-            Carried::V4(view) => v4(view)?,
-            Carried::V6(view) => v6(view, &mut headers)?,
+            IpPacket::V4(view) => v4(view)?,
+            IpPacket::V6(view) => v6(view, &mut headers)?,
         };
         match step {
             HeaderStep::Found(found) => return Ok(found),
@@ -123,11 +122,11 @@ pub(crate) fn find(mut carried: Carried<'_>) -> Result<Found<'_>, Stop> {
 }
 
 enum HeaderStep<'a> {
-    Found(Found<'a>),
-    Inner(Carried<'a>),
+    Found(TcpPayload<'a>),
+    Inner(IpPacket<'a>),
 }
 
-/// IPv4 (RFC 791 section 3.1).
+/// Reads an IPv4 header (RFC 791 section 3.1).
 #[inline]
 fn v4(view: View<'_>) -> Result<HeaderStep<'_>, Stop> {
     let head: &[u8; 20] = view.need()?;
@@ -136,8 +135,8 @@ fn v4(view: View<'_>) -> Result<HeaderStep<'_>, Stop> {
         return Err(WRONG);
     }
     let total = match u32::from(be16(head, 2)) {
-        // Segmentation offload leaves 0 where the length does not fit or is
-        // not known yet: then the packet's own length tells.
+        // Segmentation offload leaves a length of 0 if the length does not fit or is not known yet.
+        // The captured packet's length on the wire is then used.
         0 => view.wire,
         total => total.min(view.allowed),
     };
@@ -145,16 +144,15 @@ fn v4(view: View<'_>) -> Result<HeaderStep<'_>, Stop> {
     let rest = View { wire: payload, allowed: u32::MAX, ..view.skip(header) };
 
     let carrier = carrier(head);
-    // Bit 13 says that more fragments follow; the 13 bits below are the offset
-    // in units of 8 bytes.
+    // Bit 13 means "more fragments"; the 13 bits below are the offset in units of 8 bytes.
     let place = be16(head, 6) & 0x3fff;
     if place != 0 {
         if head[9] != protocol::TCP {
             return first_part(head[9], place & 0x1fff == 0, rest);
         }
-        return Ok(HeaderStep::Found(Found::Part(
+        return Ok(HeaderStep::Found(TcpPayload::Part(
             carrier,
-            Part {
+            TcpFragment {
                 datagram: u32::from(be16(head, 4)),
                 offset: u32::from(place & 0x1fff) * 8,
                 more: place & 0x2000 != 0,
@@ -163,22 +161,22 @@ fn v4(view: View<'_>) -> Result<HeaderStep<'_>, Stop> {
         )));
     }
     match head[9] {
-        protocol::TCP => Ok(HeaderStep::Found(Found::Whole(carrier, rest))),
+        protocol::TCP => Ok(HeaderStep::Found(TcpPayload::Whole(carrier, rest))),
         protocol::AUTHENTICATION => authenticated(carrier, rest),
         next => tunnel::inside(next, rest).map(HeaderStep::Inner),
     }
 }
 
-/// IPv4's payload behind an Authentication Header.
+/// Reads IPv4's payload behind an Authentication Header.
 #[cold]
-fn authenticated(carrier: Carrier, rest: View<'_>) -> Result<HeaderStep<'_>, Stop> {
+fn authenticated(carrier: IpHeader, rest: View<'_>) -> Result<HeaderStep<'_>, Stop> {
     match authentication(rest)? {
-        (protocol::TCP, rest) => Ok(HeaderStep::Found(Found::Whole(carrier, rest))),
+        (protocol::TCP, rest) => Ok(HeaderStep::Found(TcpPayload::Whole(carrier, rest))),
         (next, rest) => tunnel::inside(next, rest).map(HeaderStep::Inner),
     }
 }
 
-/// IPv6 (RFC 8200).
+/// Reads an IPv6 header and its extension headers (RFC 8200).
 fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<HeaderStep<'a>, Stop> {
     let head: &[u8; 40] = view.need()?;
     if head[0] >> 4 != 6 {
@@ -186,9 +184,8 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<HeaderStep<'a>, Stop> {
     }
     let after = view.skip(40);
     let payload = match u32::from(be16(head, 4)) {
-        // A jumbogram (RFC 2675), or Linux's BIG TCP: the length is in a
-        // hop-by-hop option or nowhere. The packet's own length is the same,
-        // since such packets are never padded.
+        // A jumbogram (RFC 2675) or Linux's BIG TCP has its length in a hop-by-hop option or
+        // nowhere. The packet's length on the wire is equal, because such packets are never padded.
         0 => after.wire,
         payload => payload.min(after.allowed),
     };
@@ -198,7 +195,7 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<HeaderStep<'a>, Stop> {
     let mut next = head[6];
     loop {
         match next {
-            protocol::TCP => return Ok(HeaderStep::Found(Found::Whole(carrier, rest))),
+            protocol::TCP => return Ok(HeaderStep::Found(TcpPayload::Whole(carrier, rest))),
             protocol::HOP_BY_HOP
             | protocol::ROUTING
             | protocol::DESTINATION
@@ -221,8 +218,9 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<HeaderStep<'a>, Stop> {
                     if next != protocol::TCP {
                         return first_part(next, offset == 0, rest);
                     }
-                    let part = Part { datagram: be32(fragment, 4), offset, more, view: rest };
-                    return Ok(HeaderStep::Found(Found::Part(carrier, part)));
+                    let part =
+                        TcpFragment { datagram: be32(fragment, 4), offset, more, view: rest };
+                    return Ok(HeaderStep::Found(TcpPayload::Part(carrier, part)));
                 }
             }
             other => return tunnel::inside(other, rest).map(HeaderStep::Inner),
@@ -231,28 +229,28 @@ fn v6<'a>(view: View<'a>, headers: &mut usize) -> Result<HeaderStep<'a>, Stop> {
     }
 }
 
-/// Looks into a fragment of something else: the first one of a tunnel's packet holds
-/// the headers inside, which is enough. A tunnel makes such fragments of every full
-/// packet where the path has no room for its own headers.
+/// Looks into a fragment of another protocol. The first fragment of a tunnel's packet has the inner
+/// headers, which is enough. A tunnel fragments every full packet if the path MTU has no room for
+/// its own headers.
 #[cold]
 fn first_part(next: u8, is_first: bool, rest: View<'_>) -> Result<HeaderStep<'_>, Stop> {
-    /// The most that a datagram has: how long this one is, its last fragment tells.
+    /// Maximum length of a datagram. Only the last fragment tells the real length.
     const MAX: u32 = 65_535;
     if is_first {
         tunnel::inside(next, View { wire: MAX, ..rest }).map(HeaderStep::Inner)
     } else {
-        Err(Stop::NotTcp(Other::Ip(next)))
+        Err(Stop::NotTcp(NonTcpPacket::Ip(next)))
     }
 }
 
-/// Past an Authentication Header (RFC 4302 section 2), whose length counts in words
-/// of 4 bytes, less 2; with what follows it.
+/// Skips an Authentication Header (RFC 4302 section 2), whose length counts words of 4 bytes, less
+/// 2. Returns the next header's type and the bytes from there on.
 fn authentication(rest: View<'_>) -> Result<(u8, View<'_>), Stop> {
     let head: &[u8; 2] = rest.need()?;
     Ok((head[0], advance(rest, (u32::from(head[1]) + 2) * 4)?))
 }
 
-/// Past an extension header, which must lie inside the packet.
+/// Skips an extension header, which must lie inside the packet.
 fn advance(rest: View<'_>, length: u32) -> Result<View<'_>, Stop> {
     if length > rest.wire { Err(WRONG) } else { Ok(rest.skip(length)) }
 }

@@ -1,23 +1,22 @@
 //! TCP headers and their options (RFC 9293 section 3.1).
 
-use super::ip::Carrier;
+use super::ip::IpHeader;
 use super::view::{be16, be32};
 use super::{Damage, Decoded};
 use crate::build::Sum;
 use crate::{Checksum, Endpoint, Flags, Host, Options, Packet, SackBlocks, Segment, SequenceRange};
 
-/// The largest shift that a window may have (RFC 7323 section 2.3): what is
-/// larger is to be read as this.
+/// Largest window scale shift (RFC 7323 section 2.3). A larger one is read as this.
 const MAX_SHIFT: u8 = 14;
 
-/// How options begin that are two no-operations and timestamps: what nearly every segment of
-/// today carries (RFC 7323 appendix A), and so worth its own way.
+/// First bytes of options that consist of two no-operations and timestamps (RFC 7323 appendix A).
+/// Nearly every current segment has these options, so they have a fast path.
 const STAMPS: u32 = 0x0101_080a;
 
-/// Reads the header that `data` begins with, of a segment that takes `length`
-/// bytes, header and payload, by its IP header.
+/// Reads the TCP header at the start of `data`. The segment has `length` bytes, header and payload,
+/// by its IP header.
 #[inline]
-pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: u32) -> Decoded {
+pub(crate) fn read(packet: &Packet<'_>, carrier: &IpHeader, data: &[u8], length: u32) -> Decoded {
     let Some(head) = data.first_chunk::<20>() else {
         return Decoded::Damaged(Damage::Short);
     };
@@ -27,8 +26,8 @@ pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: 
         return Decoded::Damaged(Damage::Tcp);
     };
     let flags = Flags(head[13]);
-    // Written once, to where the caller wants it, and the options in place: a copy of what was
-    // just written costs more than reading the header.
+    // The result is written once, to the caller's place, and the options in place: a copy of fresh
+    // data costs more than reading the header.
     let mut decoded = Decoded::Segment(Segment {
         number: packet.number,
         time: packet.time,
@@ -61,15 +60,15 @@ pub(crate) fn read(packet: &Packet<'_>, carrier: &Carrier, data: &[u8], length: 
     decoded
 }
 
-/// Verifies the checksum of a segment that takes `length` bytes (RFC 9293 section 3.1). Where a
-/// network card is to fill it in, its place holds zero, or the sum of what the card is not told:
-/// the addresses, the protocol and the length (Linux), or those without the length (Windows).
+/// Verifies the checksum of a segment of `length` bytes (RFC 9293 section 3.1). With checksum
+/// offload, the field holds zero or the sum of the pseudo-header: addresses, protocol and length
+/// (Linux), or these without the length (Windows).
 #[inline(never)]
-pub(super) fn verify(carrier: &Carrier, data: &[u8], length: u32) -> Checksum {
+pub(super) fn verify(carrier: &IpHeader, data: &[u8], length: u32) -> Checksum {
     const PROTOCOL: u8 = 6;
     let Some(data) = data.get(..length as usize) else { return Checksum::Unknown };
     let Some(stored) = data.get(16..18) else { return Checksum::Unknown };
-    // Of a segment that exceeds an IP packet, offload makes several.
+    // Segmentation offload splits a segment that exceeds an IP packet.
     let Ok(length) = u16::try_from(length) else { return Checksum::Unknown };
     let addresses = match (carrier.source, carrier.destination) {
         (Host::V4(one), Host::V4(two)) => Sum::default().and(&one.octets()).and(&two.octets()),
@@ -85,8 +84,8 @@ pub(super) fn verify(carrier: &Carrier, data: &[u8], length: u32) -> Checksum {
     if is_left { Checksum::Unknown } else { Checksum::Wrong }
 }
 
-/// Each option is a kind of one byte, or a kind, a length that counts both, and
-/// data. A length that cannot be ends the list: what follows has no meaning.
+/// Reads the list of options. Each option is a kind of one byte, or a kind, a length that includes
+/// both, and data. An impossible length ends the list, because the bytes behind it have no meaning.
 #[inline(never)]
 fn walk(mut list: &[u8]) -> Options {
     let mut options = Options::default();
@@ -106,7 +105,7 @@ fn walk(mut list: &[u8]) -> Options {
     }
 }
 
-/// Kinds by IANA, "TCP Option Kind Numbers". One of the wrong length counts as
+/// Reads one option (IANA, "TCP Option Kind Numbers"). An option of the wrong length counts as
 /// unknown.
 fn option(kind: u8, data: &[u8], options: &mut Options) {
     let word = |bytes: &[u8]| bytes.first_chunk().map_or(0, |four| u32::from_be_bytes(*four));
@@ -124,7 +123,7 @@ fn option(kind: u8, data: &[u8], options: &mut Options) {
         (8, stamps) if stamps.len() == 8 => {
             options.timestamps = Some((word(stamps), word(&stamps[4..])));
         }
-        // Its first four bits say what it does.
+        // The first four bits are the subtype.
         (30, [_, ..]) => options.multipath = true,
         _ => {}
     }

@@ -1,15 +1,15 @@
-//! From what is wanted to a program.
+//! Compilation of a filter to a program.
 //!
-//! X holds where the IP header begins, so one piece of code serves packets with
-//! any number of tags. Behind the IP header, both versions of IP share the code
-//! for the ports: X holds then where those begin.
+//! X holds the offset of the IP header, so the same code serves packets with any number of tags.
+//! Behind the IP header, both versions of IP share the code for the ports. X then holds the offset
+//! of the ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::assembly::{Assembly, Label, To};
+use super::assembly::{Assembly, JumpTarget, Label};
 use super::before::finished;
-use super::{IpNet, Link, Program, TooLong, Wanted, op};
+use super::{IpNet, Link, PacketFilter, Program, ProgramTooLong, op};
 
 mod ether_type {
     pub(super) const IPV4: u32 = 0x0800;
@@ -31,62 +31,60 @@ mod protocol {
     pub(super) const SCTP: u32 = 132;
 }
 
-/// The tags that are read.
+/// Maximum VLAN tags that are read.
 const TAGS: usize = 2;
-/// The bytes of a tag, and where the type of what follows stands in it.
+/// Bytes of a tag, and the offset of the next type in it.
 const TAG: u32 = 4;
 const TAG_TYPE: u32 = 2;
 
-/// A version of IP: what stands where in its header.
+/// Offsets of fields in the header of a version of IP.
 struct Version {
     number: u32,
     source: u32,
     destination: u32,
     protocol: u32,
-    /// The header's last byte without options.
+    /// Offset of the last byte of a header without options.
     last: u32,
 }
 
-/// RFC 791 section 3.1.
+/// IPv4 (RFC 791 section 3.1).
 const V4: Version = Version { number: 4, source: 12, destination: 16, protocol: 9, last: 19 };
-/// RFC 8200 section 3.
+/// IPv6 (RFC 8200 section 3).
 const V6: Version = Version { number: 6, source: 8, destination: 24, protocol: 6, last: 39 };
-/// ARP for IPv4 over Ethernet: the protocol addresses of the sender and of the
-/// target (RFC 826). As libpcap, this does not ask what addresses they are.
+/// ARP for IPv4 over Ethernet: offsets of the protocol addresses of the sender and of the target
+/// (RFC 826). Like libpcap, the program does not check the type of the addresses.
 const ARP_SOURCE: u32 = 14;
 const ARP_TARGET: u32 = 24;
 const ARP_LAST: u32 = 27;
-/// The word of memory that says how much farther the second address is.
+/// Word of memory with the extra distance of the second address.
 const FARTHER: u32 = 0;
-/// The bytes of the IPv6 header.
+/// Bytes of the IPv6 header.
 const V6_HEADER: u32 = 40;
-/// Where an IPv4 header says which fragment this is; the bits that count from
-/// where.
+/// Offset of the fragment field of an IPv4 header, and the bits of the fragment offset in it.
 const V4_FRAGMENT: u32 = 6;
 const V4_OFFSET: u32 = 0x1fff;
 
-/// The nets that are looked for, by the length of their prefix: the words of the
-/// address that it covers.
+/// Nets to match, by prefix length. Each net is the words of the address that the prefix covers.
 type Nets = BTreeMap<u32, BTreeSet<Vec<u32>>>;
 
-/// Where a program goes on when it knows.
-struct Ends {
+/// Labels at which a program continues after a decision.
+struct ExitLabels {
     ports: Label,
     keep: Label,
     drop: Label,
 }
 
-impl Wanted {
-    /// The program that keeps `snap_length` bytes of what is wanted. With 0 it
-    /// keeps nothing.
+impl PacketFilter {
+    /// Compiles a program that keeps `snap_length` bytes of the matching packets. With 0 the
+    /// program keeps nothing.
     ///
     /// # Errors
-    /// Where that takes more instructions than the kernel takes: a port takes
-    /// two, an IPv4 host two, an IPv6 host up to 14, and long lists a few more
-    /// for their jumps.
-    pub fn compile(&self, link: Link, snap_length: u32) -> Result<Program, TooLong> {
+    /// Fails if the program has more instructions than the kernel accepts. A port takes two
+    /// instructions, an IPv4 host two, an IPv6 host up to 14, and long lists a few more for their
+    /// jumps.
+    pub fn compile(&self, link: Link, snap_length: u32) -> Result<Program, ProgramTooLong> {
         let mut code = Assembly::default();
-        let ends = Ends { ports: code.label(), keep: code.label(), drop: code.label() };
+        let ends = ExitLabels { ports: code.label(), keep: code.label(), drop: code.label() };
         if *self != Self::default() {
             let (v4, v6) = (self.of(&V4), self.of(&V6));
             let start = |code: &mut Assembly, wanted: bool| {
@@ -116,8 +114,8 @@ impl Wanted {
         finished(code.finish())
     }
 
-    /// What is asked of the addresses of this version: one net of each of these.
-    /// `None` where no packet of the version is wanted.
+    /// Returns the sets of nets for addresses of this version. A packet must match one net of each
+    /// set. `None` if no packet of this version can match.
     fn of(&self, version: &Version) -> Option<Vec<Nets>> {
         let hosts = self.hosts.iter().map(|host| (*host, if host.is_ipv4() { 32 } else { 128 }));
         let nets = self.nets.iter().map(|net: &IpNet| (net.addr(), net.prefix_len().into()));
@@ -143,10 +141,10 @@ impl Wanted {
         asked.iter().all(|nets| !nets.is_empty()).then_some(asked)
     }
 
-    /// The header of IP. What it lets through goes on to the ports, with X where
-    /// those are, or to the end.
-    fn header(&self, code: &mut Assembly, version: &Version, asked: &[Nets], ends: &Ends) {
-        // The whole of it must be there.
+    /// Appends the checks of the IP header. Matching packets continue at the ports, with X at their
+    /// offset, or at the end.
+    fn header(&self, code: &mut Assembly, version: &Version, asked: &[Nets], ends: &ExitLabels) {
+        // The whole header must be there.
         code.run(op::LD_B_IND, version.last);
         self.protocol(code, version, ends);
         for nets in asked {
@@ -157,8 +155,8 @@ impl Wanted {
         }
         if version.number == 4 {
             code.run(op::LD_H_IND, V4_FRAGMENT);
-            code.compare(op::JSET_K, V4_OFFSET, To::At(ends.drop), To::Next);
-            // The lower half of the first byte counts words.
+            code.compare(op::JSET_K, V4_OFFSET, JumpTarget::At(ends.drop), JumpTarget::Next);
+            // The lower half of the first byte counts the words of the header.
             code.run(op::LD_B_IND, 0);
             code.run(op::AND_K, 15);
             code.run(op::LSH_K, 2);
@@ -171,7 +169,7 @@ impl Wanted {
         code.go(ends.ports);
     }
 
-    fn protocol(&self, code: &mut Assembly, version: &Version, ends: &Ends) {
+    fn protocol(&self, code: &mut Assembly, version: &Version, ends: &ExitLabels) {
         let all: &[u32] = match (self.tcp, self.ports.is_empty()) {
             (true, _) => &[protocol::TCP],
             (false, false) => &[protocol::TCP, protocol::UDP, protocol::SCTP],
@@ -180,36 +178,46 @@ impl Wanted {
         let right = code.label();
         code.run(op::LD_B_IND, version.protocol);
         for one in all {
-            code.compare(op::JEQ_K, *one, To::At(right), To::Next);
+            code.compare(op::JEQ_K, *one, JumpTarget::At(right), JumpTarget::Next);
         }
         if version.number == 6 && self.ports.is_empty() {
-            // The fragment's header begins with what is behind it.
-            code.compare(op::JEQ_K, protocol::FRAGMENT, To::Next, To::At(ends.drop));
+            // The fragment header begins with the type of the next header.
+            code.compare(
+                op::JEQ_K,
+                protocol::FRAGMENT,
+                JumpTarget::Next,
+                JumpTarget::At(ends.drop),
+            );
             code.run(op::LD_B_IND, V6_HEADER);
-            code.compare(op::JEQ_K, protocol::TCP, To::Next, To::At(ends.drop));
+            code.compare(op::JEQ_K, protocol::TCP, JumpTarget::Next, JumpTarget::At(ends.drop));
         } else {
             code.go(ends.drop);
         }
         code.here(right);
     }
 
-    fn ports(&self, code: &mut Assembly, ends: &Ends) {
+    fn ports(&self, code: &mut Assembly, ends: &ExitLabels) {
         if self.ports.is_empty() {
             return;
         }
         let ports: BTreeSet<u16> = self.ports.iter().copied().collect();
-        // The destination's first: where it is there, so is the source's.
+        // The destination port comes first: if it is there, so is the source port.
         for at in [2, 0] {
             code.run(op::LD_H_IND, at);
             for port in &ports {
-                code.compare(op::JEQ_K, u32::from(*port), To::At(ends.keep), To::Next);
+                code.compare(
+                    op::JEQ_K,
+                    u32::from(*port),
+                    JumpTarget::At(ends.keep),
+                    JumpTarget::Next,
+                );
             }
         }
         code.go(ends.drop);
     }
 }
 
-/// Goes where a version of IP is read, or ARP, with X where it begins.
+/// Appends the jump to the code of an IP version or of ARP, with X at the offset of its header.
 fn find_network(code: &mut Assembly, link: Link, [v4, v6, arp]: [Label; 3], drop: Label) {
     let at = match link {
         Link::Ethernet => {
@@ -221,34 +229,34 @@ fn find_network(code: &mut Assembly, link: Link, [v4, v6, arp]: [Label; 3], drop
             code.run(op::LD_W_ABS, op::about::PROTOCOL);
             0
         }
-        // X is 0 at the start.
+        // At the start, X is 0.
         Link::Ip => return by_version(code, [v4, v6], drop),
     };
     let found = code.label();
     for tag in 0..TAGS as u32 {
         let tagged = code.label();
-        code.compare(op::JEQ_K, ether_type::VLAN, To::At(tagged), To::Next);
-        code.compare(op::JEQ_K, ether_type::SERVICE_VLAN, To::Next, To::At(found));
+        code.compare(op::JEQ_K, ether_type::VLAN, JumpTarget::At(tagged), JumpTarget::Next);
+        code.compare(op::JEQ_K, ether_type::SERVICE_VLAN, JumpTarget::Next, JumpTarget::At(found));
         code.here(tagged);
         code.run(op::LDX_IMM, at + TAG * (tag + 1));
         code.run(op::LD_H_ABS, at + TAG * tag + TAG_TYPE);
     }
     code.here(found);
     if arp != drop {
-        code.compare(op::JEQ_K, ether_type::ARP, To::At(arp), To::Next);
-        code.compare(op::JEQ_K, ether_type::REVERSE_ARP, To::At(arp), To::Next);
+        code.compare(op::JEQ_K, ether_type::ARP, JumpTarget::At(arp), JumpTarget::Next);
+        code.compare(op::JEQ_K, ether_type::REVERSE_ARP, JumpTarget::At(arp), JumpTarget::Next);
     }
     if link == Link::Ethernet {
-        code.compare(op::JEQ_K, ether_type::IPV4, To::At(v4), To::Next);
-        code.compare(op::JEQ_K, ether_type::IPV6, To::At(v6), To::At(drop));
+        code.compare(op::JEQ_K, ether_type::IPV4, JumpTarget::At(v4), JumpTarget::Next);
+        code.compare(op::JEQ_K, ether_type::IPV6, JumpTarget::At(v6), JumpTarget::At(drop));
         return;
     }
     for (kind, version, start) in [(ether_type::IPV4, &V4, v4), (ether_type::IPV6, &V6, v6)] {
         let other = code.label();
-        code.compare(op::JEQ_K, kind, To::Next, To::At(other));
+        code.compare(op::JEQ_K, kind, JumpTarget::Next, JumpTarget::At(other));
         code.run(op::LD_B_IND, 0);
         code.run(op::AND_K, 0xf0);
-        code.compare(op::JEQ_K, version.number << 4, To::At(start), To::At(drop));
+        code.compare(op::JEQ_K, version.number << 4, JumpTarget::At(start), JumpTarget::At(drop));
         code.here(other);
     }
     code.go(drop);
@@ -257,17 +265,22 @@ fn find_network(code: &mut Assembly, link: Link, [v4, v6, arp]: [Label; 3], drop
 fn by_version(code: &mut Assembly, [v4, v6]: [Label; 2], drop: Label) {
     code.run(op::LD_B_IND, 0);
     code.run(op::AND_K, 0xf0);
-    code.compare(op::JEQ_K, V4.number << 4, To::At(v4), To::Next);
-    code.compare(op::JEQ_K, V6.number << 4, To::At(v6), To::At(drop));
+    code.compare(op::JEQ_K, V4.number << 4, JumpTarget::At(v4), JumpTarget::Next);
+    code.compare(op::JEQ_K, V6.number << 4, JumpTarget::At(v6), JumpTarget::At(drop));
 }
 
-/// The addresses of IPv4 and those of ARP, by the same code: a list may be long.
-/// X is where IPv4 would begin if its source stood where that of ARP does, and
-/// memory has how much farther the other address is.
-fn with_arp_and_ipv4(code: &mut Assembly, [v4, arp]: [Label; 2], asked: &[Nets], ends: &Ends) {
+/// Appends the checks of IPv4 and ARP addresses, with shared code because a list may be long. X is
+/// shifted so that IPv4's source offset finds ARP's sender. Memory holds the extra distance of the
+/// other address.
+fn with_arp_and_ipv4(
+    code: &mut Assembly,
+    [v4, arp]: [Label; 2],
+    asked: &[Nets],
+    ends: &ExitLabels,
+) {
     let both = code.label();
     code.here(arp);
-    // The whole of it must be there, too.
+    // The whole header of ARP must be there, too.
     code.run(op::LD_B_IND, ARP_LAST);
     code.run(op::TXA, 0);
     code.run(op::ADD_K, ARP_SOURCE - V4.source);
@@ -286,8 +299,8 @@ fn with_arp_and_ipv4(code: &mut Assembly, [v4, arp]: [Label; 2], asked: &[Nets],
     code.go(ends.keep);
 }
 
-/// Goes on where the source or the destination is in one of the nets. Where there
-/// is a word of memory, the destination is as much farther than in the header.
+/// Appends a check that the source or the destination is in one of the nets. With `farther`, that
+/// word of memory holds the extra distance of the destination.
 fn addresses(
     code: &mut Assembly,
     version: &Version,
@@ -319,7 +332,7 @@ fn addresses(
     code.run(op::TAX, 0);
     look(code, version.destination, farther);
     code.go(drop);
-    // The next is looked for from where this one was.
+    // The next search begins at the offset of this one.
     code.here(farther);
     code.run(op::TXA, 0);
     code.run(op::LDX_MEM, word);
@@ -328,8 +341,8 @@ fn addresses(
     code.here(matched);
 }
 
-/// Looks for an address in nets of one length, which are sorted. Those that have
-/// a word in common share the comparison with it.
+/// Appends a search for an address in sorted nets of one prefix length. Nets that have a word in
+/// common share its comparison.
 fn words(
     code: &mut Assembly,
     at: u32,
@@ -346,10 +359,10 @@ fn words(
         let word = same[0][0];
         let other = if groups.peek().is_some() { code.label() } else { missed };
         if prefix <= 32 {
-            code.compare(op::JEQ_K, word, To::At(matched), To::At(other));
+            code.compare(op::JEQ_K, word, JumpTarget::At(matched), JumpTarget::At(other));
         } else {
             let rest: Vec<&[u32]> = same.iter().map(|words| &words[1..]).collect();
-            code.compare(op::JEQ_K, word, To::Next, To::At(other));
+            code.compare(op::JEQ_K, word, JumpTarget::Next, JumpTarget::At(other));
             words(code, at + 4, prefix - 32, &rest, [matched, missed]);
         }
         if other != missed {

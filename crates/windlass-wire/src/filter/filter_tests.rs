@@ -3,19 +3,19 @@
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::build::{self, Addresses, Carrier, Data, Outgoing};
+use crate::build::{self, Addresses, Carrier, Data, OutgoingSegment};
 use crate::{Flags, Options};
 
 const A: &str = "192.0.2.1";
 const B: &str = "192.0.2.2";
 const A6: &str = "2001:db8::1";
 const B6: &str = "2001:db8::2";
-/// What the programs of these tests keep.
+/// Bytes that the programs of these tests keep.
 const KEEP: u32 = 262_144;
 const PORTS: (u16, u16) = (40_000, 9_100);
 
-fn wanted(hosts: &[&str], nets: &[&str], ports: &[u16]) -> Wanted {
-    Wanted {
+fn wanted(hosts: &[&str], nets: &[&str], ports: &[u16]) -> PacketFilter {
+    PacketFilter {
         hosts: hosts.iter().map(|host| host.parse().unwrap()).collect(),
         nets: nets.iter().map(|net| net.parse().unwrap()).collect(),
         ports: ports.to_vec(),
@@ -23,14 +23,15 @@ fn wanted(hosts: &[&str], nets: &[&str], ports: &[u16]) -> Wanted {
     }
 }
 
-const TCP: Wanted = Wanted { hosts: Vec::new(), nets: Vec::new(), ports: Vec::new(), tcp: true };
+const TCP: PacketFilter =
+    PacketFilter { hosts: Vec::new(), nets: Vec::new(), ports: Vec::new(), tcp: true };
 
-/// Whether a packet is wanted.
-fn takes(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> bool {
+/// Returns whether a packet matches.
+fn takes(wanted: &PacketFilter, link: Link, packet: &[u8], protocol: u16) -> bool {
     let program = wanted.compile(link, KEEP).unwrap();
     // The kernel would take it.
     assert_eq!(Program::check(program.0.clone()).as_ref(), Ok(&program));
-    match program.keeps(packet, &About { protocol, ..About::default() }) {
+    match program.keeps(packet, &PacketMetadata { protocol, ..PacketMetadata::default() }) {
         0 => false,
         kept => {
             assert_eq!(kept, KEEP);
@@ -39,8 +40,8 @@ fn takes(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> bool {
     }
 }
 
-/// Whether an IP packet is wanted, however it begins: all must agree.
-fn takes_ip(wanted: &Wanted, ip: &[u8]) -> bool {
+/// Returns whether an IP packet matches, and checks that all link headers give the same result.
+fn takes_ip(wanted: &PacketFilter, ip: &[u8]) -> bool {
     let kind = if ip[0] >> 4 == 4 { 0x0800 } else { 0x86dd };
     let verdict = takes(wanted, Link::Ip, ip, 0);
     assert_eq!(takes(wanted, Link::Cooked, ip, kind), verdict, "cooked");
@@ -75,7 +76,7 @@ fn tcp(source: &str, destination: &str) -> Vec<u8> {
         _ => panic!("of one kind"),
     };
     let carrier = Carrier { frame: None, addresses, identification: 7, hop_limit: 64 };
-    let segment = Outgoing {
+    let segment = OutgoingSegment {
         source: PORTS.0,
         destination: PORTS.1,
         sequence: 1,
@@ -90,8 +91,7 @@ fn tcp(source: &str, destination: &str) -> Vec<u8> {
     packet
 }
 
-/// The same as another protocol: an IPv4 packet says it in byte 9, an IPv6
-/// packet in byte 6.
+/// Changes the protocol of a packet: byte 9 of IPv4, byte 6 of IPv6.
 fn by(protocol: u8, mut packet: Vec<u8>) -> Vec<u8> {
     let at = if packet[0] >> 4 == 4 { 9 } else { 6 };
     packet[at] = protocol;
@@ -143,7 +143,7 @@ fn all_kinds_that_are_given_must_match() {
     assert!(!takes_ip(&wanted(&[A], &["192.0.2.0/24"], &[515]), &packet));
     // A host of one version and a net of the other have no packet in common.
     assert!(!takes_ip(&wanted(&[A], &["::/0"], &[]), &packet));
-    let nothing = Wanted { tcp: true, ..wanted(&[A], &["::/0"], &[]) };
+    let nothing = PacketFilter { tcp: true, ..wanted(&[A], &["::/0"], &[]) };
     assert!(!takes_ip(&nothing, &tcp(A6, B6)));
 }
 
@@ -154,7 +154,7 @@ fn ports_match_at_either_end_of_three_protocols() {
             let packet = by(protocol, tcp(one, other));
             for ports in [&[PORTS.0][..], &[PORTS.1], &[1, 2, PORTS.1, 3]] {
                 assert!(takes_ip(&wanted(&[], &[], ports), &packet), "{protocol}, {ports:?}");
-                let only_tcp = Wanted { tcp: true, ..wanted(&[], &[], ports) };
+                let only_tcp = PacketFilter { tcp: true, ..wanted(&[], &[], ports) };
                 assert_eq!(takes_ip(&only_tcp, &packet), protocol == 6);
             }
             assert!(!takes_ip(&wanted(&[], &[], &[9_101]), &packet));
@@ -208,7 +208,7 @@ fn extension_headers_of_ipv6_hide_the_ports() {
 fn arp_has_hosts_and_nets_and_no_ports() {
     // 192.0.2.1 asks for 192.0.2.2.
     let arp = arp();
-    let Host { source, target, other } = HOSTS_OF_ARP;
+    let ArpAddresses { source, target, other } = HOSTS_OF_ARP;
     for kind in [0x0806, 0x8035] {
         let frame = |tags: &[u16]| framed(tags, kind, &arp);
         for host in [source, target, other] {
@@ -236,7 +236,7 @@ fn arp_has_hosts_and_nets_and_no_ports() {
         assert!(!takes(&both, Link::Cooked, &arp, kind), "of each kind one");
         assert!(!takes(&wanted(&[source], &[], &[9]), Link::Cooked, &arp, kind));
         assert!(!takes(
-            &Wanted { tcp: true, ..wanted(&[source], &[], &[]) },
+            &PacketFilter { tcp: true, ..wanted(&[source], &[], &[]) },
             Link::Cooked,
             &arp,
             kind
@@ -244,14 +244,15 @@ fn arp_has_hosts_and_nets_and_no_ports() {
     }
 }
 
-/// Who is in [`arp`], and who is not.
-struct Host {
+/// Addresses that are in [`arp`], and one that is not.
+struct ArpAddresses {
     source: &'static str,
     target: &'static str,
     other: &'static str,
 }
 
-const HOSTS_OF_ARP: Host = Host { source: "192.0.2.1", target: "192.0.2.2", other: "192.0.2.3" };
+const HOSTS_OF_ARP: ArpAddresses =
+    ArpAddresses { source: "192.0.2.1", target: "192.0.2.2", other: "192.0.2.3" };
 
 fn arp() -> Vec<u8> {
     let mut arp = vec![0, 1, 8, 0, 6, 4, 0, 1, 2, 2, 2, 2, 2, 2, 192, 0, 2, 1];
@@ -271,12 +272,12 @@ fn what_is_no_ip_matches_nothing_but_everything() {
             assert!(!takes(&wanted, Link::Cooked, packet, 0x0806));
             assert!(!takes(&wanted, Link::Cooked, packet, 0x86dd), "not what it says");
         }
-        let everything = Wanted::default();
+        let everything = PacketFilter::default();
         assert!(takes(&everything, Link::Ethernet, &framed(&[], 0x0806, packet), 0));
         assert!(takes(&everything, Link::Cooked, packet, 0x0806));
     }
     assert!(!takes(&TCP, Link::Ip, &arp, 0));
-    assert!(takes(&Wanted::default(), Link::Ip, &[], 0));
+    assert!(takes(&PacketFilter::default(), Link::Ip, &[], 0));
     // A tag too many.
     let three = framed(&[0x88a8, 0x8100, 0x8100], 0x0800, &alike);
     assert!(!takes(&TCP, Link::Ethernet, &three, 0));
@@ -304,8 +305,8 @@ fn packets_that_are_cut_short_are_not_taken() {
 #[test]
 fn the_snap_length_is_what_is_kept() {
     let program = TCP.compile(Link::Ip, 96).unwrap();
-    assert_eq!(program.keeps(&tcp(A, B), &About::default()), 96);
-    let everything = Wanted::default().compile(Link::Ethernet, 96).unwrap();
+    assert_eq!(program.keeps(&tcp(A, B), &PacketMetadata::default()), 96);
+    let everything = PacketFilter::default().compile(Link::Ethernet, 96).unwrap();
     assert_eq!(
         everything.instructions()[0],
         Instruction { code: 6, if_true: 0, if_false: 0, value: 96 }
@@ -315,7 +316,10 @@ fn the_snap_length_is_what_is_kept() {
 #[test]
 fn lists_that_are_too_long_are_told() {
     let host = |number: u32| IpAddr::from(Ipv4Addr::from_bits(number * 7));
-    let ask = |count: u32| Wanted { hosts: (1..=count).map(host).collect(), ..Wanted::default() };
+    let ask = |count: u32| PacketFilter {
+        hosts: (1..=count).map(host).collect(),
+        ..PacketFilter::default()
+    };
     let takes_last = |count: u32| {
         let IpAddr::V4(last) = host(count) else { unreachable!() };
         takes_ip(&ask(count), &tcp("203.0.113.1", &last.to_string()))
@@ -327,8 +331,8 @@ fn lists_that_are_too_long_are_told() {
     let refused = ask(2_100).compile(Link::Ethernet, KEEP).unwrap_err();
     assert!(refused.instructions > 4_200 && refused.instructions < 4_300, "{refused:?}");
     assert_eq!(
-        TooLong { instructions: 5_000 }.to_string(),
-        "the filter takes 5000 instructions, and the kernel takes 4096 at most: ask for fewer \
+        ProgramTooLong { instructions: 5_000 }.to_string(),
+        "the filter takes 5000 instructions, and the kernel takes at most 4096: give fewer \
          hosts, nets or ports"
     );
     let long = Program(ask(2_000).compile(Link::Ethernet, KEEP).unwrap().0);
@@ -337,11 +341,11 @@ fn lists_that_are_too_long_are_told() {
 
 #[test]
 fn what_the_kernel_knows_may_be_asked_before() {
-    let (out, to_us, of_others) = (About::OUTGOING, 0, 3);
-    let on = |interface, kind| About { protocol: 0x0800, kind, interface };
+    let (out, to_us, of_others) = (PacketMetadata::OUTGOING, 0, 3);
+    let on = |interface, kind| PacketMetadata { protocol: 0x0800, kind, interface };
     let next = wanted(&[A], &[], &[9_100]).compile(Link::Ip, KEEP).unwrap();
     let (ours, other) = (tcp(A, B), tcp("192.0.2.7", B));
-    let check = |first: &Program, about: About, expected: bool| {
+    let check = |first: &Program, about: PacketMetadata, expected: bool| {
         let both = first.and_then(&next).unwrap();
         assert_eq!(Program::check(both.0.clone()).as_ref(), Ok(&both));
         assert_eq!(both.keeps(&ours, &about), if expected { KEEP } else { 0 }, "{about:?}");
@@ -376,9 +380,9 @@ fn a_program_behind_another_starts_anew() {
     let next = [plain(op::ADD_X, 0), plain(op::ADD_K, 1), plain(op::RET_A, 0)];
     let next = Program::check(next.to_vec()).unwrap();
     let both = first.and_then(&next).unwrap();
-    assert_eq!(both.keeps(&[200], &About::default()), 1);
-    assert_eq!(both.keeps(&[0], &About::default()), 0);
-    assert_eq!(both.keeps(&[], &About::default()), 0);
+    assert_eq!(both.keeps(&[200], &PacketMetadata::default()), 1);
+    assert_eq!(both.keeps(&[0], &PacketMetadata::default()), 0);
+    assert_eq!(both.keeps(&[], &PacketMetadata::default()), 0);
 }
 
 #[test]
@@ -387,7 +391,8 @@ fn programs_run_as_in_the_kernel() {
         let end = [(op::RET_A, 0)];
         let body = body.iter().chain(&end).map(|(code, value)| plain(*code, *value));
         let program = Program::check(body.collect()).unwrap();
-        program.keeps(&[0x45, 1, 2, 3, 4, 5], &About { protocol: 7, kind: 4, interface: 3 })
+        program
+            .keeps(&[0x45, 1, 2, 3, 4, 5], &PacketMetadata { protocol: 7, kind: 4, interface: 3 })
     };
     let with = |a: u32, x: u32, code: u16| gives(&[(op::LDX_IMM, x), (op::LD_IMM, a), (code, x)]);
     for (k, x, a, by, expected) in [
@@ -434,7 +439,7 @@ fn comparisons_are_of_numbers_without_a_sign() {
         let ends = [compare, plain(op::RET_K, 0), plain(op::RET_K, 1)];
         let start = [plain(op::LDX_IMM, by), plain(op::LD_IMM, a)];
         let program = Program::check([&start[..], &ends].concat()).unwrap();
-        program.keeps(&[], &About::default()) == 1
+        program.keeps(&[], &PacketMetadata::default()) == 1
     };
     let big = u32::MAX;
     for (k, x, table) in [
@@ -456,34 +461,37 @@ fn what_the_kernel_refuses_is_refused() {
     let end = plain(op::RET_K, 0);
     let refused = |body: &[Instruction]| Program::check([body, &[end]].concat()).unwrap_err();
     let with = |code, value| refused(&[plain(code, value)]);
-    assert_eq!(Program::check(Vec::new()), Err(Unsound::Empty));
-    assert_eq!(Program::check(vec![end; MAX + 1]), Err(Unsound::TooLong(MAX + 1)));
+    assert_eq!(Program::check(Vec::new()), Err(UnsoundProgram::Empty));
+    assert_eq!(Program::check(vec![end; MAX + 1]), Err(UnsoundProgram::TooLong(MAX + 1)));
     assert!(Program::check(vec![end; MAX]).is_ok());
-    assert_eq!(Program::check(vec![plain(op::TAX, 0)]), Err(Unsound::NoEnd));
+    assert_eq!(Program::check(vec![plain(op::TAX, 0)]), Err(UnsoundProgram::NoEnd));
     for code in [0x0e, 0x10, 0x18, 0x0f, 0xb4, 0x100, 0x1006, 0x86, 0xffff] {
-        assert_eq!(with(code, 0), Unsound::Code { at: 0, code });
+        assert_eq!(with(code, 0), UnsoundProgram::Code { at: 0, code });
     }
     for (code, value) in [(op::DIV_K, 0), (op::MOD_K, 0), (op::LSH_K, 32), (op::RSH_K, u32::MAX)] {
-        assert_eq!(with(code, value), Unsound::Number(0));
+        assert_eq!(with(code, value), UnsoundProgram::Number(0));
     }
     for code in [op::LD_MEM, op::LDX_MEM, op::ST, op::STX] {
-        assert_eq!(with(code, 16), Unsound::Memory(0));
+        assert_eq!(with(code, 16), UnsoundProgram::Memory(0));
     }
-    assert_eq!(with(op::LD_MEM, 3), Unsound::Unwritten(0));
-    assert_eq!(with(op::JA, 1), Unsound::Jump(0));
-    assert_eq!(with(op::JA, u32::MAX), Unsound::Jump(0));
+    assert_eq!(with(op::LD_MEM, 3), UnsoundProgram::Unwritten(0));
+    assert_eq!(with(op::JA, 1), UnsoundProgram::Jump(0));
+    assert_eq!(with(op::JA, u32::MAX), UnsoundProgram::Jump(0));
     for (if_true, if_false) in [(1, 0), (0, 1), (255, 255)] {
         let jump = Instruction { code: op::JEQ_K, if_true, if_false, value: 0 };
-        assert_eq!(refused(&[jump]), Unsound::Jump(0));
+        assert_eq!(refused(&[jump]), UnsoundProgram::Jump(0));
     }
     for value in [op::about::LAST + 4, u32::MAX, op::about::START + 1] {
-        assert_eq!(with(op::LD_W_ABS, value), Unsound::About(0));
+        assert_eq!(with(op::LD_W_ABS, value), UnsoundProgram::About(0));
     }
     // Written on one way only, then on both.
     let jump = Instruction { code: op::JEQ_K, if_true: 1, if_false: 0, value: 0 };
     let one = [jump, plain(op::ST, 2), plain(op::LD_MEM, 2)];
-    assert_eq!(refused(&one), Unsound::Unwritten(2));
+    assert_eq!(refused(&one), UnsoundProgram::Unwritten(2));
     let both = [plain(op::ST, 2), jump, plain(op::ST, 2), plain(op::LD_MEM, 2), end];
     assert!(Program::check(both.to_vec()).is_ok());
-    assert_eq!(Unsound::Jump(3).to_string(), "instruction 3 of the filter jumps beyond its end");
+    assert_eq!(
+        UnsoundProgram::Jump(3).to_string(),
+        "instruction 3 of the filter jumps beyond its end"
+    );
 }

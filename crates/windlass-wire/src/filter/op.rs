@@ -1,8 +1,8 @@
-//! The codes of classic BPF (`linux/bpf_common.h`), and the places where the
-//! kernel tells about a packet (`linux/filter.h`).
+//! Codes of classic BPF (`linux/bpf_common.h`), and offsets of the kernel's metadata of a packet
+//! (`linux/filter.h`).
 
-// Loads into A: of the packet, from a place or from X and a place; a number;
-// from memory; the packet's length.
+// Loads into A: a part of the packet, at an offset or at X and an offset; a number; a word of
+// memory; the packet's length.
 pub(super) const LD_W_ABS: u16 = 0x20;
 pub(super) const LD_H_ABS: u16 = 0x28;
 pub(super) const LD_B_ABS: u16 = 0x30;
@@ -13,14 +13,14 @@ pub(super) const LD_IMM: u16 = 0x00;
 pub(super) const LD_MEM: u16 = 0x60;
 pub(super) const LD_LEN: u16 = 0x80;
 
-// Loads into X. The last is four times the lower half of a byte: the length of
-// an IPv4 header.
+// Loads into X. The last one loads four times the lower half of a byte: the length of an IPv4
+// header.
 pub(super) const LDX_IMM: u16 = 0x01;
 pub(super) const LDX_MEM: u16 = 0x61;
 pub(super) const LDX_LEN: u16 = 0x81;
 pub(super) const LDX_MSH: u16 = 0xb1;
 
-// Into memory, of A and of X.
+// Stores A and X into memory.
 pub(super) const ST: u16 = 0x02;
 pub(super) const STX: u16 = 0x03;
 
@@ -58,19 +58,19 @@ pub(super) const JGE_X: u16 = 0x3d;
 pub(super) const JSET_K: u16 = 0x45;
 pub(super) const JSET_X: u16 = 0x4d;
 
-// The end, with a number or with A.
+// Returns, with a number or with A.
 pub(super) const RET_K: u16 = 0x06;
 pub(super) const RET_A: u16 = 0x16;
 
-// From A to X, and back.
+// Transfers from A to X, and back.
 pub(super) const TAX: u16 = 0x07;
 pub(super) const TXA: u16 = 0x87;
 
-/// The words of memory (`BPF_MEMWORDS`).
+/// Number of words of memory (`BPF_MEMWORDS`).
 pub(super) const MEMORY: usize = 16;
 
-/// What the kernel knows about a packet is loaded as if it stood in the packet
-/// here (`SKF_AD_OFF`), each in four bytes.
+/// Offsets of the kernel's metadata of a packet. A program loads it as if it were in the packet at
+/// these offsets (`SKF_AD_OFF`), each in four bytes.
 pub(super) mod about {
     pub(in super::super) const START: u32 = 0xffff_f000;
     /// `SKF_AD_PROTOCOL`.
@@ -85,7 +85,7 @@ pub(super) mod about {
     pub(in super::super) const LAST: u32 = START + 60;
 }
 
-/// All codes but those that compare.
+/// All codes except comparisons.
 pub(super) const KNOWN: [u16; 41] = [
     LD_W_ABS, LD_H_ABS, LD_B_ABS, LD_W_IND, LD_H_IND, LD_B_IND, LD_IMM, LD_MEM, LD_LEN, LDX_IMM,
     LDX_MEM, LDX_LEN, LDX_MSH, ST, STX, ADD_K, ADD_X, SUB_K, SUB_X, MUL_K, MUL_X, DIV_K, DIV_X,
@@ -93,7 +93,7 @@ pub(super) const KNOWN: [u16; 41] = [
     TXA, JA, RET_K, RET_A,
 ];
 
-/// Whether a code jumps by a comparison.
+/// Returns whether a code jumps by a comparison.
 pub(super) const fn compares(code: u16) -> bool {
     matches!(code, JEQ_K | JEQ_X | JGT_K | JGT_X | JGE_K | JGE_X | JSET_K | JSET_X)
 }

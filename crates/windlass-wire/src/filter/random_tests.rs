@@ -9,13 +9,13 @@ use proptest::sample::select;
 
 use super::*;
 
-/// What is wanted, as it is documented.
-fn expected(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> bool {
-    *wanted == Wanted::default() || read(wanted, link, packet, protocol).unwrap_or(false)
+/// Returns whether a packet should match by the documentation.
+fn expected(wanted: &PacketFilter, link: Link, packet: &[u8], protocol: u16) -> bool {
+    *wanted == PacketFilter::default() || read(wanted, link, packet, protocol).unwrap_or(false)
 }
 
 /// `None` where the packet ends too early.
-fn read(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> Option<bool> {
+fn read(wanted: &PacketFilter, link: Link, packet: &[u8], protocol: u16) -> Option<bool> {
     let (kind, ip) = match link {
         Link::Ip => (None, packet),
         Link::Ethernet => behind_tags(u16_at(packet, 12)?, packet.get(14..)?)?,
@@ -60,13 +60,13 @@ fn read(wanted: &Wanted, link: Link, packet: &[u8], protocol: u16) -> Option<boo
 }
 
 /// ARP and reverse ARP speak of IPv4 addresses, and have no ports.
-fn arp(wanted: &Wanted, body: &[u8]) -> Option<bool> {
+fn arp(wanted: &PacketFilter, body: &[u8]) -> Option<bool> {
     let address = |at| Some(Ipv4Addr::from(<[u8; 4]>::try_from(body.get(at..at + 4)?).ok()?));
     let addresses = [IpAddr::V4(address(14)?), address(24)?.into()];
     Some(!wanted.tcp && wanted.ports.is_empty() && wants_one_of(wanted, &addresses))
 }
 
-fn wants_one_of(wanted: &Wanted, addresses: &[IpAddr; 2]) -> bool {
+fn wants_one_of(wanted: &PacketFilter, addresses: &[IpAddr; 2]) -> bool {
     let host = |address: &IpAddr| wanted.hosts.contains(address);
     let net = |address: &IpAddr| wanted.nets.iter().any(|net| net.contains(address));
     (wanted.hosts.is_empty() || addresses.iter().any(host))
@@ -77,7 +77,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// What is behind two tags at most, and the type of it.
+/// Returns the type and the bytes behind at most two tags.
 fn behind_tags(mut kind: u16, mut rest: &[u8]) -> Option<(Option<u16>, &[u8])> {
     for _ in 0..2 {
         if kind == 0x8100 || kind == 0x88a8 {
@@ -125,20 +125,22 @@ fn port() -> impl Strategy<Value = u16> {
 }
 
 /// Few of each kind, or none.
-fn wanted() -> impl Strategy<Value = Wanted> {
+fn wanted() -> impl Strategy<Value = PacketFilter> {
     let parts = (vec(address(), 0..4), vec(net(), 0..4), vec(port(), 0..4), any::<bool>());
     let given = any::<[bool; 3]>();
-    (parts, given).prop_map(|((hosts, nets, ports, tcp), [by_host, by_net, by_port])| Wanted {
-        hosts: if by_host { hosts } else { Vec::new() },
-        nets: if by_net { nets } else { Vec::new() },
-        ports: if by_port { ports } else { Vec::new() },
-        tcp,
+    (parts, given).prop_map(|((hosts, nets, ports, tcp), [by_host, by_net, by_port])| {
+        PacketFilter {
+            hosts: if by_host { hosts } else { Vec::new() },
+            nets: if by_net { nets } else { Vec::new() },
+            ports: if by_port { ports } else { Vec::new() },
+            tcp,
+        }
     })
 }
 
-/// What a packet is made of. Indices say which of those that are wanted it has.
+/// Parts of a random packet. Indices select the values of the filter that the packet has.
 #[derive(Clone, Debug)]
-struct Parts {
+struct PacketParts {
     tags: Vec<u16>,
     addresses: [IpAddr; 2],
     ports: [u16; 2],
@@ -151,7 +153,7 @@ struct Parts {
     kind: Option<u16>,
 }
 
-fn parts() -> impl Strategy<Value = Parts> {
+fn parts() -> impl Strategy<Value = PacketParts> {
     use prop::option::weighted;
     let index = any::<prop::sample::Index>;
     let tag = select(vec![0x8100_u16, 0x88a8]);
@@ -166,14 +168,14 @@ fn parts() -> impl Strategy<Value = Parts> {
     (tags, ends, (chosen, last), next, 5_u8..16, fragment, spoilt, kind).prop_map(
         |(tags, (addresses, ports), ([a, b, c], d), next, length, fragment, (flip, cut), kind)| {
             let chosen = [a, b, c, d];
-            Parts { tags, addresses, ports, chosen, next, length, fragment, flip, cut, kind }
+            PacketParts { tags, addresses, ports, chosen, next, length, fragment, flip, cut, kind }
         },
     )
 }
 
 /// The packet, and its protocol where the link is cooked.
-fn packet(parts: &Parts, wanted: &Wanted, link: Link) -> (Vec<u8>, u16) {
-    let Parts { mut addresses, mut ports, .. } = parts.clone();
+fn packet(parts: &PacketParts, wanted: &PacketFilter, link: Link) -> (Vec<u8>, u16) {
+    let PacketParts { mut addresses, mut ports, .. } = parts.clone();
     let [host, net, port, other_port] = &parts.chosen;
     if let (Some(index), false) = (host, wanted.hosts.is_empty()) {
         addresses[index.index(2)] = *index.get(&wanted.hosts);
@@ -215,7 +217,7 @@ fn packet(parts: &Parts, wanted: &Wanted, link: Link) -> (Vec<u8>, u16) {
     linked(parts, link, parts.kind.unwrap_or(version), &ip)
 }
 
-fn linked(parts: &Parts, link: Link, kind: u16, ip: &[u8]) -> (Vec<u8>, u16) {
+fn linked(parts: &PacketParts, link: Link, kind: u16, ip: &[u8]) -> (Vec<u8>, u16) {
     let mut kinds = parts.tags.clone();
     kinds.push(kind);
     let protocol = kinds[0];
@@ -247,9 +249,9 @@ fn link() -> impl Strategy<Value = Link> {
 }
 
 /// The program and the reader agree; gives what they say.
-fn agree(wanted: &Wanted, program: &Program, link: Link, parts: &Parts) -> bool {
+fn agree(wanted: &PacketFilter, program: &Program, link: Link, parts: &PacketParts) -> bool {
     let (bytes, protocol) = packet(parts, wanted, link);
-    let about = About { protocol, ..About::default() };
+    let about = PacketMetadata { protocol, ..PacketMetadata::default() };
     let expected = expected(wanted, link, &bytes, protocol);
     let kept = program.keeps(&bytes, &about);
     assert_eq!(kept, u32::from(expected) * 99, "{link:?} {wanted:?}\n{protocol:04x} {bytes:02x?}");
@@ -275,7 +277,7 @@ proptest! {
         wanted in wanted(), link in link(), bytes in vec(any::<u8>(), 0..80), protocol: u16,
     ) {
         let program = wanted.compile(link, 99).unwrap();
-        let kept = program.keeps(&bytes, &About { protocol, ..About::default() });
+        let kept = program.keeps(&bytes, &PacketMetadata { protocol, ..PacketMetadata::default() });
         prop_assert_eq!(kept, u32::from(expected(&wanted, link, &bytes, protocol)) * 99);
     }
 }
@@ -292,7 +294,7 @@ proptest! {
         link in link(),
         packets in vec(parts(), 60),
     ) {
-        let wanted = Wanted { hosts, nets, ports, tcp };
+        let wanted = PacketFilter { hosts, nets, ports, tcp };
         let Ok(program) = wanted.compile(link, 99) else { return Ok(()) };
         assert_eq!(Program::check(program.0.clone()).as_ref(), Ok(&program));
         for parts in &packets {
@@ -309,7 +311,7 @@ proptest! {
         assert_eq!(Program::check(both.0.clone()).as_ref(), Ok(&both));
         for parts in &packets {
             let (bytes, _) = packet(parts, &first, Link::Ip);
-            let keeps = |program: &Program| program.keeps(&bytes, &About::default());
+            let keeps = |program: &Program| program.keeps(&bytes, &PacketMetadata::default());
             let expected = if keeps(&one) == 0 { 0 } else { keeps(&other) };
             prop_assert_eq!(keeps(&both), expected);
         }
@@ -327,13 +329,14 @@ fn many_packets_are_wanted_and_many_are_not() {
     for _ in 0..1_000 {
         let asked = wanted().new_tree(&mut runner).unwrap().current();
         let parts = parts().new_tree(&mut runner).unwrap().current();
-        if asked == Wanted::default() {
+        if asked == PacketFilter::default() {
             continue;
         }
         let program = asked.compile(Link::Ethernet, 99).unwrap();
         kept[usize::from(agree(&asked, &program, Link::Ethernet, &parts))] += 1;
         let many = vec(address(), 0..300).new_tree(&mut runner).unwrap().current();
-        let program = Wanted { hosts: many, ..Wanted::default() }.compile(Link::Ip, 99).unwrap();
+        let program =
+            PacketFilter { hosts: many, ..PacketFilter::default() }.compile(Link::Ip, 99).unwrap();
         let hops = program.instructions().iter().filter(|one| one.code == op::JA).count();
         long += u32::from(hops > 1);
     }

@@ -1,38 +1,36 @@
-//! Runs a program as the kernel does.
+//! Execution of a program as in the kernel.
 
 use super::{Instruction, Program, op};
 
-/// What the kernel knows about a packet beside its bytes.
+/// The kernel's metadata of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct About {
-    /// The protocol behind the header of the link, as Ethernet numbers it.
+pub struct PacketMetadata {
+    /// Protocol behind the link header, as an `EtherType`.
     pub protocol: u16,
-    /// Which way it went: 4 is from this host ([`About::OUTGOING`]).
+    /// Type of the packet by its direction: 4 is from this host ([`PacketMetadata::OUTGOING`]).
     pub kind: u8,
-    /// The number of its interface.
+    /// Index of its interface.
     pub interface: u32,
 }
 
-impl About {
-    /// The kind of a packet that this host sends (`PACKET_OUTGOING` in
-    /// `linux/if_packet.h`).
+impl PacketMetadata {
+    /// Type of a packet that this host sends (`PACKET_OUTGOING` in `linux/if_packet.h`).
     pub const OUTGOING: u8 = 4;
 }
 
 impl Program {
-    /// How many bytes of a packet the program keeps; 0 where it does not want
-    /// it. It may be more than the packet has.
+    /// Returns the number of bytes of a packet that the program keeps; 0 if the packet does not
+    /// match. The number may exceed the packet's length.
     ///
-    /// A load from behind the packet's end and a division by zero end a program
-    /// with 0, as in the kernel. What [`About`] does not hold is 0 here; and a
-    /// load from where the kernel thinks that the headers of the link or of the
-    /// network begin (`SKF_LL_OFF`, `SKF_NET_OFF`) is one from behind the end.
-    pub fn keeps(&self, packet: &[u8], about: &About) -> u32 {
+    /// A load from behind the packet's end and a division by zero end a program with 0, as in the
+    /// kernel. Metadata that [`PacketMetadata`] does not hold is 0. A load relative to the link or
+    /// network header (`SKF_LL_OFF`, `SKF_NET_OFF`) counts as a load from behind the end.
+    pub fn keeps(&self, packet: &[u8], about: &PacketMetadata) -> u32 {
         run(&self.0, packet, about).unwrap_or(0)
     }
 }
 
-fn run(program: &[Instruction], packet: &[u8], about: &About) -> Option<u32> {
+fn run(program: &[Instruction], packet: &[u8], about: &PacketMetadata) -> Option<u32> {
     let (mut a, mut x, mut memory) = (0_u32, 0_u32, [0_u32; op::MEMORY]);
     let mut at = 0_usize;
     loop {
@@ -83,7 +81,7 @@ fn run(program: &[Instruction], packet: &[u8], about: &About) -> Option<u32> {
     }
 }
 
-/// Arithmetic.
+/// Computes an arithmetic operation.
 fn reckoned(code: u16, a: u32, by: u32) -> Option<u32> {
     Some(match code {
         op::ADD_K | op::ADD_X => a.wrapping_add(by),
@@ -94,7 +92,7 @@ fn reckoned(code: u16, a: u32, by: u32) -> Option<u32> {
         op::OR_K | op::OR_X => a | by,
         op::AND_K | op::AND_X => a & by,
         op::XOR_K | op::XOR_X => a ^ by,
-        // Of a shift only the lower five bits count.
+        // Only the lower five bits of a shift count.
         op::LSH_K | op::LSH_X => a.wrapping_shl(by),
         op::RSH_K | op::RSH_X => a.wrapping_shr(by),
         op::NEG => a.wrapping_neg(),
@@ -102,7 +100,7 @@ fn reckoned(code: u16, a: u32, by: u32) -> Option<u32> {
     })
 }
 
-/// The packet's bytes from a place on.
+/// Returns `N` bytes of the packet from an offset on.
 fn bytes<const N: usize>(packet: &[u8], at: u32) -> Option<[u8; N]> {
     packet.get(at as usize..)?.first_chunk().copied()
 }

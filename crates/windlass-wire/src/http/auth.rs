@@ -1,32 +1,32 @@
-//! Who asks by HTTP (RFC 9110, section 11; RFC 7617): challenges, and what answers them.
+//! HTTP authentication (RFC 9110, section 11; RFC 7617): challenges and credentials.
 
 use data_encoding::BASE64;
 
-/// The longest name and password together that are taken.
+/// Maximum length of a name and a password together, in bytes.
 pub const MAX_CREDENTIALS: usize = 1_024;
 
-/// The most challenges of a response that are looked at.
+/// Maximum number of challenges of a response that are read.
 const MAX_CHALLENGES: usize = 16;
 
-/// By what a server lets a client say who it is.
+/// A challenge: an authentication scheme that the server accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Challenge {
-    /// Its name, as `Basic`.
+    /// Name of the scheme, such as `Basic`.
     pub scheme: String,
-    /// Its parameters, without quotation marks.
+    /// Parameters, without quotation marks.
     pub parameters: Vec<(String, String)>,
 }
 
 impl Challenge {
-    /// Those of a `WWW-Authenticate`, of which one line may have several. What is none is
-    /// passed over.
+    /// Reads the challenges of a `WWW-Authenticate`, of which one line may have several. Invalid
+    /// parts are skipped.
     pub fn all(value: &str) -> Vec<Self> {
         let mut all: Vec<Self> = Vec::new();
         for part in parts(value) {
             let part = part.trim();
             let (first, rest) = part.split_once([' ', '\t']).unwrap_or((part, ""));
-            // A scheme stands alone or before its first parameter; a parameter has its
-            // mark right behind its name.
+            // A scheme stands alone or before its first parameter. A parameter has its equals sign
+            // right behind its name.
             let parameter = if first.contains('=') || first.is_empty() {
                 part
             } else {
@@ -46,19 +46,19 @@ impl Challenge {
         all
     }
 
-    /// Whether it is of a scheme.
+    /// Returns whether the challenge has this scheme.
     pub fn is(&self, scheme: &str) -> bool {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// A parameter.
+    /// Returns the value of a parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let found = self.parameters.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// What stands between commas that are in no quotation marks.
+/// Splits a value at the commas outside quotation marks.
 fn parts(value: &str) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     value.split(move |letter| {
@@ -72,13 +72,13 @@ fn parts(value: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A user and a password, as `Authorization` has them.
+/// Encodes a user and a password for `Authorization`.
 pub fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", BASE64.encode(format!("{user}:{password}").as_bytes()))
 }
 
-/// The user and the password of an `Authorization`; nothing where it is of another scheme,
-/// or none.
+/// Decodes the user and the password of an `Authorization`. Returns `None` for another scheme or an
+/// invalid value.
 pub fn basic_of(value: &str) -> Option<(String, String)> {
     let (scheme, rest) = value.trim().split_once(' ')?;
     let rest = rest.trim();
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn challenges_are_told_apart() {
-        // What cupsd 2.4 says by TCP, and over its Unix socket.
+        // Answers of cupsd 2.4 over TCP, and over its Unix socket.
         assert_eq!(
             said("Basic realm=\"CUPS\", Local trc=\"y\""),
             ["Basic realm=CUPS", "Local trc=y"]

@@ -1,27 +1,27 @@
-//! Bodies: what of the bytes of a connection is data.
+//! Bodies: the data among the bytes of a connection.
 
 use super::BodyLength;
 
-/// The largest chunk that is taken. CUPS counts them in 32 bits, too.
+/// Largest chunk that is accepted, in bytes. CUPS counts chunks in 32 bits, too.
 pub const MAX_CHUNK: u64 = i32::MAX as u64;
 
-/// The most bytes of a line about a chunk, with extensions that nobody has, and
-/// of all trailers.
+/// Maximum bytes of a line between chunks, with extensions, which are unused in practice, and of
+/// all trailers.
 const MAX_LINE: usize = 256;
 const MAX_TRAILERS: usize = 8 << 10;
 
-/// What ends a chunk.
+/// End of a chunk.
 pub const CHUNK_END: &[u8] = b"\r\n";
 
-/// What ends all chunks.
+/// The last chunk, which ends the body.
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
-/// What begins a chunk of so many bytes. None are the last chunk's.
+/// Returns the head of a chunk of `length` bytes. A length of 0 is that of the last chunk.
 pub fn chunk_head(length: usize) -> Vec<u8> {
     format!("{length:x}\r\n").into_bytes()
 }
 
-/// Why bytes are no body.
+/// Errors of parsing an HTTP body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
     /// A chunk without a size.
@@ -41,21 +41,21 @@ pub enum BodyError {
     CutOff,
 }
 
-/// Where a body stands.
+/// Position of the parser in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum BodyState {
-    /// So many bytes are to come; behind those of a chunk its end.
+    /// Data, of which `left` bytes are outstanding. The end of a chunk follows if `chunked`.
     Data {
         left: u64,
         chunked: bool,
     },
-    /// All that comes.
+    /// Data up to the end of the connection.
     Rest,
-    /// The line before a chunk, so far.
+    /// The line before a chunk, as far as it was read.
     Head(Vec<u8>),
-    /// So many bytes of a chunk's end were there.
+    /// The end of a chunk, of which this many bytes were read.
     ChunkEnd(usize),
-    /// Trailers: bytes of all, and of the line.
+    /// Trailers, with the bytes of all and of the current line.
     Trailers {
         all: usize,
         line: usize,
@@ -63,25 +63,25 @@ enum BodyState {
     Done,
 }
 
-/// Finds the data of a body.
+/// Parser of a body.
 #[derive(Clone, Debug)]
 pub struct Body {
     state: BodyState,
     failed: Option<BodyError>,
 }
 
-/// What was taken.
+/// Data of a body, from one call to the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken<'a> {
-    /// Data; it may be none.
+pub struct BodyPiece<'a> {
+    /// Data; it may be empty.
     pub data: &'a [u8],
-    /// How many bytes belong to it and to what is around it. While the body is
-    /// not at its end, further bytes are to be given again.
+    /// Number of bytes consumed, for data and framing. While the body is incomplete, the caller
+    /// passes the remaining bytes again.
     pub used: usize,
 }
 
 impl Body {
-    /// One of this length.
+    /// Creates the parser of a body of this length.
     pub const fn new(length: BodyLength) -> Self {
         let state = match length {
             BodyLength::Of(0) => BodyState::Done,
@@ -92,17 +92,16 @@ impl Body {
         Self { state, failed: None }
     }
 
-    /// Whether all of it has come.
+    /// Returns whether the body is complete.
     pub fn is_done(&self) -> bool {
         self.state == BodyState::Done
     }
 
-    /// Takes bytes up to the end of a stretch of data: to be called until it
-    /// takes none.
+    /// Parses bytes up to the end of a piece of data. Call it until it consumes no bytes.
     ///
     /// # Errors
-    /// Where it is no body. It stays so.
-    pub fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<Taken<'a>, BodyError> {
+    /// Fails if the bytes are no valid body. Later calls fail in the same way.
+    pub fn take<'a>(&mut self, bytes: &'a [u8]) -> Result<BodyPiece<'a>, BodyError> {
         if let Some(failed) = self.failed {
             return Err(failed);
         }
@@ -110,7 +109,9 @@ impl Body {
         while let Some(byte) = bytes.get(used) {
             match &mut self.state {
                 BodyState::Done => break,
-                BodyState::Rest => return Ok(Taken { data: &bytes[used..], used: bytes.len() }),
+                BodyState::Rest => {
+                    return Ok(BodyPiece { data: &bytes[used..], used: bytes.len() });
+                }
                 BodyState::Data { left, chunked } => {
                     let room = usize::try_from(*left).unwrap_or(usize::MAX);
                     let data = &bytes[used..bytes.len().min(used.saturating_add(room))];
@@ -119,7 +120,7 @@ impl Body {
                         self.state =
                             if *chunked { BodyState::ChunkEnd(0) } else { BodyState::Done };
                     }
-                    return Ok(Taken { data, used: used + data.len() });
+                    return Ok(BodyPiece { data, used: used + data.len() });
                 }
                 _ => {
                     used += 1;
@@ -130,11 +131,11 @@ impl Body {
                 }
             }
         }
-        Ok(Taken { data: &[], used })
+        Ok(BodyPiece { data: &[], used })
     }
 
-    /// Passes over up to `most` bytes of data that nobody looks at, and says how
-    /// many; none where other bytes come first. For who has only their number.
+    /// Skips up to `most` bytes of data and returns their number; 0 if framing comes first. It is
+    /// for callers that know only the number of bytes.
     pub fn skip(&mut self, most: u64) -> u64 {
         match &mut self.state {
             BodyState::Rest => most,
@@ -150,7 +151,7 @@ impl Body {
         }
     }
 
-    /// Takes a byte that is not data.
+    /// Parses a byte of the framing.
     fn between(&mut self, byte: u8) -> Result<(), BodyError> {
         match &mut self.state {
             BodyState::Head(line) => {
@@ -191,10 +192,10 @@ impl Body {
         Ok(())
     }
 
-    /// The connection has ended.
+    /// Records that the connection has ended.
     ///
     /// # Errors
-    /// Where the body was to go on.
+    /// Fails if the body is incomplete.
     pub fn closed(&mut self) -> Result<(), BodyError> {
         match self.state {
             BodyState::Done => Ok(()),
@@ -207,7 +208,7 @@ impl Body {
     }
 }
 
-/// The size at the beginning of a line.
+/// Reads the size at the beginning of a line.
 fn size(line: &[u8]) -> Result<u64, BodyError> {
     let end = line.iter().position(|byte| !byte.is_ascii_hexdigit()).unwrap_or(line.len());
     let (digits, rest) = line.split_at(end);

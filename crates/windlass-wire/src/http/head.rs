@@ -1,29 +1,29 @@
-//! Heads: the first line, and the headers.
+//! HTTP heads: the first line and the headers.
 
 use std::borrow::Cow;
 
-/// The longest head that is taken. Servers take 8 KiB and more.
+/// Longest head that is accepted, in bytes. Servers accept 8 KiB and more.
 pub const MAX_HEAD: usize = 16 << 10;
 
-/// The most headers of one.
+/// Maximum number of headers in a head.
 pub const MAX_HEADERS: usize = 100;
 
-/// Why bytes are no head.
+/// Errors of parsing an HTTP head.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
-    /// It does not end.
+    /// The head does not end.
     #[error("the head of HTTP has more than {MAX_HEAD} bytes")]
     TooLong,
-    /// It has too many headers.
+    /// The head has too many headers.
     #[error("the head of HTTP has more than {MAX_HEADERS} headers")]
     TooMany,
-    /// It is none.
+    /// The bytes are no HTTP head.
     #[error("it is no HTTP: {0}")]
     Wrong(String),
-    /// Its length is no number, or two.
+    /// Its `Content-Length` is no number, or contradictory.
     #[error("its Content-Length is no number, or not one")]
     Length,
-    /// It comes in a way that nobody asked for.
+    /// Its transfer coding is unsupported.
     #[error("its Transfer-Encoding is not `chunked`")]
     Encoding,
     /// A line break, which would begin another header.
@@ -35,12 +35,12 @@ pub enum HeadError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers(Vec<(String, Vec<u8>)>);
 
-/// How long a body is.
+/// Length of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyLength {
-    /// So many bytes.
+    /// This many bytes.
     Of(u64),
-    /// Chunks say it.
+    /// The sum of its chunks.
     Chunked,
     /// Up to the end of the connection.
     UntilClose,
@@ -49,9 +49,9 @@ pub enum BodyLength {
 /// The head of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is to be done.
+    /// Method.
     pub method: String,
-    /// To what.
+    /// Path.
     pub path: String,
     /// The version after `HTTP/1.`.
     pub minor: u8,
@@ -62,9 +62,9 @@ pub struct Request {
 /// The head of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// What came of it.
+    /// Status code.
     pub status: u16,
-    /// The same in words.
+    /// Reason phrase.
     pub reason: String,
     /// The version after `HTTP/1.`.
     pub minor: u8,
@@ -73,24 +73,24 @@ pub struct Response {
 }
 
 impl Headers {
-    /// Adds one.
+    /// Adds a header.
     pub fn push(&mut self, name: &str, value: impl AsRef<[u8]>) {
         self.0.push((name.to_owned(), value.as_ref().to_vec()));
     }
 
-    /// Adds one.
+    /// Adds a header.
     pub fn with(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.push(name, value);
         self
     }
 
-    /// All values of a name.
+    /// Iterates over all values of a header.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let same = move |(of, _): &&(String, Vec<u8>)| of.eq_ignore_ascii_case(name);
         self.0.iter().filter(same).map(|(_, value)| value.as_slice())
     }
 
-    /// The first value of a name, as text.
+    /// Returns the first value of a header, as text.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.0
             .iter()
@@ -98,7 +98,7 @@ impl Headers {
             .map(|(_, value)| String::from_utf8_lossy(value))
     }
 
-    /// Whether a word is among those of a header.
+    /// Returns whether the comma-separated values of a header contain a word.
     pub fn says(&self, name: &str, word: &str) -> bool {
         let is = |one: &[u8]| one.trim_ascii().eq_ignore_ascii_case(word.as_bytes());
         self.all(name).any(|value| value.split(|byte| *byte == b',').any(is))
@@ -111,11 +111,11 @@ impl Headers {
         }
     }
 
-    /// How long the body is by them; `none` where they do not say.
+    /// Returns the length of the body by these headers; `none` if they do not state one.
     fn length(&self, none: BodyLength) -> Result<BodyLength, HeadError> {
         if self.all("Transfer-Encoding").next().is_some() {
-            // A length beside it would be read otherwise by another (RFC 9112,
-            // section 6.1).
+            // Another program may use a length beside the transfer coding (RFC 9112, section 6.1),
+            // so both together are refused.
             if self.all("Content-Length").next().is_some() {
                 return Err(HeadError::Length);
             }
@@ -158,7 +158,7 @@ impl Headers {
     }
 }
 
-/// Takes a head, where it is whole. What follows it is the body's.
+/// Reads a head if it is whole. The bytes behind it belong to the body.
 fn whole<T>(
     bytes: &[u8],
     read: impl for<'b> FnOnce(
@@ -166,7 +166,7 @@ fn whole<T>(
         &mut [httparse::Header<'b>],
     ) -> Result<Option<(T, usize)>, httparse::Error>,
 ) -> Result<Option<(T, usize)>, HeadError> {
-    // Where a head does not end within its most, there is none.
+    // A head that does not end within the limit is refused.
     let within = &bytes[..bytes.len().min(MAX_HEAD)];
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let done = read(within, &mut headers).map_err(|error| match error {
@@ -184,11 +184,11 @@ fn owned(headers: &[httparse::Header<'_>]) -> Headers {
 }
 
 impl Request {
-    /// Reads a head, and says how many bytes it has; nothing where it is not
-    /// whole.
+    /// Reads a head and returns it with its length in bytes. Returns `None` if the head is
+    /// incomplete.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Fails if the bytes are no HTTP head.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         whole(bytes, |bytes, headers| {
             let mut head = httparse::Request::new(headers);
@@ -203,10 +203,10 @@ impl Request {
         })
     }
 
-    /// Its bytes.
+    /// Encodes the head.
     ///
     /// # Errors
-    /// Where a part of it would be read as another.
+    /// Fails if a part of the head would be read as another one.
     pub fn encode(&self) -> Result<Vec<u8>, HeadError> {
         let is_word =
             |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -219,16 +219,16 @@ impl Request {
         Ok(out)
     }
 
-    /// How long its body is.
+    /// Returns the length of its body.
     ///
     /// # Errors
-    /// Where it does not say so in one way.
+    /// Fails if the head states the length in no valid way.
     pub fn body(&self) -> Result<BodyLength, HeadError> {
         self.headers.length(BodyLength::Of(0))
     }
 
-    /// What the client calls this server, where that can stand in a URI: a host, and
-    /// maybe a port. Else `localhost`.
+    /// Returns the client's name for this server, if valid in a URI: a host and perhaps a port.
+    /// Otherwise returns `localhost`.
     pub fn authority(&self) -> Cow<'_, str> {
         let is_fine = |one: char| one.is_ascii_alphanumeric() || "-._:[]".contains(one);
         let host = self.headers.text("Host");
@@ -236,20 +236,20 @@ impl Request {
         host.unwrap_or(Cow::Borrowed("localhost"))
     }
 
-    /// Whether the client waits for a word before it sends the body.
+    /// Returns whether the client waits for `100 Continue` before it sends the body.
     pub fn waits(&self) -> bool {
         self.minor > 0 && self.headers.says("Expect", "100-continue")
     }
 
-    /// Whether the connection ends with the answer.
+    /// Returns whether the connection closes after the response.
     pub fn closes(&self) -> bool {
         self.headers.closes(self.minor)
     }
 }
 
 impl Response {
-    /// One of HTTP/1.1, with the usual words for its status (RFC 9110, section 15;
-    /// RFC 6585, section 5).
+    /// Creates a response of HTTP/1.1 with the usual reason phrase (RFC 9110, section 15; RFC 6585,
+    /// section 5).
     pub fn new(status: u16, headers: Headers) -> Self {
         let reason = match status {
             101 => "Switching Protocols",
@@ -276,7 +276,8 @@ impl Response {
         Self { status, reason: reason.to_owned(), minor: 1, headers }
     }
 
-    /// The same before a body of so many bytes, with which the connection may end.
+    /// Creates a response with a body of `length` bytes. The connection closes after it if
+    /// `closes`.
     pub fn before(status: u16, mut headers: Headers, length: usize, closes: bool) -> Self {
         headers.push("Content-Length", length.to_string());
         if closes {
@@ -285,11 +286,11 @@ impl Response {
         Self::new(status, headers)
     }
 
-    /// Reads a head, and says how many bytes it has; nothing where it is not
-    /// whole.
+    /// Reads a head and returns it with its length in bytes. Returns `None` if the head is
+    /// incomplete.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Fails if the bytes are no HTTP head.
     pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, HeadError> {
         whole(bytes, |bytes, headers| {
             let mut head = httparse::Response::new(headers);
@@ -304,10 +305,10 @@ impl Response {
         })
     }
 
-    /// Its bytes.
+    /// Encodes the head.
     ///
     /// # Errors
-    /// Where a part of it would be read as another.
+    /// Fails if a part of the head would be read as another one.
     pub fn encode(&self) -> Result<Vec<u8>, HeadError> {
         if self.reason.chars().any(char::is_control) || !(100..1_000).contains(&self.status) {
             return Err(HeadError::Unspeakable);
@@ -318,15 +319,15 @@ impl Response {
         Ok(out)
     }
 
-    /// Whether another response follows: `100 Continue` is one.
+    /// Returns whether another response follows, as after `100 Continue`.
     pub const fn is_interim(&self) -> bool {
         self.status >= 100 && self.status < 200 && self.status != 101
     }
 
-    /// How long its body is.
+    /// Returns the length of its body.
     ///
     /// # Errors
-    /// Where it does not say so in one way.
+    /// Fails if the head states the length in no valid way.
     pub fn body(&self) -> Result<BodyLength, HeadError> {
         match self.status {
             100..200 | 204 | 304 => Ok(BodyLength::Of(0)),
@@ -334,7 +335,7 @@ impl Response {
         }
     }
 
-    /// Whether the connection ends with it.
+    /// Returns whether the connection closes after this response.
     pub fn closes(&self) -> bool {
         self.headers.closes(self.minor)
     }

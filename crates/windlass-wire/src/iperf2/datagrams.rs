@@ -1,68 +1,72 @@
-//! What a client of iperf 2 says over UDP, and what its server answers (`payloads.h` and
+//! Datagrams of an iperf 2 client, and the report of its server (`payloads.h` and
 //! `Server::write_UDP_AckFIN`).
 //!
-//! Each datagram has the number and the time of [`Format::Iperf`], and behind them the header that
-//! a client's data over TCP begins with. The last number is negative. It is said again until the
-//! server answers it with its report, ten times at the most.
+//! Each datagram has the number and the time of [`DatagramFormat::Iperf`], followed by the header
+//! of a client's data over TCP. The last number is negative. The client repeats this datagram up to
+//! ten times, until the server answers with its report.
 
 use std::time::Duration;
 
 use super::{
     EXTEND, HEADER, LENGTH_BIT, MAX_THREADS, VERSION1, Wish, header_length, is_header, wish, word,
 };
-use crate::numbered::Format;
+use crate::numbered::DatagramFormat;
 
-/// The numbers have 64 bits: in the flags of both ends.
+/// Flag of both ends: the numbers have 64 bits.
 const SEQNO_64B: u32 = 0x0800_0000;
 
-/// A server's report behind its room for a number and a time, in words.
+/// Length of a server's report behind the space for a number and a time, in words.
 const REPORT: usize = 28;
 
-/// The longest answer that is looked at, in bytes.
+/// Longest answer that is read, in bytes.
 pub const LONGEST_ANSWER: usize = 256;
 
-/// The header of a client that wants nothing but that its datagrams are counted, in bytes: that
-/// of 2.1.8.
+/// Length of the header of iperf 2.1.8 in a plain test, in bytes.
 const PLAIN: usize = 76;
 
-/// The shortest datagram with a number and a header, in bytes.
+/// Shortest datagram with a number and a header, in bytes.
 pub const SHORTEST: usize = 16 + PLAIN;
 
-/// What a datagram of a client says of its test.
+/// Details of a client's test from one of its datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct First<'a> {
-    /// How its datagrams are numbered.
-    pub format: Format,
-    /// What it wants beside that they are counted.
+pub struct FirstDatagram<'a> {
+    /// Format of the numbers of its datagrams.
+    pub format: DatagramFormat,
+    /// Request of the client besides counting its datagrams.
     pub wish: Option<Wish>,
-    /// Its header, for [`super::terms`].
+    /// Header of the client, for [`super::terms`].
     pub header: &'a [u8],
-    /// Whether it is the last of its test.
+    /// True if the datagram is the last of its test.
     pub is_last: bool,
 }
 
-/// What a datagram says whose sender is not known yet; nothing where it is not iperf's.
+/// Reads a datagram of an unknown sender. Returns `None` if it is not iperf's.
 ///
-/// Since 2.0.10 each has a header that tells; of one of before, which tells nothing, the first
-/// or second alone is known.
-pub fn first(datagram: &[u8]) -> Option<First<'_>> {
+/// Since 2.0.10 each datagram has a header that identifies it. Of older clients, only the first or
+/// second datagram is recognised.
+pub fn first(datagram: &[u8]) -> Option<FirstDatagram<'_>> {
     let (seconds, micros) = (word(datagram, 1)?, word(datagram, 2)?);
     if seconds == 0 || micros >= 1_000_000 {
         return None;
     }
-    let wide = Format::Iperf { wide: true };
+    let wide = DatagramFormat::Iperf { wide: true };
     if let Some(header) = datagram.get(16..).filter(|header| is_header(header)) {
         let stamp = wide.read(datagram)?;
-        return Some(First { format: wide, wish: wish(header), header, is_last: stamp.is_last });
+        return Some(FirstDatagram {
+            format: wide,
+            wish: wish(header),
+            header,
+            is_last: stamp.is_last,
+        });
     }
-    let format = Format::Iperf { wide: false };
+    let format = DatagramFormat::Iperf { wide: false };
     let number = word(datagram, 0)?.cast_signed();
-    // 2.0.10 to 2.0.13 have a header without its length at times.
+    // 2.0.10 to 2.0.13 sometimes have a header without its length.
     let flags = word(datagram, 4).filter(|flags| flags & (EXTEND | SEQNO_64B) != 0);
     let threads = word(datagram, 5).unwrap_or(0);
     if word(datagram, 3) == Some(0) && flags.is_some() && (1..=MAX_THREADS).contains(&threads) {
         let header = &datagram[16..];
-        return (0..=1).contains(&number).then_some(First {
+        return (0..=1).contains(&number).then_some(FirstDatagram {
             format: wide,
             wish: wish(header),
             header,
@@ -73,10 +77,10 @@ pub fn first(datagram: &[u8]) -> Option<First<'_>> {
     let wish = wish(header).filter(|_| header.len() >= HEADER);
     let is_plain = word(header, 0)? & VERSION1 == 0 && word(header, 0)? == 0;
     if number < 0 {
-        // The last of a test that is over, or whose others were lost.
-        return is_plain.then_some(First { format, wish: None, header, is_last: true });
+        // This is the last datagram of a test that is over, or whose other datagrams were lost.
+        return is_plain.then_some(FirstDatagram { format, wish: None, header, is_last: true });
     }
-    (number <= 1 && (is_plain || wish.is_some())).then_some(First {
+    (number <= 1 && (is_plain || wish.is_some())).then_some(FirstDatagram {
         format,
         wish,
         header,
@@ -84,8 +88,8 @@ pub fn first(datagram: &[u8]) -> Option<First<'_>> {
     })
 }
 
-/// Writes the header of a plain test behind the number and the time of each datagram: whoever
-/// begins to listen learns from each how they are numbered.
+/// Writes the header of a plain test behind the number and the time of a datagram. A server that
+/// starts later learns the format of the numbers from any datagram.
 pub fn write_header(datagram: &mut [u8]) {
     let length = u32::try_from(datagram.len()).unwrap_or(u32::MAX);
     let Some(header) = datagram.get_mut(16..16 + PLAIN) else { return };
@@ -98,25 +102,26 @@ pub fn write_header(datagram: &mut [u8]) {
     debug_assert_eq!(header_length(words[0]), Some(PLAIN));
 }
 
-/// What a server says of a test. The last datagram counts as one of data.
+/// A server's report on a test. The last datagram counts as data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The bytes that came.
+    /// Bytes received.
     pub bytes: u64,
-    /// In so long.
+    /// Duration of the test.
     pub lasted: Duration,
-    /// The largest number.
+    /// Largest datagram number.
     pub datagrams: u64,
-    /// How many of those did not come.
+    /// Number of lost datagrams.
     pub lost: u64,
-    /// How many came behind a later one.
+    /// Number of datagrams received after a later one.
     pub out_of_order: u64,
-    /// The smoothed jitter.
+    /// Smoothed jitter.
     pub jitter: Duration,
 }
 
 impl Report {
-    /// The answer to the last datagram of a client whose numbers have 64 bits, or 32.
+    /// Encodes the answer to the last datagram of a client. `wide` tells numbers of 64 bits from
+    /// 32.
     pub fn bytes(&self, wide: bool) -> Vec<u8> {
         let mut words = [0_u32; REPORT];
         let low = |count: u64| count as u32;
@@ -128,7 +133,8 @@ impl Report {
         (words[5], words[6], words[7]) =
             (low(self.lost), low(self.out_of_order), low(self.datagrams));
         (words[8], words[9]) = (seconds(self.jitter), self.jitter.subsec_micros());
-        // Between them are figures of one-way times, which only a flag that is not set has read.
+        // The words in between are figures of one-way times, which are read only with a flag that
+        // is not set.
         (words[25], words[26], words[27]) =
             (high(self.lost), high(self.out_of_order), high(self.datagrams));
         let mut bytes = vec![0; if wide { 16 } else { 12 }];
@@ -136,7 +142,8 @@ impl Report {
         bytes
     }
 
-    /// Reads an answer to a client whose numbers have 64 bits; nothing where it is none.
+    /// Reads an answer to a client whose numbers have 64 bits. Returns `None` if the bytes are no
+    /// answer.
     pub fn read(answer: &[u8]) -> Option<Self> {
         let report = answer.get(16..)?;
         let word = |place| word(report, place);
@@ -168,7 +175,7 @@ mod tests {
     use super::*;
     use crate::iperf2::{Amount, terms};
 
-    /// What iperf 2.1.8 sends, as words.
+    /// Words that iperf 2.1.8 sends.
     fn of(words: &str) -> Vec<u8> {
         let words = words.split_whitespace().map(|word| u32::from_str_radix(word, 16).unwrap());
         words.flat_map(u32::to_be_bytes).collect()
@@ -180,7 +187,7 @@ mod tests {
     #[test]
     fn clients_are_known_by_any_datagram() {
         let stamp = "00000001 6b077178 0007cdbd 00000000";
-        let wide = Format::Iperf { wide: true };
+        let wide = DatagramFormat::Iperf { wide: true };
         let plain = of(&format!("{stamp} 48010098 {TAIL} 00000000 {VERSION}"));
         let found = first(&plain).unwrap();
         assert_eq!((found.format, found.wish, found.is_last), (wide, None, false));
@@ -191,7 +198,7 @@ mod tests {
         assert_eq!(first(&back).unwrap().wish, Some(Wish::Reverse));
         let both = of(&format!("{stamp} c8010099 {TAIL} 00000000 {VERSION}"));
         assert_eq!(first(&both).unwrap().wish, Some(Wish::DualTest));
-        // Where the first was lost, and the last, which is said again.
+        // A later datagram, as if the first was lost; and the last, which is repeated.
         let later = of(&format!("00000207 6b077178 0007cdbd 00000000 48010098 {TAIL} 00000000"));
         assert!(!first(&later).unwrap().is_last);
         let last = of(&format!("fffffef6 6b077179 0007ea12 ffffffff 48010098 {TAIL} 00000000"));
@@ -200,7 +207,7 @@ mod tests {
 
     #[test]
     fn old_clients_are_known_by_their_first() {
-        let narrow = Format::Iperf { wide: false };
+        let narrow = DatagramFormat::Iperf { wide: false };
         let plain = of(&format!("00000000 6b077178 0007cdbd 00000000 {TAIL}"));
         let found = first(&plain).unwrap();
         assert_eq!((found.format, found.wish), (narrow, None));
@@ -224,7 +231,7 @@ mod tests {
         write_header(&mut datagram);
         datagram[..16].copy_from_slice(&of("00000001 6b077178 0007cdbd 00000000"));
         let found = first(&datagram).unwrap();
-        assert_eq!((found.format, found.wish), (Format::Iperf { wide: true }, None));
+        assert_eq!((found.format, found.wish), (DatagramFormat::Iperf { wide: true }, None));
         assert_eq!(terms(found.header).unwrap().write, 200);
         assert_eq!(datagram[16 + PLAIN], 7);
         let mut short = [7; SHORTEST - 1];
@@ -232,8 +239,8 @@ mod tests {
         assert_eq!(short, [7; SHORTEST - 1]);
     }
 
-    /// What a server of 2.1.8 answered, and what its client printed of it: 133,000 bytes in
-    /// 1.0072 s, 0.007 ms, 0 of 266.
+    /// Checks the answer of a 2.1.8 server, of which its client printed: 133,000 bytes in 1.0072 s,
+    /// 0.007 ms, 0 of 266.
     #[test]
     fn an_answer_reads_as_it_is_printed() {
         let words = "00000000 00000000 00000000 00000000 88000000 00000000 00020788 00000001 \
@@ -263,7 +270,7 @@ mod tests {
             let (lasted, jitter) = (Duration::from_micros(lasted), Duration::from_micros(jitter));
             let report = Report { bytes, lasted, datagrams, lost, out_of_order, jitter };
             prop_assert_eq!(Report::read(&report.bytes(true)), Some(report));
-            // An old client has its flags four bytes earlier.
+            // For an old client, the flags are four bytes earlier.
             let old = report.bytes(false);
             prop_assert_eq!(&old[12..16], &[0x80, 0, 0, 0]);
         }

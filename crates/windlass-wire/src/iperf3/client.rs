@@ -1,4 +1,4 @@
-//! The client's end of a control connection.
+//! State machine of a client's control connection.
 
 use std::collections::VecDeque;
 
@@ -11,38 +11,37 @@ use super::results::Results;
 use super::state::TestState;
 use super::{LONGEST_RESULTS, framed};
 
-/// What the machine is told.
+/// Inputs of the state machine.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// These bytes came.
+    /// These bytes arrived.
     Bytes(&'a [u8]),
     /// The server closed the connection.
     Closed,
     /// All streams are open, and each has the cookie.
     StreamsOpen,
-    /// The time is over, or all is sent or received.
+    /// The time is over, or all data is sent or received.
     Over,
-    /// What this end measured.
+    /// Results that this end measured.
     Results(Results),
-    /// This end is to stop.
+    /// This end must stop.
     Stop,
 }
 
-/// What is to be done.
+/// Actions that the caller must take.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Send these bytes.
     Send(Vec<u8>),
-    /// Open the streams; each begins with the cookie. Then say
-    /// [`Input::StreamsOpen`].
+    /// Open the streams, each of which begins with the cookie. Then pass [`Input::StreamsOpen`].
     OpenStreams,
-    /// Send and receive, up to [`Input::Over`].
+    /// Send and receive data, up to [`Input::Over`].
     Begin,
-    /// What this end measured is wanted ([`Input::Results`]).
+    /// Pass the results of this end ([`Input::Results`]).
     Collect,
-    /// What the server measured.
+    /// Take the results that the server measured.
     Told(Results),
-    /// All is said.
+    /// The exchange is complete.
     Finished,
 }
 
@@ -50,17 +49,17 @@ pub enum Output {
 #[derive(Clone, Debug)]
 pub struct Client {
     phase: Phase,
-    /// Why it is over, once it has failed.
+    /// Failure of the connection, if it failed.
     failed: Option<Failure>,
     parameters: Parameters,
-    /// The server has said that the test begins.
+    /// True once the server has announced the test's start.
     started: bool,
     inbox: Inbox,
     outputs: VecDeque<Output>,
 }
 
 impl Client {
-    /// A connection that was just opened, for such a test.
+    /// Creates the state of a newly opened connection, for a test with these parameters.
     pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
         let greeting = Output::Send(cookie.bytes().to_vec());
         Self {
@@ -73,20 +72,20 @@ impl Client {
         }
     }
 
-    /// Where the test is; where it was, once it has failed.
+    /// Returns the phase of the test, or the phase in which it failed.
     pub const fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// What is to be done next, if anything.
+    /// Returns the next action, if any.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Takes what happened.
+    /// Handles an input.
     ///
     /// # Errors
-    /// Why the test came to nothing. From then on it is the same always.
+    /// Fails with the reason for which the test failed. All later calls return the same failure.
     pub fn handle(&mut self, input: Input<'_>) -> Result<(), Failure> {
         if let Some(failure) = &self.failed {
             return Err(failure.clone());
@@ -98,7 +97,7 @@ impl Client {
                 self.inbox.take(bytes);
                 self.read()
             }
-            // Both have both results: nothing is missed.
+            // Both ends have both results, so nothing is missing.
             (Input::Closed, Phase::Closing) => {
                 self.finish();
                 Ok(())
@@ -126,8 +125,8 @@ impl Client {
         done.inspect_err(|failure| self.fail(failure))
     }
 
-    /// The connection has ended. An old server says of an error only its own
-    /// number before.
+    /// Returns the failure of a closed connection. An old server sends only its error number before
+    /// it closes.
     fn closed(&self) -> Failure {
         let during = self.phase;
         match (self.inbox.first().and_then(TestState::read), self.inbox.number(1)) {
@@ -161,13 +160,13 @@ impl Client {
         Ok(())
     }
 
-    /// Goes as far as the bytes that are there.
+    /// Processes the bytes that have arrived.
     fn read(&mut self) -> Result<(), Failure> {
         while let Some(first) = self.inbox.first() {
             let during = self.phase;
             match during {
                 Phase::Finished => return Ok(()),
-                // A length this great there is not: another byte is a state.
+                // No message is this long: any other byte is a state.
                 Phase::Results if first == 0 => {
                     let message = self.inbox.message(LONGEST_RESULTS, during)?;
                     let Some(results) = message else { return Ok(()) };
@@ -184,7 +183,7 @@ impl Client {
         Ok(())
     }
 
-    /// Takes a state; says no where more bytes belong to it.
+    /// Handles a state. Returns `false` if more of its bytes must arrive first.
     fn state(&mut self, byte: u8) -> Result<bool, Failure> {
         let during = self.phase;
         let unexpected = Failure::Unexpected { byte, during };
@@ -226,7 +225,7 @@ impl Client {
         Ok(true)
     }
 
-    /// How many bytes are kept.
+    /// Returns the number of bytes held.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.inbox.len()

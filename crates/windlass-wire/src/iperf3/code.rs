@@ -1,59 +1,59 @@
-//! The numbers of iperf3's errors.
+//! Error numbers of iperf3.
 
 use std::fmt;
 
-/// Why an iperf3 server cannot go on: a number of `iperf_api.h`.
+/// Error number of an iperf3 server, from `iperf_api.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Code(pub i32);
 
 impl Code {
     /// Too many streams (`IENUMSTREAMS`).
     pub const STREAMS: Self = Self(6);
-    /// Too long a block (`IEBLOCKSIZE`).
+    /// Too large a block (`IEBLOCKSIZE`).
     pub const BLOCK_SIZE: Self = Self(7);
-    /// A size that no datagram has (`IEUDPBLOCKSIZE`).
+    /// Impossible datagram size (`IEUDPBLOCKSIZE`).
     pub const DATAGRAM_SIZE: Self = Self(20);
-    /// What is not built (`IEUNIMP`).
+    /// An option that is not implemented (`IEUNIMP`).
     pub const NOT_BUILT: Self = Self(13);
-    /// What was said is no message (`IEMESSAGE`).
+    /// An invalid message (`IEMESSAGE`).
     pub const MESSAGE: Self = Self(110);
-    /// Parameters that do not read (`IERECVPARAMS`).
+    /// Unreadable parameters (`IERECVPARAMS`).
     pub const PARAMETERS: Self = Self(114);
-    /// Results that do not read (`IERECVRESULTS`).
+    /// Unreadable results (`IERECVRESULTS`).
     pub const RESULTS: Self = Self(117);
     /// The server is busy (`IEACCESSDENIED`).
     pub const BUSY: Self = Self(121);
-    /// A transport protocol that is not served (`IEPROTOCOL`).
+    /// Unsupported transport protocol (`IEPROTOCOL`).
     pub const PROTOCOL: Self = Self(131);
-    /// The server does not keep to a processor (`IEAFFINITY`).
+    /// The server cannot set the CPU affinity (`IEAFFINITY`).
     pub const AFFINITY: Self = Self(132);
-    /// No such congestion control (`IESETCONGESTION`).
+    /// Unknown congestion control (`IESETCONGESTION`).
     pub const CONGESTION: Self = Self(134);
-    /// The login was wrong (`IEAUTHTEST`).
+    /// Authentication failed (`IEAUTHTEST`).
     pub const LOGIN: Self = Self(142);
-    /// A stream cannot be had (`IESTREAMACCEPT`).
+    /// A stream cannot be accepted (`IESTREAMACCEPT`).
     pub const ACCEPT: Self = Self(204);
 
-    /// What iperf3 means by it, where it is one that servers say.
+    /// Returns iperf3's meaning of the number, if servers send it.
     const fn meaning(self) -> Option<&'static str> {
         Some(match self.0 {
-            3 | 4 => "an option is of the other end only",
+            3 | 4 => "an option is only for the other end",
             5 => "the test is too long",
             6 => "too many streams",
             7 => "the block is too large",
             8 => "the socket buffer is too large",
             10 => "the MSS is too large",
-            12 => "the time to omit is none",
+            12 => "the time to omit is not valid",
             13 => "an option is not implemented",
             15 => "the burst is too large",
             16 => "only one of time, bytes and blocks may be given",
-            20 => "no datagram has such a size",
+            20 => "the size of a datagram is not valid",
             27 => "the bandwidth is more than it allows",
             102 => "it cannot listen for the streams",
             107 => "it cannot write to the control connection",
             108 | 112 => "it cannot read from the control connection",
             109 => "the control connection has closed",
-            110 => "it was told what is no message",
+            110 => "it received an unknown message",
             114 => "it cannot read the parameters",
             115 | 116 => "it cannot send its results",
             117 => "it cannot read the results",

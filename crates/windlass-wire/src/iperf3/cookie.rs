@@ -1,51 +1,50 @@
-//! The name of a test: what each connection of it begins with.
+//! Cookie of a test, with which each of its connections begins.
 
 use std::fmt;
 
-/// What a client makes up, and says first on each connection of a test.
+/// Random name of a test, which the client sends first on each connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Cookie([u8; Cookie::LETTERS]);
 
-/// Why bytes are no cookie.
+/// Errors of parsing a cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadCookie {
-    /// One of them is none that a cookie has.
+    /// A byte is invalid in a cookie.
     #[error("it does not begin as iperf3 does: byte {place} of its cookie is {byte:#04x}")]
     Byte {
-        /// Which, from 0.
+        /// Index of the byte, from 0.
         place: usize,
-        /// What it is.
+        /// Value of the byte.
         byte: u8,
     },
-    /// It has no end.
+    /// The zero byte at the end is missing.
     #[error("it does not begin as iperf3 does: its cookie does not end with a zero byte")]
     Unended,
 }
 
 impl Cookie {
-    /// Its length on the wire, in bytes: the letters and a zero.
+    /// Length on the wire, in bytes: the letters and a zero.
     pub const LENGTH: usize = Self::LETTERS + 1;
     const LETTERS: usize = 36;
 
-    /// A cookie of random bytes, in iperf3's letters: those of base 32
-    /// (RFC 4648) as small ones.
+    /// Makes a cookie of random bytes, in iperf3's alphabet: base 32 (RFC 4648) in lower case.
     pub fn from_random(random: [u8; Self::LETTERS]) -> Self {
         const LETTERS: [u8; 32] = *b"abcdefghijklmnopqrstuvwxyz234567";
         Self(random.map(|byte| LETTERS[usize::from(byte % 32)]))
     }
 
-    /// As it is on the wire.
+    /// Returns the bytes on the wire.
     pub fn bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..Self::LETTERS].copy_from_slice(&self.0);
         bytes
     }
 
-    /// Reads one. iperf 3.0 made its cookies of the host's name and the time, so
-    /// any letters, digits and signs will do.
+    /// Reads a cookie. iperf 3.0 made its cookies of the host's name and the time, so any visible
+    /// ASCII characters are valid.
     ///
     /// # Errors
-    /// Where a byte is none of these, or the last is not zero.
+    /// Fails if a character is invalid, or the last byte is not zero.
     pub fn read(bytes: &[u8; Self::LENGTH]) -> Result<Self, BadCookie> {
         let [letters @ .., end] = *bytes;
         if let Some(place) = letters.iter().position(|byte| !byte.is_ascii_graphic()) {

@@ -1,4 +1,4 @@
-//! How a control connection fails.
+//! Failures of a control connection.
 
 use std::fmt;
 
@@ -7,51 +7,51 @@ use windlass_base::Span;
 use super::code::Code;
 use super::state::TestState;
 
-/// What is awaited on a control connection.
+/// Phase of a control connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
-    /// The client: the server asks for the parameters.
+    /// Client: it awaits the server's request for the parameters.
     Greeting,
-    /// The server: the parameters come.
+    /// Server: it awaits the parameters.
     Parameters,
-    /// The server: it is decided whether the test is served.
+    /// Server: its program decides whether to serve the test.
     Judging,
-    /// The client: the server asks for the streams.
+    /// Client: it awaits the server's request for the streams.
     Asking,
     /// The streams are opened.
     Opening,
-    /// The client: the server has the streams, and says so.
+    /// Client: it awaits the server's confirmation of the streams.
     Starting,
     /// Data is sent.
     Running,
-    /// The client: it has said that the test is over.
+    /// Client: it has announced the end of the test.
     Ending,
-    /// The own results are put together.
+    /// This end collects its results.
     Collecting,
-    /// The other end's results come.
+    /// This end awaits the other end's results.
     Results,
-    /// Both have the results, and the last word is awaited.
+    /// Both ends have the results, and this end awaits the last state.
     Closing,
-    /// All is said.
+    /// The exchange is complete.
     Finished,
 }
 
 impl Phase {
-    /// How long a phase may take at most, where the other end is waited for. A
-    /// path whose queues are full delays the words at the end of a test.
+    /// Returns the timeout of a phase that waits for the other end. A path with full queues delays
+    /// the messages at the end of a test.
     pub const fn patience(self) -> Option<Span> {
         match self {
             Self::Greeting | Self::Parameters | Self::Asking | Self::Opening | Self::Starting => {
                 Some(Span::from_millis(10_000))
             }
             Self::Ending | Self::Closing => Some(Span::from_millis(20_000)),
-            // The server may wait for the last data before it tells.
+            // The server may wait for the last data before it sends its results.
             Self::Results => Some(Span::from_millis(45_000)),
             Self::Judging | Self::Running | Self::Collecting | Self::Finished => None,
         }
     }
 
-    /// What happened in it, as a part of a sentence: `the test ran`.
+    /// Returns the event of this phase as a part of a sentence: `the test ran`.
     pub const fn text(self) -> &'static str {
         match self {
             Self::Greeting => "it was greeted",
@@ -76,7 +76,7 @@ impl fmt::Display for Phase {
     }
 }
 
-/// Why a test came to nothing.
+/// Reason for which a test failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The server is busy with another client.
@@ -85,9 +85,9 @@ pub enum Failure {
     /// The server cannot go on.
     #[error("the iperf3 server cannot go on: {code}{}", system(*.errno))]
     Server {
-        /// Where the test was.
+        /// Phase of the test.
         during: Phase,
-        /// Why.
+        /// Reason.
         code: Code,
         /// The system's error number; 0 where there is none.
         errno: i32,
@@ -95,65 +95,65 @@ pub enum Failure {
     /// The other end was told to end.
     #[error("the other end was stopped while {during}")]
     Left {
-        /// Where it was.
+        /// Phase of the test.
         during: Phase,
     },
     /// The connection is closed.
     #[error("the other end closed the control connection while {during}")]
     Gone {
-        /// Where it was.
+        /// Phase of the test.
         during: Phase,
     },
-    /// It says what is not its turn to say, or what is nothing.
+    /// The other end sent a state out of turn, or an unknown one.
     #[error("the other end does not keep to iperf3's protocol: it says {} while {during}", said(*.byte))]
     Unexpected {
-        /// What it says.
+        /// Byte that it sent.
         byte: u8,
-        /// Where it was.
+        /// Phase of the test.
         during: Phase,
     },
-    /// A message claims to be longer than any is.
+    /// A message claims an impossible length.
     #[error(
         "the other end does not keep to iperf3's protocol: a message of {length} bytes while \
          {during}, and {most} are the most"
     )]
     TooLong {
-        /// Where it was.
+        /// Phase of the test.
         during: Phase,
-        /// The length that it claims.
+        /// Claimed length.
         length: usize,
-        /// The longest there is.
+        /// Maximum length.
         most: usize,
     },
-    /// A message does not read.
+    /// A message is unreadable.
     #[error(
         "the other end does not keep to iperf3's protocol: a message that does not read while \
          {during}: {why}"
     )]
     Unreadable {
-        /// Where it was.
+        /// Phase of the test.
         during: Phase,
-        /// What is wrong with it.
+        /// Description of the error.
         why: String,
     },
-    /// This end did what it may not.
+    /// This end got an input out of turn.
     #[error("this end was told of {what} while {during}")]
     OutOfTurn {
-        /// What it was told of.
+        /// Description of the input.
         what: &'static str,
-        /// Where it was.
+        /// Phase of the test.
         during: Phase,
     },
     /// This end was told to end, or refused the test.
     #[error("this end ended the test while {during}")]
     Ended {
-        /// Where it was.
+        /// Phase of the test.
         during: Phase,
     },
 }
 
 impl Failure {
-    /// What a server tells its client of it.
+    /// Returns the error number that a server sends to its client.
     pub(super) const fn code(&self) -> Option<Code> {
         match self {
             Self::TooLong { during: Phase::Parameters, .. }

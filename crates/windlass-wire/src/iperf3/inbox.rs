@@ -1,4 +1,4 @@
-//! Bytes that came on a control connection and were not used yet.
+//! Received bytes of a control connection that are not processed yet.
 
 use serde::de::DeserializeOwned;
 
@@ -25,18 +25,18 @@ impl Inbox {
         self.held().first().copied()
     }
 
-    /// Goes past the first byte.
+    /// Removes the first byte.
     pub(super) fn skip(&mut self) {
         self.at = (self.at + 1).min(self.bytes.len());
     }
 
-    /// A number of four bytes, from so many bytes on.
+    /// Returns the number of four bytes at offset `from`.
     pub(super) fn number(&self, from: usize) -> Option<i32> {
         let rest = self.held().get(from..)?;
         rest.first_chunk::<4>().map(|bytes| i32::from_be_bytes(*bytes))
     }
 
-    /// A message, once all of it is there.
+    /// Returns a message, once it has arrived completely.
     pub(super) fn message<M: DeserializeOwned>(
         &mut self,
         most: usize,
@@ -48,11 +48,11 @@ impl Inbox {
             return Err(Failure::TooLong { during, length, most });
         }
         let Some(json) = self.held().get(4..4 + length) else { return Ok(None) };
-        // iperf3 reads up to a zero byte.
+        // iperf3 reads a message up to a zero byte.
         let end = json.iter().position(|byte| *byte == 0).unwrap_or(length);
         let json = json[..end].trim_ascii();
         let unreadable = |why: String| Failure::Unreadable { during, why };
-        // Fields in an array would do for serde, and for nobody else.
+        // serde would also accept the fields in an array, unlike other programs.
         if json.first() != Some(&b'{') {
             return Err(unreadable("it is no object".to_owned()));
         }
@@ -62,7 +62,7 @@ impl Inbox {
         Ok(Some(message))
     }
 
-    /// How many bytes are kept.
+    /// Returns the number of bytes held.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.held().len()

@@ -1,7 +1,7 @@
 //! The protocol of iperf3: its control connection, without sockets.
 //!
-//! A client opens a control connection and begins it with a [`Cookie`]. From
-//! then on the server leads, with a [`TestState`] in one byte each time:
+//! A client opens a control connection and begins it with a [`Cookie`]. From then on the server
+//! leads, with a [`TestState`] of one byte for each step:
 //!
 //! ```text
 //! client                          server
@@ -19,10 +19,9 @@
 //! IPERF_DONE ───────────────────►
 //! ```
 //!
-//! Parameters and results are JSON behind a length of four bytes, big-endian.
-//! Either end is a machine: [`client::Client`], [`server::Server`]. They are told
-//! what came, and say what is to be done. Checked against iperf 3.12: what it
-//! and its server said is in `recorded/`.
+//! Parameters and results are JSON behind a big-endian length of four bytes. Each end is a state
+//! machine, [`client::Client`] or [`server::Server`], which takes inputs and returns actions. The
+//! code was checked against iperf 3.12: `recorded/` holds its exchanges with its server.
 
 pub mod client;
 mod code;
@@ -46,16 +45,16 @@ pub use state::TestState;
 /// The port of iperf3's server.
 pub const PORT: u16 = 5_201;
 
-/// The longest parameters that are read, in bytes. Those of iperf3 take some
-/// 150; a title, extra data and a token for its login come on top.
+/// Longest parameters that are read, in bytes. Those of iperf3 take some 150 bytes, besides a
+/// title, extra data and a login token.
 pub const LONGEST_PARAMETERS: usize = 64 << 10;
 
-/// The longest results that are read, in bytes. A stream takes some 200; a
-/// server that was asked to adds what it printed.
+/// Longest results that are read, in bytes. A stream takes some 200 bytes; a server may add its
+/// printed text on request.
 pub const LONGEST_RESULTS: usize = 4 << 20;
 
-/// The number by which iperf3 knows a stream, from its place: 1, 3, 4, 5 and so
-/// on. There is no 2 (`iperf_add_stream`).
+/// Returns iperf3's number of a stream by its index: 1, 3, 4, 5 and so on. There is no 2
+/// (`iperf_add_stream`).
 pub const fn stream_id(place: u16) -> i64 {
     match place {
         0 => 1,
@@ -63,7 +62,7 @@ pub const fn stream_id(place: u16) -> i64 {
     }
 }
 
-/// A message as JSON behind its length.
+/// Encodes a message as JSON behind its length.
 fn framed(message: &impl serde::Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = vec![0; 4];
     serde_json::to_writer(&mut bytes, message)?;

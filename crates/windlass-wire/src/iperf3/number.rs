@@ -1,47 +1,46 @@
-//! Numbers and flags in JSON as iperf3's versions write them.
+//! Deserialization of numbers and flags as iperf3's versions write them in JSON.
 //!
-//! Its JSON library keeps numbers as floats, and versions differ: -1 comes as
-//! 18446744073709551615 from iperf 3.12, a flag as `true` or as 1.
+//! iperf3's JSON library keeps numbers as floats, and versions differ: iperf 3.12 writes -1 as
+//! 18446744073709551615, and a flag is `true` or 1.
 
 use std::fmt;
 
 use serde::Deserializer;
 use serde::de::{Error, Visitor};
 
-/// A whole number. What has a fraction loses it, and what is too large is the
-/// largest; beyond the signed ones the unsigned are taken for negative ones, as
-/// in C.
+/// Reads a whole number. A fraction is cut off, and a number that is too large saturates. An
+/// unsigned number beyond the signed range is negative, as in C.
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
-    deserializer.deserialize_any(Whole)
+    deserializer.deserialize_any(WholeNumberVisitor)
 }
 
-/// A number that may be missing.
+/// Reads a number that may be missing.
 pub(super) fn optional<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<i64>, D::Error> {
     whole(deserializer).map(Some)
 }
 
-/// A flag.
+/// Reads a flag.
 pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     whole(deserializer).map(|number| number != 0)
 }
 
-/// Whether a flag need not be written.
+/// Returns whether a flag may be left out of the JSON.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 pub(super) const fn unset(flag: &bool) -> bool {
     !*flag
 }
 
-/// Whether a number need not be written.
+/// Returns whether a number may be left out of the JSON.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 pub(super) const fn zero(number: &i64) -> bool {
     *number == 0
 }
 
-struct Whole;
+struct WholeNumberVisitor;
 
-impl Visitor<'_> for Whole {
+impl Visitor<'_> for WholeNumberVisitor {
     type Value = i64;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -61,7 +60,7 @@ impl Visitor<'_> for Whole {
     }
 
     fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
-        // 2^64 is what is left of 18446744073709551615 as a float.
+        // As a float, 18446744073709551615 is 2^64.
         Ok(if number == 18_446_744_073_709_551_616.0 { -1 } else { number as i64 })
     }
 }
@@ -71,7 +70,7 @@ mod tests {
     use serde::Deserialize;
 
     #[derive(Deserialize)]
-    struct One(#[serde(deserialize_with = "super::whole")] i64);
+    struct WholeNumber(#[serde(deserialize_with = "super::whole")] i64);
 
     #[test]
     fn numbers_come_in_many_forms() {
@@ -86,10 +85,10 @@ mod tests {
             ("true", 1),
             ("false", 0),
         ] {
-            let One(number) = serde_json::from_str(json).unwrap();
+            let WholeNumber(number) = serde_json::from_str(json).unwrap();
             assert_eq!(number, expected, "{json}");
         }
-        assert!(serde_json::from_str::<One>("\"7\"").is_err());
-        assert!(serde_json::from_str::<One>("null").is_err());
+        assert!(serde_json::from_str::<WholeNumber>("\"7\"").is_err());
+        assert!(serde_json::from_str::<WholeNumber>("null").is_err());
     }
 }

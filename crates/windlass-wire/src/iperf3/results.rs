@@ -1,69 +1,67 @@
-//! What an end measured.
+//! Results that an end measured.
 
 use serde::{Deserialize, Serialize};
 
 use super::number::{optional, whole};
 
-/// What stands for retransmissions where an end does not know them.
+/// Number of retransmissions of an end that does not know them.
 pub const NO_RETRANSMITS: i64 = -1;
 
-/// What an end measured, named and ordered as iperf3 writes it. Fields that are
-/// not here are ignored.
+/// Results of an end, with iperf3's names and order. Other fields are ignored.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Results {
-    /// The processor time of the program, in percent of the test's length.
+    /// Processor time of the program, in percent of the test's duration.
     #[serde(default)]
     pub cpu_util_total: f64,
-    /// The part of it that was the program's own.
+    /// Part of the processor time in user mode, in percent.
     #[serde(default)]
     pub cpu_util_user: f64,
-    /// The part of it that was the kernel's.
+    /// Part of the processor time in the kernel, in percent.
     #[serde(default)]
     pub cpu_util_system: f64,
-    /// 1 where this end knows retransmissions, 0 or negative where it does not.
+    /// 1 if this end knows its retransmissions; 0 or negative otherwise.
     #[serde(default, deserialize_with = "whole")]
     pub sender_has_retransmits: i64,
-    /// The congestion control.
+    /// Name of the congestion control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_used: Option<String>,
-    /// Each stream.
+    /// Results of each stream.
     pub streams: Vec<StreamResults>,
-    /// What a server printed, where its client asked for that (`--get-server-output`).
+    /// Printed text of a server, if its client asked for it (`--get-server-output`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_output_text: Option<String>,
 }
 
-/// What an end measured of one stream.
+/// Results of one stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StreamResults {
-    /// Its number ([`super::stream_id`]).
+    /// Number of the stream ([`super::stream_id`]).
     #[serde(deserialize_with = "whole")]
     pub id: i64,
-    /// The bytes that were sent or received, without those of the time that does
-    /// not count.
+    /// Bytes sent or received, without those of the omitted time.
     #[serde(deserialize_with = "whole")]
     pub bytes: i64,
-    /// Segments sent again; [`NO_RETRANSMITS`] where that is not known.
+    /// Retransmitted segments; [`NO_RETRANSMITS`] if unknown.
     #[serde(deserialize_with = "whole")]
     pub retransmits: i64,
-    /// The jitter of datagrams, in seconds.
+    /// Jitter of datagrams, in seconds.
     pub jitter: f64,
-    /// Datagrams that were lost.
+    /// Lost datagrams.
     #[serde(deserialize_with = "whole")]
     pub errors: i64,
-    /// Those of the time that does not count (iperf 3.13).
+    /// Lost datagrams of the omitted time (iperf 3.13).
     #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub omitted_errors: Option<i64>,
     /// Datagrams.
     #[serde(deserialize_with = "whole")]
     pub packets: i64,
-    /// Those of the time that does not count (iperf 3.13).
+    /// Datagrams of the omitted time (iperf 3.13).
     #[serde(default, deserialize_with = "optional", skip_serializing_if = "Option::is_none")]
     pub omitted_packets: Option<i64>,
-    /// When the time that counts began, in seconds.
+    /// Start of the measured time, in seconds.
     #[serde(default)]
     pub start_time: f64,
-    /// When it ended.
+    /// End of the measured time, in seconds.
     #[serde(default)]
     pub end_time: f64,
 }

@@ -1,4 +1,4 @@
-//! The server's end of a control connection.
+//! State machine of a server's control connection.
 
 use std::collections::VecDeque;
 
@@ -10,47 +10,46 @@ use super::results::Results;
 use super::state::TestState;
 use super::{LONGEST_PARAMETERS, LONGEST_RESULTS, framed};
 
-/// What the machine is told.
+/// Inputs of the state machine.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// These bytes came, behind the cookie.
+    /// These bytes arrived behind the cookie.
     Bytes(&'a [u8]),
     /// The client closed the connection.
     Closed,
-    /// The test that was asked for is served.
+    /// The server serves the requested test.
     Accept,
-    /// It is not.
+    /// The server refuses the requested test.
     Refuse {
-        /// Why.
+        /// Reason.
         code: Code,
         /// The system's error number; 0 where there is none.
         errno: i32,
     },
-    /// All streams are there.
+    /// All streams are open.
     StreamsOpen,
-    /// What this end measured.
+    /// Results that this end measured.
     Results(Results),
-    /// This end is to stop.
+    /// This end must stop.
     Stop,
 }
 
-/// What is to be done.
+/// Actions that the caller must take.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// Send these bytes.
     Send(Vec<u8>),
-    /// The client wants this: [`Input::Accept`] or [`Input::Refuse`] it.
+    /// Decide on the client's request: [`Input::Accept`] or [`Input::Refuse`].
     Asked(Box<Parameters>),
-    /// The streams are to be awaited, up to [`Input::StreamsOpen`].
+    /// Await the streams, up to [`Input::StreamsOpen`].
     AwaitStreams,
-    /// Data is sent from now on.
+    /// Send and receive data.
     Begin,
-    /// The client sends no more, and wants no more.
+    /// Stop: the client neither sends nor receives any more.
     Over,
-    /// What the client measured. What this end did is wanted
-    /// ([`Input::Results`]).
+    /// Take the results that the client measured, and pass those of this end ([`Input::Results`]).
     Told(Results),
-    /// All is said.
+    /// The exchange is complete.
     Finished,
 }
 
@@ -58,14 +57,14 @@ pub enum Output {
 #[derive(Clone, Debug)]
 pub struct Server {
     phase: Phase,
-    /// Why it is over, once it has failed.
+    /// Failure of the connection, if it failed.
     failed: Option<Failure>,
     inbox: Inbox,
     outputs: VecDeque<Output>,
 }
 
 impl Default for Server {
-    /// A connection whose cookie has come.
+    /// Creates the state of a connection whose cookie has arrived.
     fn default() -> Self {
         let (phase, failed, outputs) = (Phase::Parameters, None, VecDeque::new());
         let mut server = Self { phase, failed, inbox: Inbox::default(), outputs };
@@ -75,26 +74,26 @@ impl Default for Server {
 }
 
 impl Server {
-    /// What to send to a client that is not served at all, whatever it wants.
+    /// Returns the bytes to send to a client when the server is busy.
     pub fn busy() -> [u8; 1] {
         [TestState::AccessDenied.byte()]
     }
 
-    /// Where the test is; where it was, once it has failed.
+    /// Returns the phase of the test, or the phase in which it failed.
     pub const fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// What is to be done next, if anything. It is to be asked until there is
-    /// nothing, after a failure too: the client may have to be told.
+    /// Returns the next action, if any. The caller must poll until `None`, after a failure too,
+    /// because the client may have to be told.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.outputs.pop_front()
     }
 
-    /// Takes what happened.
+    /// Handles an input.
     ///
     /// # Errors
-    /// Why the test came to nothing. From then on it is the same always.
+    /// Fails with the reason for which the test failed. All later calls return the same failure.
     pub fn handle(&mut self, input: Input<'_>) -> Result<(), Failure> {
         if let Some(failure) = &self.failed {
             return Err(failure.clone());
@@ -176,12 +175,12 @@ impl Server {
         self.read()
     }
 
-    /// Goes as far as the bytes that are there.
+    /// Processes the bytes that have arrived.
     fn read(&mut self) -> Result<(), Failure> {
         while let Some(first) = self.inbox.first() {
             let during = self.phase;
             match during {
-                // A length this great there is not: the byte is a state.
+                // No message is this long: the byte is a state.
                 Phase::Parameters | Phase::Results if first != 0 => self.state(first)?,
                 Phase::Parameters => {
                     let message = self.inbox.message(LONGEST_PARAMETERS, during)?;
@@ -216,7 +215,7 @@ impl Server {
                 self.finish();
                 Ok(())
             }
-            // iperf3 says the second where a stream cannot be had.
+            // iperf3 sends the second state if a stream cannot be opened.
             (Some(TestState::ClientTerminate | TestState::IperfDone), _) => {
                 Err(Failure::Left { during })
             }
@@ -224,7 +223,7 @@ impl Server {
         }
     }
 
-    /// How many bytes are kept.
+    /// Returns the number of bytes held.
     #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
         self.inbox.len()

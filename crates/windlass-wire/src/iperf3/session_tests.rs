@@ -10,7 +10,7 @@ use super::{
     Results, StreamResults, TestState, framed, stream_id,
 };
 
-/// What iperf 3.12 and its server said to each other, by what was asked for.
+/// Recorded exchanges of iperf 3.12 with its server, by the options of the client.
 const RECORDED: [(&str, &str); 7] = [
     ("-P 3", include_str!("recorded/parallel.txt")),
     ("-R -P 2", include_str!("recorded/reverse.txt")),
@@ -21,7 +21,7 @@ const RECORDED: [(&str, &str); 7] = [
     ("-u, and the client leaves", include_str!("recorded/left.txt")),
 ];
 
-/// Who said what, in turn. The cookie is left out.
+/// Reads the turns of an exchange: whether the client spoke, and the bytes. The cookie is left out.
 fn recorded(text: &str) -> Vec<(bool, Vec<u8>)> {
     let mut turns: Vec<_> = text
         .lines()
@@ -204,7 +204,7 @@ fn the_server_says_what_the_stock_one_said() {
                 }
                 continue;
             }
-            // What its own end does follows from what is wanted of it.
+            // The actions of the own end follow from the phase.
             match server.phase() {
                 Phase::Judging => {
                     server.handle(server::Input::Accept).unwrap();

@@ -1,9 +1,8 @@
-//! What one end says to the other in one byte.
+//! States that the ends exchange in one byte.
 
 use windlass_base::Named;
 
-/// A state of a test, as it is said on the control connection. The numbers are
-/// those of `iperf_api.h`.
+/// A state of a test, as sent on the control connection. The numbers are those of `iperf_api.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Named)]
 #[repr(i8)]
 pub enum TestState {
@@ -11,21 +10,21 @@ pub enum TestState {
     TestStart = 1,
     /// Data is to be sent from now on.
     TestRunning = 2,
-    /// The client: nothing is sent any more.
+    /// The client sends no more data.
     TestEnd = 4,
     /// The server asks for the parameters.
     ParamExchange = 9,
     /// The server asks for the streams.
     CreateStreams = 10,
-    /// The server was told to end.
+    /// The server was told to stop.
     ServerTerminate = 11,
-    /// The client was told to end.
+    /// The client was told to stop.
     ClientTerminate = 12,
     /// The server asks for the results.
     ExchangeResults = 13,
-    /// The server has said its own results.
+    /// The server has sent its own results.
     DisplayResults = 14,
-    /// The client goes.
+    /// The client closes the connection.
     IperfDone = 16,
     /// The server is busy with another client.
     AccessDenied = -1,
@@ -35,17 +34,17 @@ pub enum TestState {
 }
 
 impl TestState {
-    /// As it is on the wire.
+    /// Returns the byte on the wire.
     pub const fn byte(self) -> u8 {
         (self as i8).cast_unsigned()
     }
 
-    /// What a byte says, if anything.
+    /// Returns the state of a byte, if any.
     pub fn read(byte: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.byte() == byte)
     }
 
-    /// Its name in iperf3: `TEST_START`.
+    /// Returns its name in iperf3, such as `TEST_START`.
     pub fn name(self) -> String {
         self.id().replace('-', "_").to_uppercase()
     }

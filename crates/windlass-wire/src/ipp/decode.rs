@@ -1,99 +1,98 @@
-//! Messages from their bytes, as these come.
+//! Incremental decoding of messages.
 
 use super::value::{counted, tag};
 use super::{Attribute, Group, GroupTag, MAX_OCTETS, Message, Value, Version};
 
-/// The bytes before the first group.
+/// Bytes before the first group.
 const HEADER: usize = 8;
 
-/// How large a message may be.
+/// Limits of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Its bytes, without the document.
+    /// Maximum bytes, without the document.
     pub bytes: usize,
-    /// Its values, with those within collections. Each takes some tens of bytes
-    /// of memory beside its own.
+    /// Maximum number of values, including those in collections. Each takes some tens of bytes of
+    /// memory besides its own.
     pub values: usize,
-    /// How deep collections may be within each other.
+    /// Maximum depth of nested collections.
     pub depth: usize,
 }
 
 impl Default for Limits {
-    /// 1 MiB, 65,536 values, 16 deep. The longest answers of printers, with all
-    /// their media, have some 100 kB, and collections within three others.
+    /// Returns the default limits: 1 MiB, 65,536 values, a depth of 16. The longest answers of
+    /// printers, with all their media, have some 100 kB and a depth of four.
     fn default() -> Self {
         Self { bytes: 1 << 20, values: 1 << 16, depth: 16 }
     }
 }
 
-/// Why bytes are no message.
+/// Errors of decoding an IPP message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// More bytes than are taken.
+    /// The message has too many bytes.
     #[error("it has more than {0} bytes of attributes")]
     TooLong(usize),
-    /// More values than are taken.
+    /// The message has too many values.
     #[error("it has more than {0} values")]
     TooMany(usize),
-    /// Collections that are too deep.
+    /// Collections are nested too deeply.
     #[error("its collections are more than {0} deep")]
     TooDeep(usize),
-    /// A name or a value that is longer than the protocol allows.
+    /// A name or a value is longer than the protocol allows.
     #[error("a name or a value has more than {MAX_OCTETS} bytes")]
     TooLongOctets,
-    /// An attribute before the first group.
+    /// An attribute comes before the first group.
     #[error("an attribute comes before the first group")]
     NoGroup,
-    /// A tag that may not be there.
+    /// A tag is invalid at its position.
     #[error("the tag {0:#04x} may not be there")]
     Misplaced(u8),
-    /// A further value before the first.
+    /// An additional value comes before the first.
     #[error("a value belongs to no attribute")]
     NoAttribute,
-    /// A name that is no text.
+    /// A name is no text.
     #[error("the name of an attribute is no text")]
     Name,
-    /// A value that is not as its tag says.
+    /// A value does not match its tag.
     #[error("a value is not as its tag {0:#04x} says")]
     Value(u8),
-    /// A member without a value.
+    /// A member has no value.
     #[error("a member of a collection has no value")]
     NoValue,
 }
 
-/// A collection that is not at its end.
+/// A collection whose end is outstanding.
 #[derive(Clone, Debug)]
-struct Open {
-    /// The name of its attribute; empty for a further value of the one before.
+struct OpenCollection {
+    /// Name of its attribute; empty for an additional value of the attribute before.
     name: String,
     members: Vec<Attribute>,
 }
 
-/// Takes a message, in pieces of any size.
+/// Decoder of a message that arrives in pieces of any size.
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     limits: Limits,
-    /// A piece that is not whole: the header, or a tag and what belongs to it.
+    /// An incomplete element: the header, or a tag with its name and value.
     held: Vec<u8>,
     taken: usize,
     values: usize,
     message: Option<Message>,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     is_done: bool,
     failed: Option<Error>,
 }
 
 impl Decoder {
-    /// Of one message.
+    /// Creates the decoder of one message.
     pub fn new(limits: Limits) -> Self {
         Self { limits, ..Self::default() }
     }
 
-    /// Takes bytes, and says how many of them belong to the message: all, or
-    /// those up to its end.
+    /// Decodes bytes. Returns how many of them belong to the message: all, or those up to its end.
     ///
     /// # Errors
-    /// Where they are no message, or one beyond the limits. It stays so.
+    /// Fails if the bytes are no message, or exceed the limits. Later calls fail in the same way.
     pub fn take(&mut self, bytes: &[u8]) -> Result<usize, Error> {
         if let Some(failed) = self.failed {
             return Err(failed);
@@ -127,28 +126,28 @@ impl Decoder {
         Err(error)
     }
 
-    /// How many bytes are needed at the least to go on; none at the end.
+    /// Returns the minimum number of bytes needed to continue; 0 at the end.
     pub fn needs(&self) -> usize {
         if self.is_done { 0 } else { self.whole().saturating_sub(self.held.len()).max(1) }
     }
 
-    /// How many bytes belonged to the message so far.
+    /// Returns the number of bytes that belonged to the message so far.
     pub const fn taken(&self) -> usize {
         self.taken
     }
 
-    /// The message, once all of it has come.
+    /// Returns the message, once it is complete.
     pub fn message(self) -> Option<Message> {
         self.message.filter(|_| self.is_done)
     }
 
-    /// The bytes of the piece that is held, as far as they tell.
+    /// Returns the length of the held element, as far as its bytes tell.
     fn whole(&self) -> usize {
         if self.message.is_none() {
             return HEADER;
         }
         match self.held.first() {
-            // A tag; with a value also the length of its name.
+            // A tag; before a value, also the length of its name.
             None | Some(0..=0x0f) => 1,
             Some(_) => {
                 let Some(name) = self.length(1) else { return 3 };
@@ -163,11 +162,11 @@ impl Decoder {
         Some(usize::from(u16::from_be_bytes(octets)))
     }
 
-    /// Takes the piece that is held.
+    /// Decodes the held element.
     fn piece(&mut self) -> Result<(), Error> {
         let held = std::mem::take(&mut self.held);
         let done = self.whole_piece(&held);
-        // Its memory serves for the next one.
+        // Its memory is reused for the next element.
         self.held = held;
         done
     }
@@ -197,7 +196,7 @@ impl Decoder {
             if self.values >= self.limits.values {
                 return Err(Error::TooMany(self.limits.values));
             }
-            // It takes memory as a value does.
+            // A group takes as much memory as a value.
             self.values += 1;
             message.groups.push(Group::new(group));
             return Ok(());
@@ -212,7 +211,7 @@ impl Decoder {
         self.value(*tag, name, value)
     }
 
-    /// Takes a value with its name, which is empty for those after the first.
+    /// Decodes a value with its name, which is empty for the values after the first.
     fn value(&mut self, tag: u8, name: &str, octets: &[u8]) -> Result<(), Error> {
         if !self.open.is_empty() && !name.is_empty() {
             return Err(Error::Misplaced(tag));
@@ -222,13 +221,14 @@ impl Decoder {
                 if self.open.len() >= self.limits.depth {
                     return Err(Error::TooDeep(self.limits.depth));
                 }
-                // Where there is nothing to add to, it is told at once.
+                // A missing attribute is reported at once.
                 self.place(name)?;
-                self.open.push(Open { name: name.to_owned(), members: Vec::new() });
+                self.open.push(OpenCollection { name: name.to_owned(), members: Vec::new() });
                 Ok(())
             }
             tag::END => {
-                let Open { name, members } = self.open.pop().ok_or(Error::Misplaced(tag))?;
+                let OpenCollection { name, members } =
+                    self.open.pop().ok_or(Error::Misplaced(tag))?;
                 check_members(&members)?;
                 self.add(&name, Value::Collection(members))
             }
@@ -249,8 +249,10 @@ impl Decoder {
         }
     }
 
-    /// Where attributes stand now, and whether a value without a name has one to
-    /// belong to.
+    /// Returns the current list of attributes.
+    ///
+    /// # Errors
+    /// Fails if there is no group, or if a value without a name has no attribute to belong to.
     fn place(&mut self, name: &str) -> Result<&mut Vec<Attribute>, Error> {
         let place = match self.open.last_mut() {
             Some(open) => &mut open.members,
@@ -277,7 +279,7 @@ impl Decoder {
     }
 }
 
-/// The last member has a value.
+/// Checks that the last member has a value.
 fn check_members(members: &[Attribute]) -> Result<(), Error> {
     match members.last() {
         Some(last) if last.values.is_empty() => Err(Error::NoValue),
@@ -285,7 +287,7 @@ fn check_members(members: &[Attribute]) -> Result<(), Error> {
     }
 }
 
-/// Octets behind their number, and the rest.
+/// Splits octets with a length prefix off, and returns them with the rest.
 fn octets(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
     counted(bytes).filter(|(octets, _)| octets.len() <= MAX_OCTETS).ok_or(Error::TooLongOctets)
 }

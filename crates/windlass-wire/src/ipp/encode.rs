@@ -1,19 +1,19 @@
-//! Messages to their bytes.
+//! Encoding of messages.
 
 use super::value::tag;
 use super::{Attribute, Group, GroupTag, MAX_OCTETS, Message, Value};
 
-/// A name or a value that the protocol has no room for.
+/// Error of encoding a name or a value that is longer than the protocol allows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the value of {0} has more than {MAX_OCTETS} bytes")]
-pub struct TooLong(pub String);
+pub struct ValueTooLong(pub String);
 
 impl Message {
-    /// The bytes up to where the document begins.
+    /// Encodes the message up to the document.
     ///
     /// # Errors
-    /// Where a name or a value is too long.
-    pub fn encode(&self) -> Result<Vec<u8>, TooLong> {
+    /// Fails if a name or a value is too long.
+    pub fn encode(&self) -> Result<Vec<u8>, ValueTooLong> {
         let mut out = self.encode_open()?;
         out.extend(Self::END);
         Ok(out)
@@ -22,11 +22,11 @@ impl Message {
     /// The end of each message.
     pub const END: [u8; 1] = [GroupTag::END];
 
-    /// The bytes without the end: groups may follow ([`Group::encode`]).
+    /// Encodes the message without its end, so that groups may follow ([`Group::encode`]).
     ///
     /// # Errors
-    /// Where a name or a value is too long.
-    pub fn encode_open(&self) -> Result<Vec<u8>, TooLong> {
+    /// Fails if a name or a value is too long.
+    pub fn encode_open(&self) -> Result<Vec<u8>, ValueTooLong> {
         let mut out = vec![self.version.0, self.version.1];
         out.extend(self.code.to_be_bytes());
         out.extend(self.request_id.to_be_bytes());
@@ -41,8 +41,8 @@ impl Group {
     /// Appends the bytes of a group.
     ///
     /// # Errors
-    /// Where a name or a value is too long.
-    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    /// Fails if a name or a value is too long.
+    pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), ValueTooLong> {
         out.push(self.tag.octet());
         for attribute in &self.attributes {
             for (place, value) in attribute.values.iter().enumerate() {
@@ -54,8 +54,13 @@ impl Group {
     }
 }
 
-fn put_value(out: &mut Vec<u8>, name: &str, value: &Value, of: &Attribute) -> Result<(), TooLong> {
-    let too_long = || TooLong(of.name.clone());
+fn put_value(
+    out: &mut Vec<u8>,
+    name: &str,
+    value: &Value,
+    of: &Attribute,
+) -> Result<(), ValueTooLong> {
+    let too_long = || ValueTooLong(of.name.clone());
     let mut put =
         |tag: u8, octets: &[u8]| put(out, tag, name.as_bytes(), octets).ok_or_else(too_long);
     match value {
@@ -94,7 +99,7 @@ fn put_value(out: &mut Vec<u8>, name: &str, value: &Value, of: &Attribute) -> Re
     }
 }
 
-/// A tag, a name and octets.
+/// Appends a tag, a name and octets.
 fn put(out: &mut Vec<u8>, tag: u8, name: &[u8], octets: &[u8]) -> Option<()> {
     out.push(tag);
     for part in [name, octets] {

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::server::{No, Part, Picked, Reply, Wanted, name};
+use super::server::{
+    AttributeCategory, FilteredGroup, IppRefusal, Reply, RequestedAttributes, name,
+};
 use super::*;
 
 fn decoded(bytes: &[u8]) -> Result<(Message, usize), Error> {
@@ -125,7 +127,7 @@ fn states_of_printers_have_the_rfcs_numbers() {
     assert_eq!(told.collect::<Vec<_>>(), [(3, "idle"), (4, "processing"), (5, "stopped")]);
 }
 
-/// What cupsd 2.4 answered to a Print-Job, cut to some of its attributes.
+/// Answer of cupsd 2.4 to a Print-Job, cut to some of its attributes.
 const ANSWER: &[u8] = b"\x02\x00\x00\x00\x00\x00\x00\x07\x01\
     G\x00\x12attributes-charset\x00\x05utf-8\
     H\x00\x1battributes-natural-language\x00\x02en\x02\
@@ -219,7 +221,7 @@ fn what_has_no_room_is_not_sent() {
     let mut message = Message::request(Version(2, 0), Operation::PRINT_JOB, 1);
     let long = Value::chars(CharKind::Name, "x".repeat(MAX_OCTETS + 1));
     message.groups[0].attributes.push(Attribute::new("job-name", long));
-    assert_eq!(message.encode(), Err(TooLong("job-name".to_owned())));
+    assert_eq!(message.encode(), Err(ValueTooLong("job-name".to_owned())));
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -344,18 +346,19 @@ fn what_requests_say_is_read_alike() {
 fn answers_have_what_is_asked_for() {
     let mut request = Message::request(Version(2, 0), Operation::GET_PRINTER_ATTRIBUTES, 9);
     let picked = |request: &Message| {
-        let wanted = Wanted::of(request, &["all"]);
-        let mut picked = Picked::new(GroupTag::PRINTER, &wanted);
-        picked.put(Part::Printer, "printer-name", || name("a"));
-        picked.put(Part::Template, "copies-default", || Value::Integer(1));
-        picked.put(Part::Alone, "media-col-database", || Value::Integer(2));
+        let wanted = RequestedAttributes::of(request, &["all"]);
+        let mut picked = FilteredGroup::new(GroupTag::PRINTER, &wanted);
+        picked.put(AttributeCategory::Printer, "printer-name", || name("a"));
+        picked.put(AttributeCategory::Template, "copies-default", || Value::Integer(1));
+        picked.put(AttributeCategory::Alone, "media-col-database", || Value::Integer(2));
         let names = picked.finish().attributes.into_iter().map(|one| one.name);
         names.collect::<Vec<_>>()
     };
     assert_eq!(picked(&request), ["printer-name", "copies-default"]);
     request.want(&["job-template", "media-col-database"]);
     assert_eq!(picked(&request), ["copies-default", "media-col-database"]);
-    let no = No::of(Status::NOT_SUPPORTED, "not that", request.asked("requested-attributes"));
+    let no =
+        IppRefusal::of(Status::NOT_SUPPORTED, "not that", request.asked("requested-attributes"));
     let answer = Reply::to(&request).refused(no);
     assert_eq!((answer.code, answer.request_id), (Status::NOT_SUPPORTED.0, 9));
     assert_eq!(answer.text(GroupTag::OPERATION, "status-message").as_deref(), Some("not that"));

@@ -1,9 +1,9 @@
-//! The Internet Printing Protocol: its messages (RFC 8010) and the names of what
-//! they say (RFC 8011).
+//! The Internet Printing Protocol: its messages (RFC 8010) and its names of operations, states and
+//! statuses (RFC 8011).
 //!
-//! A [`Message`] is a request or a response. A [`Decoder`] takes the bytes of one
-//! as they come and stops at its end: what follows is the document, which it
-//! leaves alone. [`Message::encode`] is the way back.
+//! A [`Message`] is a request or a response. A [`Decoder`] decodes its bytes as they arrive. The
+//! decoder stops at the end of the message and leaves the document alone. [`Message::encode`]
+//! encodes a message.
 
 mod decode;
 mod encode;
@@ -14,13 +14,12 @@ mod value;
 use std::borrow::Cow;
 
 pub use decode::{Decoder, Error, Limits};
-pub use encode::TooLong;
+pub use encode::ValueTooLong;
 pub use names::{JobState, Operation, PrinterState, Status};
-pub use server::{Compression, Unfit};
+pub use server::{Compression, InvalidRequest};
 pub use value::{CharKind, GroupTag, OutOfBand, Value};
 
-/// The most that a name or a value can have: lengths are signed (RFC 8010,
-/// section 3.2).
+/// Maximum bytes of a name or a value: lengths are signed (RFC 8010, section 3.2).
 pub const MAX_OCTETS: usize = 32_767;
 
 /// A request or a response.
@@ -49,9 +48,9 @@ impl std::fmt::Display for Version {
 /// A group of attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// What they are about.
+    /// Tag of the group.
     pub tag: GroupTag,
-    /// They.
+    /// Attributes of the group.
     pub attributes: Vec<Attribute>,
 }
 
@@ -60,19 +59,19 @@ pub struct Group {
 pub struct Attribute {
     /// Its name.
     pub name: String,
-    /// Its values, one at the least. Without any it is not sent.
+    /// Values of the attribute, at least one. An attribute without values is not encoded.
     pub values: Vec<Value>,
 }
 
 impl Attribute {
-    /// With one value.
+    /// Creates an attribute with one value.
     pub fn new(name: impl Into<String>, value: Value) -> Self {
         Self { name: name.into(), values: vec![value] }
     }
 }
 
 impl Group {
-    /// Without attributes.
+    /// Creates a group without attributes.
     pub const fn new(tag: GroupTag) -> Self {
         Self { tag, attributes: Vec::new() }
     }
@@ -83,43 +82,42 @@ impl Group {
         self
     }
 
-    /// The attribute of this name.
+    /// Returns the attribute of this name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// The first value of the attribute of this name.
+    /// Returns the first value of the attribute of this name.
     pub fn value(&self, name: &str) -> Option<&Value> {
         self.attribute(name)?.values.first()
     }
 
-    /// The same where it is text.
+    /// Returns the first value of the attribute of this name, if it is text.
     pub fn text(&self, name: &str) -> Option<Cow<'_, str>> {
         self.value(name)?.text()
     }
 
-    /// The same where it is a number.
+    /// Returns the first value of the attribute of this name, if it is a number.
     pub fn number(&self, name: &str) -> Option<i32> {
         self.value(name)?.number()
     }
 }
 
 impl Message {
-    /// A request with the attributes that each begins with: the charset and the
-    /// language (RFC 8011, section 4.1.4).
+    /// Creates a request with its mandatory first attributes: the charset and the language (RFC
+    /// 8011, section 4.1.4).
     pub fn request(version: Version, operation: Operation, request_id: u32) -> Self {
         Self { version, code: operation.0, request_id, groups: vec![server::beginning()] }
     }
 
-    /// Adds an attribute with one value to the first group: in a request, the
-    /// operation's.
+    /// Adds an attribute with one value to the first group: the operation group of a request.
     pub fn add(&mut self, name: &str, value: Value) {
         if let Some(first) = self.groups.first_mut() {
             first.attributes.push(Attribute::new(name, value));
         }
     }
 
-    /// Asks for attributes by name (RFC 8011, section 4.2.5.1).
+    /// Requests attributes by name (RFC 8011, section 4.2.5.1).
     pub fn want(&mut self, names: &[&str]) {
         if let Some(first) = self.groups.first_mut() {
             let values = names.iter().map(|name| Value::keyword(name)).collect();
@@ -127,22 +125,22 @@ impl Message {
         }
     }
 
-    /// The first group of this kind.
+    /// Returns the first group with this tag.
     pub fn group(&self, tag: GroupTag) -> Option<&Group> {
         self.groups.iter().find(|group| group.tag == tag)
     }
 
-    /// The first value of an attribute of a group of this kind.
+    /// Returns the first value of an attribute in the first group with this tag.
     pub fn value(&self, tag: GroupTag, name: &str) -> Option<&Value> {
         self.group(tag)?.value(name)
     }
 
-    /// The same where it is text.
+    /// Returns the first value of an attribute in the first group with this tag, if it is text.
     pub fn text(&self, tag: GroupTag, name: &str) -> Option<Cow<'_, str>> {
         self.value(tag, name)?.text()
     }
 
-    /// The same where it is a number.
+    /// Returns the first value of an attribute in the first group with this tag, if it is a number.
     pub fn number(&self, tag: GroupTag, name: &str) -> Option<i32> {
         self.value(tag, name)?.number()
     }

@@ -1,4 +1,4 @@
-//! What numbers of the protocol are called. In records they are those names.
+//! Names of the protocol's numbers. Records hold these names.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct Operation(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub u16);
 
-/// Gives numbers their names, and constants to those that are spoken of here.
+/// Names numbers, and defines constants for the ones that the code uses.
 macro_rules! names {
     ($kind:ident, $what:literal, { $($constant:ident = $number:literal $name:literal,)* }
      others { $($other:literal $other_name:literal,)* }) => {
@@ -23,7 +23,7 @@ macro_rules! names {
                 pub const $constant: Self = Self($number);
             )*
 
-            /// Its name, where it has one here.
+            /// Returns its name, if it is listed here.
             pub const fn name(self) -> Option<&'static str> {
                 Some(match self.0 {
                     $($number => $name,)*
@@ -50,16 +50,16 @@ macro_rules! names {
     };
 }
 
-/// Gives each variant of an enum its number.
+/// Maps the variants of an enum to their numbers.
 macro_rules! numbered {
     ($seen:vis $kind:ident, $number:ident: $Number:ty) => {
         impl $kind {
-            /// Of its number.
+            /// Returns the variant with this number.
             $seen fn new($number: $Number) -> Option<Self> {
                 Self::ALL.into_iter().find(|one| one.$number() == $number)
             }
 
-            /// Its number.
+            /// Returns its number.
             $seen const fn $number(self) -> $Number {
                 self as $Number
             }
@@ -93,7 +93,7 @@ names!(Operation, "operation", {
     CANCEL_MY_JOBS = 0x0039 "Cancel-My-Jobs",
     CLOSE_JOB = 0x003b "Close-Job",
     IDENTIFY_PRINTER = 0x003c "Identify-Printer",
-    // The printer of who names none.
+    // The printer of a client that names none.
     CUPS_GET_DEFAULT = 0x4001 "CUPS-Get-Default",
     CUPS_GET_PRINTERS = 0x4002 "CUPS-Get-Printers",
     CUPS_ADD_MODIFY_PRINTER = 0x4003 "CUPS-Add-Modify-Printer",
@@ -126,16 +126,16 @@ names!(Operation, "operation", {
 
 names!(Status, "status", {
     OK = 0x0000 "successful-ok",
-    // Something that was asked for is not done.
+    // A part of the request is ignored.
     IGNORED = 0x0001 "successful-ok-ignored-or-substituted-attributes",
     BAD_REQUEST = 0x0400 "client-error-bad-request",
     FORBIDDEN = 0x0401 "client-error-forbidden",
     NOT_AUTHENTICATED = 0x0402 "client-error-not-authenticated",
-    // Not with what is another's.
+    // The object belongs to another user.
     NOT_AUTHORIZED = 0x0403 "client-error-not-authorized",
     NOT_POSSIBLE = 0x0404 "client-error-not-possible",
     NOT_FOUND = 0x0406 "client-error-not-found",
-    // A full spool says so, too.
+    // A full spool returns this status, too.
     ENTITY_TOO_LARGE = 0x0408 "client-error-request-entity-too-large",
     FORMAT_NOT_SUPPORTED = 0x040a "client-error-document-format-not-supported",
     NOT_SUPPORTED = 0x040b "client-error-attributes-or-values-not-supported",
@@ -148,7 +148,7 @@ names!(Status, "status", {
     INTERNAL_ERROR = 0x0500 "server-error-internal-error",
     OPERATION_NOT_SUPPORTED = 0x0501 "server-error-operation-not-supported",
     VERSION_NOT_SUPPORTED = 0x0503 "server-error-version-not-supported",
-    // As of a full disk.
+    // For example a full disk.
     TEMPORARY_ERROR = 0x0505 "server-error-temporary-error",
     NOT_ACCEPTING = 0x0506 "server-error-not-accepting-jobs",
     BUSY = 0x0507 "server-error-busy",
@@ -183,7 +183,7 @@ names!(Status, "status", {
 });
 
 impl Status {
-    /// Whether the operation was done.
+    /// Returns whether the operation was successful.
     pub const fn is_successful(self) -> bool {
         self.0 < 0x0100
     }
@@ -192,11 +192,11 @@ impl Status {
 /// The state of a printer (RFC 8011, section 5.4.11), named by its keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum PrinterState {
-    /// It could begin a job.
+    /// The printer is ready for a job.
     Idle = 3,
-    /// It has one.
+    /// The printer processes a job.
     Processing = 4,
-    /// It begins none.
+    /// The printer begins no job.
     Stopped = 5,
 }
 
@@ -205,26 +205,26 @@ numbered!(pub PrinterState, number: i32);
 /// The state of a job (RFC 8011, section 5.3.7), named by its keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum JobState {
-    /// It waits.
+    /// The job waits.
     Pending = 3,
-    /// It waits to be released.
+    /// The job waits to be released.
     PendingHeld = 4,
-    /// It is printed.
+    /// The job is being printed.
     Processing = 5,
-    /// It was being printed, and the printer stopped.
+    /// The job was being printed when the printer stopped.
     ProcessingStopped = 6,
-    /// Somebody cancelled it.
+    /// A user cancelled the job.
     Canceled = 7,
-    /// The printer gave it up.
+    /// The printer gave the job up.
     Aborted = 8,
-    /// It is done.
+    /// The job is done.
     Completed = 9,
 }
 
 numbered!(pub JobState, number: i32);
 
 impl JobState {
-    /// Whether it does not change any more.
+    /// Returns whether the state is final.
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Canceled | Self::Aborted | Self::Completed)
     }

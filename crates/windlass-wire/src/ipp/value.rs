@@ -1,4 +1,4 @@
-//! Values and what they are marked by: the tags of RFC 8010, section 3.5.
+//! Values and their tags (RFC 8010, section 3.5).
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use windlass_base::Named;
 use super::Attribute;
 use super::names::numbered;
 
-/// What a group of attributes is about (section 3.5.1): below 0x10.
+/// Tag of a group of attributes (section 3.5.1), below 0x10.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GroupTag(u8);
 
@@ -16,11 +16,11 @@ impl GroupTag {
     pub const OPERATION: Self = Self(0x01);
     /// A job.
     pub const JOB: Self = Self(0x02);
-    /// The end of all groups. It is none.
+    /// The end of all groups. It begins no group.
     pub(super) const END: u8 = 0x03;
     /// A printer.
     pub const PRINTER: Self = Self(0x04);
-    /// What the printer does not support.
+    /// Attributes that the printer does not support.
     pub const UNSUPPORTED: Self = Self(0x05);
     /// A subscription to events (RFC 3995, section 5.1).
     pub const SUBSCRIPTION: Self = Self(0x06);
@@ -29,7 +29,7 @@ impl GroupTag {
     /// A document (PWG 5100.5).
     pub const DOCUMENT: Self = Self(0x09);
 
-    /// The group with this tag, where it may begin one.
+    /// Returns the group tag with this number, if it may begin a group.
     pub const fn new(tag: u8) -> Option<Self> {
         match tag {
             0 | Self::END | 0x10.. => None,
@@ -37,13 +37,13 @@ impl GroupTag {
         }
     }
 
-    /// Its tag.
+    /// Returns its number.
     pub const fn octet(self) -> u8 {
         self.0
     }
 }
 
-/// Values that say why there is none (section 3.5.2).
+/// Out-of-band values: reasons for a missing value (section 3.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum OutOfBand {
     /// Not supported.
@@ -60,7 +60,7 @@ pub enum OutOfBand {
     AdminDefine = 0x17,
 }
 
-/// What a string of characters is (section 3.5.2).
+/// Type of a character string (section 3.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum CharKind {
     /// Text.
@@ -84,48 +84,48 @@ pub enum CharKind {
 /// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// None, and why.
+    /// No value, with the reason.
     OutOfBand(OutOfBand),
     /// A number.
     Integer(i32),
     /// True or false.
     Boolean(bool),
-    /// A number that stands for something.
+    /// A number with a defined meaning.
     Enum(i32),
     /// Octets.
     Octets(Vec<u8>),
     /// A time, as SNMP's `DateAndTime` (RFC 2579).
     DateTime([u8; 11]),
-    /// A resolution across and along the feed; units are 3 for dots per inch, 4
-    /// for dots per centimetre.
+    /// A resolution across and along the feed. The unit is 3 for dots per inch, 4 for dots per
+    /// centimetre.
     Resolution {
-        /// Across.
+        /// Resolution across the feed.
         cross: i32,
-        /// Along.
+        /// Resolution along the feed.
         feed: i32,
-        /// Of what.
+        /// Unit of the resolution.
         units: i8,
     },
-    /// Numbers from one to another.
+    /// A range of numbers, with both ends.
     Range(i32, i32),
-    /// Attributes.
+    /// A collection of attributes.
     Collection(Vec<Attribute>),
-    /// Characters. They are UTF-8 where all keep to what they say.
+    /// Characters, in UTF-8 if the sender keeps to its charset.
     Chars(CharKind, Vec<u8>),
-    /// The same with its own language: text, or else a name.
+    /// Text or a name with its own language.
     WithLanguage {
-        /// Whether it is text.
+        /// True for text, false for a name.
         is_text: bool,
         /// The language.
         language: Vec<u8>,
         /// The characters.
         chars: Vec<u8>,
     },
-    /// A value of a tag that is not known here, from 0x10 on.
+    /// A value with an unknown tag, from 0x10 on.
     Other(u8, Vec<u8>),
 }
 
-/// The tags that values have.
+/// Tags of values.
 pub(super) mod tag {
     pub(in super::super) const INTEGER: u8 = 0x21;
     pub(in super::super) const BOOLEAN: u8 = 0x22;
@@ -145,17 +145,17 @@ numbered!(pub(super) OutOfBand, tag: u8);
 numbered!(pub(super) CharKind, tag: u8);
 
 impl Value {
-    /// Characters.
+    /// Makes a character string.
     pub fn chars(kind: CharKind, text: impl AsRef<str>) -> Self {
         Self::Chars(kind, text.as_ref().as_bytes().to_vec())
     }
 
-    /// A keyword.
+    /// Makes a keyword.
     pub fn keyword(word: &str) -> Self {
         Self::chars(CharKind::Keyword, word)
     }
 
-    /// Its characters, where it has some. What is no UTF-8 is replaced.
+    /// Returns its characters, if it has some. Invalid UTF-8 is replaced.
     pub fn text(&self) -> Option<Cow<'_, str>> {
         match self {
             Self::Chars(_, chars) | Self::WithLanguage { chars, .. } => {
@@ -165,7 +165,7 @@ impl Value {
         }
     }
 
-    /// The number, where it is one.
+    /// Returns the number, if it is one.
     pub const fn number(&self) -> Option<i32> {
         match self {
             Self::Integer(number) | Self::Enum(number) => Some(*number),
@@ -173,7 +173,7 @@ impl Value {
         }
     }
 
-    /// A value without members, from its tag and octets.
+    /// Reads a value without members from its tag and octets.
     pub(super) fn read(tag: u8, octets: &[u8]) -> Option<Self> {
         let number = |at: usize| Some(i32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?));
         let long = |length: usize| (octets.len() == length).then_some(());
@@ -181,7 +181,7 @@ impl Value {
             return Some(Self::Chars(kind, octets.to_vec()));
         }
         if let Some(why) = OutOfBand::new(tag) {
-            // There should be none (section 3.8), and what there is says nothing.
+            // There should be no octets (section 3.8), and any octets are ignored.
             return Some(Self::OutOfBand(why));
         }
         Some(match tag {
@@ -218,7 +218,7 @@ impl Value {
     }
 }
 
-/// Octets behind their number, and the rest.
+/// Splits octets with a length prefix off, and returns them with the rest.
 pub(super) fn counted(octets: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = octets.split_first_chunk::<2>()?;
     rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))

@@ -1,12 +1,12 @@
-//! The commands to a daemon (RFC 1179, section 5), and those for a job (6).
+//! Commands to a daemon (RFC 1179, section 5), and subcommands for a job (section 6).
 
-/// The longest line of a command. The RFC has no limit; BSD's daemon takes 1,024.
+/// Longest line of a command, in bytes. The RFC has no limit; BSD's daemon accepts 1,024.
 pub const MAX_LINE: usize = 1_024;
 
 /// A command to the daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// 1: print what waits.
+    /// 1: print the waiting jobs.
     PrintWaiting {
         /// The queue.
         queue: Vec<u8>,
@@ -16,20 +16,20 @@ pub enum Command {
         /// The queue.
         queue: Vec<u8>,
     },
-    /// 3 and 4: tell of the queue.
+    /// 3 and 4: report the state of the queue.
     State {
         /// The queue.
         queue: Vec<u8>,
-        /// Whether all is to be told.
+        /// True for the long form.
         long: bool,
-        /// Users and job numbers that are asked for; all where there are none.
+        /// Requested users and job numbers; empty for all.
         list: Vec<Vec<u8>>,
     },
-    /// 5: take jobs away.
+    /// 5: remove jobs.
     Remove {
         /// The queue.
         queue: Vec<u8>,
-        /// Who asks for it.
+        /// User that asks for the removal.
         agent: Vec<u8>,
         /// Users and job numbers.
         list: Vec<Vec<u8>>,
@@ -57,34 +57,34 @@ pub enum JobCommand {
     },
 }
 
-/// Why a line is no command.
+/// Errors of parsing or encoding a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No line of this length.
+    /// The line is too long.
     #[error("a command has more than {MAX_LINE} bytes")]
     TooLong,
-    /// An empty line.
+    /// The line is empty.
     #[error("a command is empty")]
     Empty,
-    /// A number that stands for nothing.
+    /// The command number is unknown.
     #[error("there is no command {0}")]
     Unknown(u8),
-    /// No queue, or no name.
+    /// The queue or the name is missing.
     #[error("a command lacks an operand")]
     Operand,
-    /// A size that is no number.
+    /// The size is no number.
     #[error("the size of a file is no number")]
     Size,
-    /// A byte that would end the line, or the operand.
+    /// An operand has a byte that would end the line or the operand.
     #[error("an operand has a space or a control character in it")]
     Unspeakable,
 }
 
-/// The first line of these bytes, without its end, and how many bytes it takes
-/// with it. Nothing where it is not whole.
+/// Returns the first line of these bytes without its end, and its length with the end. Returns
+/// `None` if the line is incomplete.
 ///
 /// # Errors
-/// Where it is too long.
+/// Fails if the line is too long.
 pub fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Error> {
     let within = &bytes[..bytes.len().min(MAX_LINE + 1)];
     match within.iter().position(|byte| *byte == b'\n') {
@@ -94,13 +94,13 @@ pub fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Error> {
     }
 }
 
-/// Words between white space (section 5: space, tab, vertical tab, form feed).
+/// Iterates over the words between white space (section 5: space, tab, vertical tab, form feed).
 fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | 0x0b | 0x0c | b'\r');
     bytes.split(is_space).filter(|word| !word.is_empty())
 }
 
-/// An operand that keeps to its place.
+/// Checks that an operand has no byte that would end it.
 fn word(bytes: &[u8]) -> Result<&[u8], Error> {
     if bytes.is_empty() {
         return Err(Error::Operand);
@@ -119,10 +119,10 @@ fn parts(line: &[u8]) -> Result<(u8, &[u8]), Error> {
 }
 
 impl Command {
-    /// Of a line without its end.
+    /// Reads a line without its end.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Fails if the line is no command.
     pub fn decode(line: &[u8]) -> Result<Self, Error> {
         let (code, rest) = parts(line)?;
         let mut words = words(rest).map(<[u8]>::to_vec);
@@ -141,10 +141,10 @@ impl Command {
         })
     }
 
-    /// The line with its end.
+    /// Encodes the line with its end.
     ///
     /// # Errors
-    /// Where an operand would be read as something else.
+    /// Fails if an operand would be read as another one.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let none = &[][..];
         let (code, queue, agent, list) = match self {
@@ -159,7 +159,7 @@ impl Command {
             out.push(b' ');
             out.extend(word(operand)?);
         }
-        // Daemons look for the space behind the queue of a question (section 5.3).
+        // Daemons expect a space behind the queue of a state request (section 5.3).
         if matches!(self, Self::State { list, .. } if list.is_empty()) {
             out.push(b' ');
         }
@@ -168,10 +168,10 @@ impl Command {
 }
 
 impl JobCommand {
-    /// Of a line without its end.
+    /// Reads a line without its end.
     ///
     /// # Errors
-    /// Where it is none.
+    /// Fails if the line is no command.
     pub fn decode(line: &[u8]) -> Result<Self, Error> {
         let (code, rest) = parts(line)?;
         match code {
@@ -190,10 +190,10 @@ impl JobCommand {
         }
     }
 
-    /// The line with its end.
+    /// Encodes the line with its end.
     ///
     /// # Errors
-    /// Where the name would be read as something else.
+    /// Fails if the name would be read as another operand.
     pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let (code, size, name) = match self {
             Self::Abort => return Ok(vec![1, b'\n']),
@@ -216,7 +216,7 @@ fn ended(mut out: Vec<u8>) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// A number of digits alone: neither sign nor space.
+/// Reads a number of digits alone, without sign or space.
 fn number(digits: &[u8]) -> Option<u64> {
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -224,24 +224,23 @@ fn number(digits: &[u8]) -> Option<u64> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The byte by which a server answers.
+/// Answer of a server, of one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ack {
-    /// 0: go on.
+    /// 0: success, continue.
     Done,
-    /// 1: no, and trying again is of no use. Unknown and disabled queues are
-    /// told so.
+    /// 1: refused for good. Servers answer this for unknown and disabled queues.
     Refused,
-    /// 2: no, for now. BSD's daemon says so where there is no space left.
+    /// 2: refused for now. BSD's daemon answers this if no space is left.
     Later,
-    /// 3: no to this job, as LPRng says it. Text may follow.
+    /// 3: this job is refused, by LPRng. Text may follow.
     Failed,
     /// Another byte; the RFC knows only zero and the rest.
     Other(u8),
 }
 
 impl Ack {
-    /// Of its byte.
+    /// Returns the answer of this byte.
     pub const fn new(byte: u8) -> Self {
         match byte {
             0 => Self::Done,
@@ -252,7 +251,7 @@ impl Ack {
         }
     }
 
-    /// Its byte.
+    /// Returns its byte.
     pub const fn byte(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -263,14 +262,14 @@ impl Ack {
         }
     }
 
-    /// What it means.
+    /// Returns its meaning, for people.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Done => "go on",
             Self::Refused => "refused",
-            Self::Later => "refused for now, as where there is no space left",
+            Self::Later => "refused for now, for example for lack of space",
             Self::Failed => "this job is refused",
-            Self::Other(_) => "refused, by a byte that no server is known to mean anything by",
+            Self::Other(_) => "refused, with a byte of unknown meaning",
         }
     }
 }

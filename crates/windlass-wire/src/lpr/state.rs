@@ -1,8 +1,8 @@
-//! What a server says of a queue. It is text for people, in no format; each server
-//! writes a line for a job that begins with its rank.
+//! The state of a queue as a server reports it: text for people, without a common format. But each
+//! server writes a line for a job that begins with its rank.
 
-/// How many jobs a server lists: lines that begin with a rank, as `active`, `1st`
-/// or `12`.
+/// Counts the jobs that a server lists: lines that begin with a rank, such as `active`, `1st` or
+/// `12`.
 pub fn waiting(text: &[u8]) -> u64 {
     let is_rank = |word: &[u8]| {
         let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -1,4 +1,4 @@
-//! Which format a document is in, by its first bytes.
+//! Detection of a document's format by its first bytes.
 
 use std::fmt;
 
@@ -9,63 +9,63 @@ use crate::media_type::essence;
 /// A format whose pages are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Format {
+pub enum DocumentFormat {
     /// ISO 32000.
     Pdf,
-    /// Adobe's language, whose comments say its pages (Document Structuring
-    /// Conventions 3.0).
+    /// Adobe's PostScript, whose comments count its pages (Document Structuring Conventions 3.0).
     PostScript,
     /// HP's Printer Command Language, up to version 5.
     Pcl,
-    /// PCL XL, which is PCL 6.
+    /// PCL XL (PCL 6).
     PclXl,
-    /// PWG 5102.4, and CUPS raster, of which it is a part.
+    /// PWG raster (PWG 5102.4) and CUPS raster, which includes it.
     PwgRaster,
     /// Apple's raster.
     Urf,
-    /// A picture: one page.
+    /// A picture, which has one page.
     Picture,
     /// Plain text.
     Text,
-    /// A job with commands of PJL around data of any of these.
+    /// A job with PJL commands around data of any of these formats.
     Pjl,
 }
 
-/// So many bytes tell every format.
+/// Number of first bytes that tell every format.
 pub const HEAD: usize = 16;
 
-/// How each begins.
-const BEGINNINGS: [(&[u8], Format); 25] = [
-    (b"%PDF-", Format::Pdf),
-    (b"%!", Format::PostScript),
-    // Drivers of serial lines end what was before.
-    (b"\x04%!", Format::PostScript),
-    (b"\x1b%-12345X", Format::Pjl),
-    (b"@PJL", Format::Pjl),
-    (b"\x1bE", Format::Pcl),
-    (b"\x1b&", Format::Pcl),
-    (b"\x1b*", Format::Pcl),
-    (b"\x1b(", Format::Pcl),
-    (b"\x1b)", Format::Pcl),
-    (b"\x1b%0", Format::Pcl),
-    (b"\x1b%1", Format::Pcl),
-    (b") HP-PCL XL;", Format::PclXl),
-    (b"( HP-PCL XL;", Format::PclXl),
-    (b"' HP-PCL XL;", Format::PclXl),
-    (b"RaS2", Format::PwgRaster),
-    (b"2SaR", Format::PwgRaster),
-    (b"RaSt", Format::PwgRaster),
-    (b"tSaR", Format::PwgRaster),
-    (b"RaS3", Format::PwgRaster),
-    (b"3SaR", Format::PwgRaster),
-    (b"UNIRAST\0", Format::Urf),
-    (b"\xff\xd8\xff", Format::Picture),
-    (b"\x89PNG\r\n\x1a\n", Format::Picture),
-    (b"\xef\xbb\xbf%!", Format::PostScript),
+/// First bytes of each format.
+const BEGINNINGS: [(&[u8], DocumentFormat); 25] = [
+    (b"%PDF-", DocumentFormat::Pdf),
+    (b"%!", DocumentFormat::PostScript),
+    // Drivers of serial lines end the previous job first.
+    (b"\x04%!", DocumentFormat::PostScript),
+    (b"\x1b%-12345X", DocumentFormat::Pjl),
+    (b"@PJL", DocumentFormat::Pjl),
+    (b"\x1bE", DocumentFormat::Pcl),
+    (b"\x1b&", DocumentFormat::Pcl),
+    (b"\x1b*", DocumentFormat::Pcl),
+    (b"\x1b(", DocumentFormat::Pcl),
+    (b"\x1b)", DocumentFormat::Pcl),
+    (b"\x1b%0", DocumentFormat::Pcl),
+    (b"\x1b%1", DocumentFormat::Pcl),
+    (b") HP-PCL XL;", DocumentFormat::PclXl),
+    (b"( HP-PCL XL;", DocumentFormat::PclXl),
+    (b"' HP-PCL XL;", DocumentFormat::PclXl),
+    (b"RaS2", DocumentFormat::PwgRaster),
+    (b"2SaR", DocumentFormat::PwgRaster),
+    (b"RaSt", DocumentFormat::PwgRaster),
+    (b"tSaR", DocumentFormat::PwgRaster),
+    (b"RaS3", DocumentFormat::PwgRaster),
+    (b"3SaR", DocumentFormat::PwgRaster),
+    (b"UNIRAST\0", DocumentFormat::Urf),
+    (b"\xff\xd8\xff", DocumentFormat::Picture),
+    (b"\x89PNG\r\n\x1a\n", DocumentFormat::Picture),
+    (b"\xef\xbb\xbf%!", DocumentFormat::PostScript),
 ];
 
-impl Format {
-    /// Of the first [`HEAD`] bytes of a document, or of all where it has fewer.
+impl DocumentFormat {
+    /// Detects the format by the first [`HEAD`] bytes of a document, or by all bytes if it has
+    /// fewer.
     pub fn of(head: &[u8]) -> Option<Self> {
         BEGINNINGS.iter().find(|(start, _)| head.starts_with(start)).map(|(_, format)| *format)
     }
@@ -82,12 +82,12 @@ impl Format {
             Self::Urf => "image/urf",
             Self::Picture if head.starts_with(b"\xff") => "image/jpeg",
             Self::Picture => "image/png",
-            // What is in it may be anything.
+            // The content may be anything.
             Self::Text | Self::Pjl => return None,
         })
     }
 
-    /// What a media type says, where it tells more than the bytes do.
+    /// Returns the format of a media type that tells more than the first bytes.
     pub fn said(media_type: &str) -> Option<Self> {
         let is = |one: &str| essence(media_type).eq_ignore_ascii_case(one);
         if is("text/plain") {
@@ -95,12 +95,12 @@ impl Format {
         } else if is("application/vnd.hp-PCL") {
             Some(Self::Pcl)
         } else {
-            // All others have a beginning by which they are known.
+            // All other formats are recognised by their first bytes.
             None
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Pdf => "PDF",
@@ -116,7 +116,7 @@ impl Format {
     }
 }
 
-impl fmt::Display for Format {
+impl fmt::Display for DocumentFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.words())
     }

@@ -1,8 +1,8 @@
-//! A document as a printer gets it: data in one language, or several between commands of
-//! PJL (HP's PJL Technical Reference Manual).
+//! A document as a printer receives it: data in one language, or in several between PJL commands
+//! (HP's PJL Technical Reference Manual).
 
-use super::format::{Format, HEAD};
-use super::language::{Language, MAX_COPIES, Pages, Unknown};
+use super::format::{DocumentFormat, HEAD};
+use super::language::{Language, MAX_COPIES, Pages, UnknownReason};
 use super::number::first;
 use super::pcl::Pcl;
 use super::pcl_xl::PclXl;
@@ -14,40 +14,40 @@ use super::text::Text;
 use super::urf::Urf;
 use crate::pjl::UEL;
 
-/// What is kept of a command of PJL. The names and numbers that count are short.
+/// Bytes kept of a PJL command. The relevant names and numbers are short.
 const KEPT: usize = 256;
 
-/// Counts the pages of a document as its bytes pass.
+/// Page counter of a document, fed with its bytes as they pass.
 #[derive(Debug)]
 pub struct Counter {
-    /// What the data is where its first bytes do not tell.
-    said: Option<Format>,
+    /// Format of the data if its first bytes do not tell.
+    said: Option<DocumentFormat>,
     state: State,
-    /// Bytes of [`UEL`] that have come.
+    /// Number of bytes of [`UEL`] that were matched.
     matched: usize,
-    /// The data before.
+    /// Pages of the previous pieces of data.
     before: Pages,
-    /// Commands of PJL have been seen: between pieces of data stands white space.
+    /// True once PJL commands were seen: white space may then separate pieces of data.
     has_jobs: bool,
-    /// `COPIES` and `QTY`.
+    /// Copies by `COPIES` and `QTY`.
     copies: u32,
     quantity: u32,
 }
 
 #[derive(Debug)]
 enum State {
-    /// The first bytes of data.
+    /// First bytes of data.
     Head(Vec<u8>),
-    /// Commands.
+    /// PJL commands.
     Commands(Vec<u8>),
     Language(Box<dyn Language>),
 }
 
 impl Counter {
-    /// Of a document that somebody calls by this media type.
+    /// Creates the counter of a document with this declared media type.
     pub fn new(media_type: &str) -> Self {
         Self {
-            said: Format::said(media_type),
+            said: DocumentFormat::said(media_type),
             state: State::Head(Vec::new()),
             matched: 0,
             before: Pages::Counted(0),
@@ -57,8 +57,8 @@ impl Counter {
         }
     }
 
-    /// So many bytes from here on it need not see. They are passed over with
-    /// [`Self::skip`].
+    /// Returns the number of next bytes that the counter does not need. The caller passes them over
+    /// with [`Self::skip`].
     pub fn skips(&self) -> u64 {
         match &self.state {
             _ if self.is_decided() => u64::MAX,
@@ -67,19 +67,19 @@ impl Counter {
         }
     }
 
-    /// Whether nothing that follows changes the answer.
+    /// Returns whether the answer is final.
     pub const fn is_decided(&self) -> bool {
         matches!(self.before, Pages::Unknown(_))
     }
 
-    /// Passes over bytes: as many as [`Self::skips`] says at the most.
+    /// Skips bytes, at most as many as [`Self::skips`] returns.
     pub fn skip(&mut self, bytes: u64) {
         if let State::Language(language) = &mut self.state {
             language.skip(bytes);
         }
     }
 
-    /// Takes the next bytes.
+    /// Processes the next bytes.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && !self.is_decided() {
             let skips = self.skips();
@@ -96,7 +96,7 @@ impl Counter {
         }
     }
 
-    /// The answer, when all bytes have come.
+    /// Returns the answer after all bytes.
     pub fn finish(mut self) -> Pages {
         let matched = std::mem::take(&mut self.matched);
         self.give_all(&UEL[..matched]);
@@ -104,7 +104,7 @@ impl Counter {
         self.before
     }
 
-    /// Takes bytes up to where the data may end, and says how many.
+    /// Processes bytes up to a possible end of the data. Returns their number.
     fn look(&mut self, bytes: &[u8]) -> usize {
         if self.matched == 0 {
             let escape = memchr::memchr(UEL[0], bytes);
@@ -122,14 +122,14 @@ impl Counter {
             }
             return 1;
         }
-        // It is data. Nothing but its first byte is an escape, so none of it begins
-        // another.
+        // The matched bytes are data. Only the first byte of UEL is an escape, so no other matched
+        // byte begins UEL.
         let matched = std::mem::take(&mut self.matched);
         self.give_all(&UEL[..matched]);
         0
     }
 
-    /// Passes on what is data for certain.
+    /// Passes on bytes that are certainly data.
     fn give_all(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && !self.is_decided() {
             let skips = self.skips();
@@ -144,14 +144,14 @@ impl Counter {
         }
     }
 
-    /// Passes on data, and says how much was taken.
+    /// Passes on data. Returns the number of bytes taken.
     fn pass(&mut self, bytes: &[u8]) -> usize {
         match &mut self.state {
             State::Language(language) => {
                 let used = language.take(bytes);
                 if used == 0 && language.skips() == 0 {
-                    // No language does that.
-                    self.before = Pages::Unknown(Unknown::Damaged);
+                    // No language takes zero bytes.
+                    self.before = Pages::Unknown(UnknownReason::Damaged);
                 }
                 used
             }
@@ -183,13 +183,13 @@ impl Counter {
         }
     }
 
-    /// The first bytes of data tell what it is.
+    /// Detects the format by the first bytes of data.
     fn begin(&mut self) {
         let State::Head(head) = &mut self.state else { return };
         let head = std::mem::take(head);
-        match Format::of(&head).or(self.said) {
-            // It is there without what leads into it.
-            Some(Format::Pjl) => {
+        match DocumentFormat::of(&head).or(self.said) {
+            // PJL commands came without the escape before them.
+            Some(DocumentFormat::Pjl) => {
                 self.has_jobs = true;
                 self.give_all(&head);
             }
@@ -197,25 +197,25 @@ impl Counter {
                 self.enter(format);
                 self.give_all(&head);
             }
-            None => self.before = Pages::Unknown(Unknown::Format),
+            None => self.before = Pages::Unknown(UnknownReason::Format),
         }
     }
 
-    fn enter(&mut self, format: Format) {
+    fn enter(&mut self, format: DocumentFormat) {
         let copies = self.copies;
         self.state = State::Language(match format {
-            Format::Pdf => Box::new(Pdf::new(copies)),
-            Format::PostScript => Box::new(PostScript::new(copies)),
-            Format::Pcl => Box::new(Pcl::new(copies)),
-            Format::PclXl => Box::new(PclXl::new(copies)),
-            Format::PwgRaster => Box::new(Raster::new()),
-            Format::Urf => Box::new(Urf::new()),
-            Format::Picture => Box::new(Picture),
-            Format::Text | Format::Pjl => Box::new(Text::default()),
+            DocumentFormat::Pdf => Box::new(Pdf::new(copies)),
+            DocumentFormat::PostScript => Box::new(PostScript::new(copies)),
+            DocumentFormat::Pcl => Box::new(Pcl::new(copies)),
+            DocumentFormat::PclXl => Box::new(PclXl::new(copies)),
+            DocumentFormat::PwgRaster => Box::new(Raster::new()),
+            DocumentFormat::Urf => Box::new(Urf::new()),
+            DocumentFormat::Picture => Box::new(Picture),
+            DocumentFormat::Text | DocumentFormat::Pjl => Box::new(Text::default()),
         });
     }
 
-    /// The data of one language ends.
+    /// Ends the data of one language.
     fn close(&mut self) {
         if matches!(&self.state, State::Head(head) if !head.is_empty()) {
             self.begin();
@@ -226,7 +226,7 @@ impl Counter {
         }
     }
 
-    /// A command of PJL.
+    /// Processes a PJL command.
     fn command(&mut self, line: &[u8]) {
         let line = line.to_ascii_uppercase();
         let words = line.strip_prefix(b"@PJL").unwrap_or(&line).trim_ascii();
@@ -248,15 +248,15 @@ impl Counter {
             };
             match count {
                 Some(count) => *place = count,
-                None => self.before = Pages::Unknown(Unknown::Damaged),
+                None => self.before = Pages::Unknown(UnknownReason::Damaged),
             }
         } else if words.starts_with(b"ENTER ") {
             let format = match value(words).unwrap_or_default().as_slice() {
-                b"PCL" => Format::Pcl,
-                b"PCLXL" => Format::PclXl,
-                b"POSTSCRIPT" => Format::PostScript,
-                b"PDF" => Format::Pdf,
-                // The data's own first bytes tell.
+                b"PCL" => DocumentFormat::Pcl,
+                b"PCLXL" => DocumentFormat::PclXl,
+                b"POSTSCRIPT" => DocumentFormat::PostScript,
+                b"PDF" => DocumentFormat::Pdf,
+                // The first bytes of the data tell its format.
                 _ => return,
             };
             self.enter(format);

@@ -1,36 +1,35 @@
-//! What the counters of all formats have in common.
+//! Common parts of the page counters of all formats.
 
 use serde::{Deserialize, Serialize};
 
-/// How many pages a document makes a printer print.
+/// Number of pages that a document makes a printer print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pages {
-    /// So many sides with something on them, with the copies that the data itself asks
-    /// for.
+    /// This many sides with marks on them, including the copies that the data itself asks for.
     Counted(u64),
-    /// That cannot be told.
-    Unknown(Unknown),
+    /// The number is unknown.
+    Unknown(UnknownReason),
 }
 
-/// Why pages cannot be told.
+/// Reason for an unknown number of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unknown {
-    /// The format is not known here.
+pub enum UnknownReason {
+    /// The format is unknown.
     Format,
-    /// It is encrypted.
+    /// The document is encrypted.
     Encrypted,
-    /// It breaks the rules of its format, or ends too early.
+    /// The document is invalid in its format, or ends too early.
     Damaged,
-    /// It says nothing of its pages, or what it says depends on the printer.
+    /// The document does not state its pages, or their number depends on the printer.
     Unsaid,
-    /// It has more of something than is kept or unpacked here.
+    /// The document exceeds a limit of memory or decompression.
     TooMuch,
 }
 
-impl Unknown {
-    /// The reason in words.
+impl UnknownReason {
+    /// Returns the reason in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Format => "its format is not known",
@@ -43,7 +42,7 @@ impl Unknown {
 }
 
 impl Pages {
-    /// The number, where it is known.
+    /// Returns the number, if it is known.
     pub const fn known(self) -> Option<u64> {
         match self {
             Self::Counted(pages) => Some(pages),
@@ -51,7 +50,7 @@ impl Pages {
         }
     }
 
-    /// Both together: what is unknown makes all unknown.
+    /// Adds two numbers. The sum is unknown if either is.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -60,7 +59,7 @@ impl Pages {
         }
     }
 
-    /// So often.
+    /// Multiplies the number by copies.
     #[must_use]
     pub const fn times(self, copies: u32) -> Self {
         match self {
@@ -70,31 +69,29 @@ impl Pages {
     }
 }
 
-/// A page description language, as far as its pages are counted. Bytes come in any
-/// pieces.
+/// Page counter of a page description language. Bytes arrive in pieces of any size.
 pub(super) trait Language: std::fmt::Debug + Send {
-    /// Takes bytes, and says how many. It stops early where what follows is skipped, or
-    /// where [`Self::is_opaque`] changes; else it takes all.
+    /// Processes bytes and returns their number. It stops early if the next bytes can be skipped,
+    /// or if [`Self::is_opaque`] changes; otherwise it takes all.
     fn take(&mut self, bytes: &[u8]) -> usize;
 
-    /// So many bytes from here on it need not see.
+    /// Returns the number of next bytes that the counter does not need.
     fn skips(&self) -> u64 {
         0
     }
 
-    /// So many of them are past.
+    /// Skips this many of the next bytes.
     fn skip(&mut self, _bytes: u64) {}
 
-    /// Whether the bytes here are data in which nothing else can begin.
+    /// Returns whether the next bytes are data in which no escape can begin.
     fn is_opaque(&self) -> bool {
         false
     }
 
-    /// It ends here.
+    /// Ends the data and returns its pages.
     fn end(&mut self) -> Pages;
 }
 
-/// The most copies that a document may ask for itself: PJL's end at 999 (PJL Technical
-/// Reference Manual, chapter 6), PCL's at 32,767 (PCL 5 Technical Reference Manual,
-/// chapter 4).
+/// Maximum copies that a document may ask for: 999 in PJL (PJL Technical Reference Manual, chapter
+/// 6), 32,767 in PCL (PCL 5 Technical Reference Manual, chapter 4).
 pub(super) const MAX_COPIES: u32 = 32_767;

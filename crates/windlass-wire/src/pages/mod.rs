@@ -1,10 +1,9 @@
-//! How many pages a document has, told from its data as it passes.
+//! Page counts of documents, from their data as it passes.
 //!
-//! A [`Counter`] takes the bytes of a document in pieces of any size and in the end says
-//! how many pages a printer prints of it, or that this cannot be told: what is unknown
-//! is never guessed. Whatever the bytes are, it keeps a bounded amount of them, and
-//! takes a time that is bounded by their number. Bytes that it need not see it names
-//! beforehand ([`Counter::skips`]): of a PDF those are most.
+//! A [`Counter`] takes the bytes of a document in pieces of any size. In the end it returns the
+//! number of pages that a printer prints, or that the number is unknown; it never guesses. It keeps
+//! a bounded number of bytes, and its time is bounded by the length of the document. It announces
+//! bytes that it does not need ([`Counter::skips`]), which are most of a PDF.
 //!
 //! | format | how it is counted |
 //! |---|---|
@@ -31,9 +30,9 @@ mod raster;
 mod text;
 mod urf;
 
-pub use format::{Format, HEAD};
+pub use format::{DocumentFormat, HEAD};
 pub use jobs::Counter;
-pub use language::{Pages, Unknown};
+pub use language::{Pages, UnknownReason};
 
 #[cfg(test)]
 #[path = "pages_tests.rs"]

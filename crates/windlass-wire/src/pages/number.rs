@@ -1,7 +1,7 @@
 //! Numbers in the text of printer languages.
 
-/// The number at the start of a text, behind spaces. Nothing where there is none, or one
-/// that has more than nine digits.
+/// Reads the number at the start of a text, behind spaces. Returns `None` if there is none, or if
+/// it has more than nine digits.
 pub(super) fn first(text: &[u8]) -> Option<u32> {
     let text = text.trim_ascii_start();
     let digits = text.iter().take_while(|one| one.is_ascii_digit()).count();

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::{Counter, Format, Pages, Unknown};
+use super::{Counter, DocumentFormat, Pages, UnknownReason};
 
-const DAMAGED: Pages = Pages::Unknown(Unknown::Damaged);
-const UNSAID: Pages = Pages::Unknown(Unknown::Unsaid);
+const DAMAGED: Pages = Pages::Unknown(UnknownReason::Damaged);
+const UNSAID: Pages = Pages::Unknown(UnknownReason::Unsaid);
 
 fn count_as(media_type: &str, bytes: &[u8]) -> Pages {
     let mut counter = Counter::new(media_type);
@@ -82,7 +82,7 @@ fn a_pdf_that_contradicts_itself_is_unknown() {
         assert_eq!(count(&pdf(&objects, trailer)), DAMAGED, "{objects:?}");
     }
     let encrypted = pdf(&[CATALOG, TWO, PAGE, PAGE], "/Root 1 0 R /Encrypt 9 0 R");
-    assert_eq!(count(&encrypted), Pages::Unknown(Unknown::Encrypted));
+    assert_eq!(count(&encrypted), Pages::Unknown(UnknownReason::Encrypted));
     let whole = pdf(&[CATALOG, TWO, PAGE, PAGE], root);
     for length in 16..whole.len() - 30 {
         assert_eq!(count(&whole[..length]), DAMAGED, "{length}");
@@ -145,7 +145,7 @@ fn objects_of_a_pdf_may_be_packed() {
     ] {
         let entries = format!("/N 3 /First {first} /Filter {other}");
         let pages = count_as("", &with_objects(&entries, &packed(data.as_bytes())));
-        assert_eq!(pages, Pages::Unknown(Unknown::Format), "{other}");
+        assert_eq!(pages, Pages::Unknown(UnknownReason::Format), "{other}");
     }
 }
 
@@ -154,11 +154,11 @@ fn a_bomb_in_a_pdf_is_not_unpacked() {
     let data = packed(&vec![b' '; 2 << 20]);
     assert!(data.len() < 1 << 14);
     let pages = count_as("", &with_objects("/N 0 /First 0 /Filter /FlateDecode", &data));
-    assert_eq!(pages, Pages::Unknown(Unknown::TooMuch));
+    assert_eq!(pages, Pages::Unknown(UnknownReason::TooMuch));
     let kids = "3 0 R ".repeat(300_000);
     let node = format!("<< /Type /Pages /Count 300000 /Kids [ {kids} ] >>");
     let pages = count_as("", &pdf(&[CATALOG, &node, PAGE], "/Root 1 0 R"));
-    assert_eq!(pages, Pages::Unknown(Unknown::TooMuch));
+    assert_eq!(pages, Pages::Unknown(UnknownReason::TooMuch));
     // Deep nests and endless words take nothing.
     assert_eq!(count_as("", &[b"%PDF-1.4 1 0 obj".as_slice(), &[b'['; 1 << 20]].concat()), DAMAGED);
     assert_eq!(count_as("", &[b"%PDF-1.4 1 0 obj".as_slice(), &[b'('; 1 << 20]].concat()), DAMAGED);
@@ -183,7 +183,7 @@ fn postscript_says_its_pages_in_comments() {
     // Lines end as they may.
     assert_eq!(of(&format!("{DSC}%%Pages: 2\n{pages}").replace('\n', "\r\n")), Pages::Counted(2));
     assert_eq!(of(&format!("{DSC}%%Pages: 2\n{pages}").replace('\n', "\r")), Pages::Counted(2));
-    // What is embedded has pages of its own, and data may hold anything.
+    // An embedded document has pages of its own, and data may hold anything.
     let embedded = format!("%%BeginDocument: x\n{DSC}%%Pages: 9\n%%Page: 1 1\n%%EndDocument\n");
     let data = "%%BeginData: 12 Binary Bytes\n%%Page: 9 9\n%%EndData\n%%BeginData: 2 ASCII Lines\n\
                 %%Page: 8 8\n%%Page: 9 9\n%%EndData\n%%BeginBinary: 12\n%%Page: 9 9\n%%EndBinary\n";
@@ -227,7 +227,7 @@ fn pcl_ejects_pages() {
     assert_eq!(of("\x1bE\x1b%0BPD1,1;\x0c\x1b%0A\x0c\x1bE"), Pages::Counted(1));
     assert_eq!(of("\x1bE\x1b&f0Xlogo\x1b&f1X\x1b&f2Xone\x0c"), Pages::Counted(1));
     assert_eq!(of("\x1bE\x1b&f0Xlogo\x0c\x1b&f1X\x1b&f2Xone\x0c"), UNSAID);
-    // How much text a page takes is the printer's to say.
+    // The printer determines how much text fits on a page.
     assert_eq!(of(&format!("\x1bE{}", "line\r\n".repeat(60))), Pages::Counted(1));
     assert_eq!(of(&format!("\x1bE{}", "line\r\n".repeat(61))), UNSAID);
     assert_eq!(of("\x1bE\x1b*b9W\x0c"), DAMAGED);
@@ -282,12 +282,12 @@ fn commands_around_data_say_how_often() {
     assert_eq!(wrapped("@PJL SET QTY=2\r\n", &two), Pages::Counted(6));
     let dsc = format!("@PJL ENTER LANGUAGE=POSTSCRIPT\n{DSC}%%Pages: 2\n");
     assert_eq!(wrapped("@PJL SET COPIES=3\n", &dsc), Pages::Counted(6));
-    // Where the language is not said, the data tells.
+    // If no language is stated, the data tells it.
     assert_eq!(wrapped("", &format!("{DSC}%%Pages: 2\n")), Pages::Counted(2));
     assert_eq!(wrapped("@PJL INFO STATUS\r\n", ""), Pages::Counted(0));
     assert_eq!(
         wrapped("@PJL ENTER LANGUAGE=ZPL\r\n", "^XA^FDsomething^XZ"),
-        Pages::Unknown(Unknown::Format)
+        Pages::Unknown(UnknownReason::Format)
     );
     assert_eq!(
         count(b"@PJL SET COPIES=2\r\n@PJL ENTER LANGUAGE=PCL\r\n\x1bEone\x1bE"),
@@ -365,7 +365,7 @@ fn pictures_are_a_page_and_text_has_form_feeds() {
     assert_eq!(of("a \x1b[1m terminal"), UNSAID);
     // A text that is a PDF is a PDF.
     assert_eq!(of("%PDF-1.4 of nothing"), DAMAGED);
-    assert_eq!(count(b"no text that anybody said is one"), Pages::Unknown(Unknown::Format));
+    assert_eq!(count(b"no text that anybody said is one"), Pages::Unknown(UnknownReason::Format));
     assert_eq!(count(b""), Pages::Counted(0));
 }
 
@@ -379,8 +379,8 @@ fn what_is_unknown_needs_nothing_more() {
     let mut counter = Counter::new("");
     counter.feed(b"\x89PNG\r\n\x1a\n and more");
     assert_eq!(counter.skips(), u64::MAX);
-    assert_eq!(Format::of(b"%PDF-1.7"), Some(Format::Pdf));
-    assert_eq!(Format::of(&[]), None);
+    assert_eq!(DocumentFormat::of(b"%PDF-1.7"), Some(DocumentFormat::Pdf));
+    assert_eq!(DocumentFormat::of(&[]), None);
 }
 
 /// Pieces of documents, so that random ones go further than their first byte.

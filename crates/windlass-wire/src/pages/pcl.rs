@@ -1,52 +1,51 @@
-//! PCL 5: text with escape sequences (HP's PCL 5 Printer Language Technical Reference
-//! Manual). A page comes out at a form feed, and where something else ejects one that
-//! has something on it.
+//! PCL 5: text with escape sequences (HP's PCL 5 Printer Language Technical Reference Manual). A
+//! form feed ejects a page, and so do other commands if the page has marks.
 
-use super::language::{Language, MAX_COPIES, Pages, Unknown};
+use super::language::{Language, MAX_COPIES, Pages, UnknownReason};
 
 const ESC: u8 = 0x1b;
 const FORM_FEED: u8 = 0x0c;
 
-/// Lines that every printer has room for on a page of text (chapter 2: 60 on letter at 6
-/// lines to the inch with the usual margins).
+/// Lines of text that fit on a page of every printer (chapter 2: 60 on letter at 6 lines per inch
+/// with the usual margins).
 const LINES: u32 = 60;
 
-/// The longest number in a sequence.
+/// Maximum digits of a number in a sequence.
 const DIGITS: usize = 9;
 
-/// Counts pages.
+/// Page counter of PCL 5.
 #[derive(Debug)]
 pub(super) struct Pcl {
-    at: At,
-    /// The sequence so far.
+    at: PclState,
+    /// First character of the current sequence.
     family: u8,
     group: u8,
     value: u32,
     digits: usize,
     is_fraction: bool,
     is_negative: bool,
-    /// Bytes of data that are still to be passed over.
+    /// Bytes of data to skip.
     skips: u64,
-    /// What `COPIES` of PJL says.
+    /// Copies by PJL's `COPIES`.
     usual_copies: u32,
     copies: u32,
     pages: u64,
-    /// Something is on the page.
+    /// True if the page has marks.
     has_marks: bool,
-    /// Lines of text that stand on it.
+    /// Lines of text on the page.
     lines: u32,
-    /// A macro is defined, and is not printed.
+    /// True while a macro is defined, which prints nothing.
     is_in_macro: bool,
-    /// One of them ejects pages.
+    /// True if a macro ejects pages.
     macro_ejects: bool,
     is_in_plotter: bool,
-    /// What it prints depends on the printer.
+    /// True if the number of pages depends on the printer.
     is_unsure: bool,
     is_broken: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum PclState {
     /// In text.
     Text,
     /// Behind an escape.
@@ -58,10 +57,10 @@ enum At {
 }
 
 impl Pcl {
-    /// With the copies of each page where the data does not say.
+    /// Creates the counter. `copies` applies to each page if the data states none.
     pub(super) const fn new(copies: u32) -> Self {
         Self {
-            at: At::Text,
+            at: PclState::Text,
             family: 0,
             group: 0,
             value: 0,
@@ -105,7 +104,7 @@ impl Pcl {
 
     fn text(&mut self, byte: u8) {
         match byte {
-            ESC => self.at = At::Escape,
+            ESC => self.at = PclState::Escape,
             _ if self.is_in_plotter => self.has_marks |= byte.is_ascii_alphabetic(),
             FORM_FEED => self.eject(),
             b'\n' => self.lines = self.lines.saturating_add(1),
@@ -118,18 +117,18 @@ impl Pcl {
     }
 
     fn escaped(&mut self, byte: u8) {
-        self.at = At::Text;
+        self.at = PclState::Text;
         match byte {
             b'E' => {
                 self.eject_marked();
                 self.copies = self.usual_copies;
                 (self.is_in_plotter, self.is_in_macro) = (false, false);
             }
-            ESC => self.at = At::Escape,
+            ESC => self.at = PclState::Escape,
             0x21..=0x2f => {
                 (self.family, self.group) = (byte, 0);
                 self.begin_value();
-                self.at = At::Family;
+                self.at = PclState::Family;
             }
             _ => {}
         }
@@ -153,35 +152,35 @@ impl Pcl {
             b'.' => self.is_fraction = true,
             b'-' => self.is_negative = true,
             b'+' | b' ' => {}
-            // Another follows with the same family and group.
+            // Another command follows with the same family and group.
             0x60..=0x7e => {
                 self.command(byte.to_ascii_uppercase());
                 self.begin_value();
-                self.at = At::Value;
+                self.at = PclState::Value;
             }
             0x40..=0x5e => {
-                self.at = At::Text;
+                self.at = PclState::Text;
                 self.command(byte);
             }
             _ => {
-                self.at = At::Text;
+                self.at = PclState::Text;
                 self.text(byte);
             }
         }
     }
 
-    /// A sequence is whole.
+    /// Processes a complete sequence.
     fn command(&mut self, last: u8) {
         let value = self.value;
         match (self.family, self.group, last) {
-            // Rows and planes of a raster, and text in which nothing is a sequence.
+            // Rows and planes of a raster, and transparent text without sequences.
             (b'*', b'b', b'W' | b'V') | (b'&', b'p', b'X') => {
                 self.skips = u64::from(value);
                 if value > 0 {
                     self.mark();
                 }
             }
-            // Fonts, characters, symbol sets, patterns, and whatever else brings data.
+            // Fonts, characters, symbol sets, patterns, and all other commands with data.
             (_, _, b'W') => self.skips = u64::from(value),
             (b'*', b'c', b'P') => self.mark(),
             // The source, the size, the orientation and the sides of the paper.
@@ -190,7 +189,7 @@ impl Pcl {
                 self.copies = value;
                 self.is_broken |= value == 0 || value > MAX_COPIES || self.is_negative;
             }
-            // Where the cursor is set, lines do not tell where the page ends.
+            // After the cursor is set, the number of lines does not tell the end of the page.
             (b'&', b'a', b'R' | b'V') | (b'*', b'p', b'Y') => self.lines = 0,
             (b'&', b'f', b'X') => match value {
                 0 => self.is_in_macro = true,
@@ -212,16 +211,16 @@ impl Language for Pcl {
     fn take(&mut self, bytes: &[u8]) -> usize {
         for (place, byte) in bytes.iter().enumerate() {
             match self.at {
-                At::Text => self.text(*byte),
-                At::Escape => self.escaped(*byte),
-                At::Family if (0x60..=0x7e).contains(byte) => {
+                PclState::Text => self.text(*byte),
+                PclState::Escape => self.escaped(*byte),
+                PclState::Family if (0x60..=0x7e).contains(byte) => {
                     self.group = *byte;
-                    self.at = At::Value;
+                    self.at = PclState::Value;
                 }
-                At::Family | At::Value => self.valued(*byte),
+                PclState::Family | PclState::Value => self.valued(*byte),
             }
-            if self.at == At::Family && self.digits > 0 {
-                self.at = At::Value;
+            if self.at == PclState::Family && self.digits > 0 {
+                self.at = PclState::Value;
             }
             if self.skips > 0 {
                 return place + 1;
@@ -240,10 +239,10 @@ impl Language for Pcl {
 
     fn end(&mut self) -> Pages {
         if self.is_broken || self.skips > 0 || self.is_in_macro {
-            return Pages::Unknown(Unknown::Damaged);
+            return Pages::Unknown(UnknownReason::Damaged);
         }
         if self.is_unsure {
-            return Pages::Unknown(Unknown::Unsaid);
+            return Pages::Unknown(UnknownReason::Unsaid);
         }
         self.eject_marked();
         Pages::Counted(self.pages)

@@ -1,7 +1,7 @@
 //! PCL XL: a stream of operators behind their attributes (HP's PCL XL Feature Reference,
 //! chapter 2). A page ends with `EndPage`.
 
-use super::language::{Language, MAX_COPIES, Pages, Unknown};
+use super::language::{Language, MAX_COPIES, Pages, UnknownReason};
 
 /// Operators.
 const BEGIN_SESSION: u8 = 0x41;
@@ -9,24 +9,24 @@ const END_SESSION: u8 = 0x42;
 const BEGIN_PAGE: u8 = 0x43;
 const END_PAGE: u8 = 0x44;
 
-/// The attribute of `EndPage` that says how often a page is printed.
+/// Attribute of `EndPage` with the copies of a page.
 const PAGE_COPIES: u16 = 49;
 
-/// Longest value that is kept: that of a number.
+/// Longest value that is kept, in bytes: a number.
 const KEPT: usize = 4;
 
-/// Counts pages.
+/// Page counter of PCL XL.
 #[derive(Debug)]
 pub(super) struct PclXl {
-    at: At,
+    at: PclXlState,
     is_little: bool,
-    /// What was read of a number, of a length or of an attribute's name.
+    /// Bytes read of a number, a length or an attribute's name.
     held: Vec<u8>,
-    /// Bytes of data that are still to be passed over.
+    /// Bytes of data to skip.
     skips: u64,
-    /// The value that the next attribute names, where it is a number.
+    /// Value before the next attribute, if it is a number.
     value: Option<u32>,
-    /// What `COPIES` of PJL says.
+    /// Copies by PJL's `COPIES`.
     usual_copies: u32,
     copies: u32,
     pages: u64,
@@ -36,24 +36,24 @@ pub(super) struct PclXl {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
-    /// In the line that begins the stream; its first byte tells the byte order.
+enum PclXlState {
+    /// Before the line that begins the stream; its first byte tells the byte order.
     Start,
     Line,
     /// Before a tag.
     Tag,
-    /// In a value of so many bytes, which is kept where it is a number.
+    /// In a value of this many bytes, which is kept if it is a number.
     Value(usize),
-    /// Behind the tag of an array whose elements have so many bytes.
+    /// Behind the tag of an array whose elements have this many bytes.
     ArrayLength(u64),
-    /// In its length, of so many bytes.
+    /// In the length of an array, which has `bytes` bytes.
     ArrayCount {
         element: u64,
         bytes: usize,
     },
-    /// In an attribute's name of so many bytes.
+    /// In an attribute's name of this many bytes.
     Attribute(usize),
-    /// In the length of embedded data, of so many bytes.
+    /// In the length of embedded data, which has this many bytes.
     DataLength(usize),
 }
 
@@ -61,10 +61,10 @@ enum At {
 const SIZES: [u64; 6] = [1, 2, 4, 2, 4, 4];
 
 impl PclXl {
-    /// With the copies of each page where the data does not say.
+    /// Creates the counter. `copies` applies to each page if the data states none.
     pub(super) const fn new(copies: u32) -> Self {
         Self {
-            at: At::Start,
+            at: PclXlState::Start,
             is_little: false,
             held: Vec::new(),
             skips: 0,
@@ -78,7 +78,7 @@ impl PclXl {
         }
     }
 
-    /// The number that is held, and holds none any more.
+    /// Returns the held number and clears it.
     fn number(&mut self) -> u32 {
         let mut held = std::mem::take(&mut self.held);
         if self.is_little {
@@ -87,30 +87,30 @@ impl PclXl {
         held.iter().fold(0, |number, byte| (number << 8) | u32::from(*byte))
     }
 
-    /// Holds bytes until there are so many.
+    /// Holds a byte. Returns whether `bytes` bytes are held.
     fn holds(&mut self, byte: u8, bytes: usize) -> bool {
         self.held.push(byte);
         self.held.len() >= bytes
     }
 
     fn tag(&mut self, tag: u8) {
-        self.at = At::Tag;
+        self.at = PclXlState::Tag;
         match tag {
             0 | 0x09..=0x0d | 0x20 => {}
             0x41..=0xbf => self.operator(tag),
             0xc0..=0xc5 | 0xc8..=0xcd | 0xd0..=0xd5 | 0xe0..=0xe5 => {
                 let size = SIZES[usize::from(tag & 7)];
                 self.at = match tag >> 3 {
-                    0x18 => At::Value(usize::try_from(size).unwrap_or(KEPT)),
-                    0x19 => At::ArrayLength(size),
-                    0x1a => At::Value(usize::try_from(2 * size).unwrap_or(2 * KEPT)),
-                    _ => At::Value(usize::try_from(4 * size).unwrap_or(4 * KEPT)),
+                    0x18 => PclXlState::Value(usize::try_from(size).unwrap_or(KEPT)),
+                    0x19 => PclXlState::ArrayLength(size),
+                    0x1a => PclXlState::Value(usize::try_from(2 * size).unwrap_or(2 * KEPT)),
+                    _ => PclXlState::Value(usize::try_from(4 * size).unwrap_or(4 * KEPT)),
                 };
             }
-            0xf8 => self.at = At::Attribute(1),
-            0xf9 => self.at = At::Attribute(2),
-            0xfa => self.at = At::DataLength(4),
-            0xfb => self.at = At::DataLength(1),
+            0xf8 => self.at = PclXlState::Attribute(1),
+            0xf9 => self.at = PclXlState::Attribute(2),
+            0xfa => self.at = PclXlState::DataLength(4),
+            0xfb => self.at = PclXlState::DataLength(1),
             _ => self.is_broken = true,
         }
     }
@@ -131,25 +131,25 @@ impl PclXl {
         self.value = None;
     }
 
-    /// A byte of what is no tag.
+    /// Processes one byte.
     fn byte(&mut self, byte: u8) {
         match self.at {
-            At::Start => {
+            PclXlState::Start => {
                 self.is_little = byte == b')';
                 self.is_broken = byte == b'\'';
-                self.at = At::Line;
+                self.at = PclXlState::Line;
             }
-            At::Line if byte == b'\n' => self.at = At::Tag,
-            At::Line => {}
-            At::Tag => self.tag(byte),
-            At::Value(bytes) => {
+            PclXlState::Line if byte == b'\n' => self.at = PclXlState::Tag,
+            PclXlState::Line => {}
+            PclXlState::Tag => self.tag(byte),
+            PclXlState::Value(bytes) => {
                 if self.holds(byte, bytes) {
                     self.value = if bytes <= KEPT { Some(self.number()) } else { None };
                     self.held.clear();
-                    self.at = At::Tag;
+                    self.at = PclXlState::Tag;
                 }
             }
-            At::ArrayLength(element) => {
+            PclXlState::ArrayLength(element) => {
                 let bytes = match byte {
                     0xc0 => 1,
                     0xc1 => 2,
@@ -159,16 +159,16 @@ impl PclXl {
                         return;
                     }
                 };
-                self.at = At::ArrayCount { element, bytes };
+                self.at = PclXlState::ArrayCount { element, bytes };
             }
-            At::ArrayCount { element, bytes } => {
+            PclXlState::ArrayCount { element, bytes } => {
                 if self.holds(byte, bytes) {
                     self.skips = u64::from(self.number()) * element;
                     self.value = None;
-                    self.at = At::Tag;
+                    self.at = PclXlState::Tag;
                 }
             }
-            At::Attribute(bytes) => {
+            PclXlState::Attribute(bytes) => {
                 if self.holds(byte, bytes) {
                     let attribute = self.number();
                     if attribute == u32::from(PAGE_COPIES) {
@@ -176,13 +176,13 @@ impl PclXl {
                         self.is_broken |= self.copies > MAX_COPIES;
                     }
                     self.value = None;
-                    self.at = At::Tag;
+                    self.at = PclXlState::Tag;
                 }
             }
-            At::DataLength(bytes) => {
+            PclXlState::DataLength(bytes) => {
                 if self.holds(byte, bytes) {
                     self.skips = u64::from(self.number());
-                    self.at = At::Tag;
+                    self.at = PclXlState::Tag;
                 }
             }
         }
@@ -212,9 +212,9 @@ impl Language for PclXl {
     }
 
     fn end(&mut self) -> Pages {
-        // What ends within a page may still be printed, or not.
-        if self.is_broken || self.is_in_page || self.is_in_session || self.at != At::Tag {
-            return Pages::Unknown(Unknown::Damaged);
+        // A page without its end may be printed or not.
+        if self.is_broken || self.is_in_page || self.is_in_session || self.at != PclXlState::Tag {
+            return Pages::Unknown(UnknownReason::Damaged);
         }
         Pages::Counted(self.pages)
     }

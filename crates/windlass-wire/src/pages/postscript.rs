@@ -1,45 +1,44 @@
-//! PostScript, by the comments in which it says its pages (Adobe's Document Structuring
-//! Conventions 3.0). It is a program, and nothing but a run of it tells the pages of
-//! one without them.
+//! PostScript, by its comments on pages (Adobe's Document Structuring Conventions 3.0). A document
+//! without them is a program whose pages only its execution would tell.
 
-use super::language::{Language, MAX_COPIES, Pages, Unknown};
+use super::language::{Language, MAX_COPIES, Pages, UnknownReason};
 use super::number::first;
 
-/// What is kept of a line. Lines of the conventions have 255 characters at the most.
+/// Bytes kept of a line. Lines of the conventions have at most 255 characters.
 const KEPT: usize = 256;
 
-/// How documents that keep to the conventions begin.
+/// First bytes of documents that follow the conventions.
 const BEGINNING: &[u8] = b"%!PS-Adobe-";
 
-/// How programs say how many copies are printed.
+/// Names by which programs set the number of copies.
 const COPIES: [&[u8]; 2] = [b"/NumCopies", b"/#copies"];
 
-/// Counts pages.
+/// Page counter of PostScript.
 #[derive(Debug)]
 pub(super) struct PostScript {
     line: Vec<u8>,
-    /// The byte before was a carriage return: a line feed after it ends no line.
+    /// True if the byte before was a carriage return: a line feed after it ends no line.
     was_return: bool,
-    /// Bytes, or lines, of data that are still to be passed over.
+    /// Bytes of data to skip.
     skips: u64,
-    /// The same, behind the line feed that may follow a carriage return.
+    /// Bytes of data to skip, behind the line feed that may follow a carriage return.
     coming: u64,
     skips_lines: u32,
-    /// Documents within the document, whose pages are none.
+    /// Depth of embedded documents, whose pages do not count.
     nested: u32,
     begun: bool,
-    /// What `%%Pages` says.
+    /// Number of pages by `%%Pages`.
     said: Option<u32>,
-    /// `%%Page`.
+    /// Number of `%%Page` comments.
     pages: u64,
     usual_copies: u32,
     copies: Option<u32>,
-    /// The documents before this one.
+    /// Pages of the documents before this one.
     before: Pages,
 }
 
 impl PostScript {
-    /// With the copies where the data does not say.
+    /// Creates the counter. `copies` applies if the data states none.
     pub(super) const fn new(copies: u32) -> Self {
         Self {
             line: Vec::new(),
@@ -57,13 +56,15 @@ impl PostScript {
         }
     }
 
-    /// The document ends.
+    /// Ends the document.
     fn close(&mut self) {
         let pages = match (self.said, self.pages) {
-            _ if !self.begun || self.nested > 0 => Pages::Unknown(Unknown::Unsaid),
+            _ if !self.begun || self.nested > 0 => Pages::Unknown(UnknownReason::Unsaid),
             (Some(said), 0) => Pages::Counted(u64::from(said)),
-            (Some(said), pages) if u64::from(said) != pages => Pages::Unknown(Unknown::Damaged),
-            (None, 0) => Pages::Unknown(Unknown::Unsaid),
+            (Some(said), pages) if u64::from(said) != pages => {
+                Pages::Unknown(UnknownReason::Damaged)
+            }
+            (None, 0) => Pages::Unknown(UnknownReason::Unsaid),
             (_, pages) => Pages::Counted(pages),
         };
         let copies = self.copies.unwrap_or(self.usual_copies);
@@ -110,7 +111,7 @@ impl PostScript {
             self.coming = u64::from(first(rest).unwrap_or(0));
         } else if self.nested == 0 {
             if let Some(rest) = of(b"Pages:") {
-                // "(atend)" says that it follows.
+                // "(atend)" means that the number follows at the end.
                 self.said = first(rest).or(self.said);
             } else if of(b"Page:").is_some() {
                 self.pages = self.pages.saturating_add(1);
@@ -124,11 +125,11 @@ impl PostScript {
             while let Some(at) = memchr::memmem::find(&line[from..], name) {
                 from += at + name.len();
                 let rest = line[from..].trim_ascii_start();
-                // Programs name it where they set nothing, too.
+                // Programs also use the name without setting a number.
                 if let Some(copies) = first(rest) {
                     let is_another = self.copies.is_some_and(|before| before != copies);
                     if is_another || copies == 0 || copies > MAX_COPIES {
-                        self.before = Pages::Unknown(Unknown::Unsaid);
+                        self.before = Pages::Unknown(UnknownReason::Unsaid);
                     }
                     self.copies = Some(copies);
                 }
@@ -176,7 +177,7 @@ impl Language for PostScript {
 
     fn end(&mut self) -> Pages {
         if self.skips > 0 || self.coming > 0 {
-            return Pages::Unknown(Unknown::Damaged);
+            return Pages::Unknown(UnknownReason::Damaged);
         }
         if !self.line.is_empty() {
             self.end_of_line();

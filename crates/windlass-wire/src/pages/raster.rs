@@ -1,14 +1,14 @@
-//! PWG raster (PWG 5102.4) and CUPS raster: a word that tells byte order and version,
-//! then each page with a header and its lines.
+//! PWG raster (PWG 5102.4) and CUPS raster: a word that tells byte order and version, then pages,
+//! each with a header and its lines.
 
-use super::language::{Language, Pages, Unknown};
+use super::language::{Language, Pages, UnknownReason};
 use super::packed_lines::PackedLines;
 
-/// Bytes of a page's header, and of that of version 1.
+/// Bytes of a page's header, and of the header of version 1.
 const HEADER: usize = 1_796;
 const HEADER_1: usize = 420;
 
-/// Where its numbers stand (PWG 5102.4, table 1; `cups/raster.h`).
+/// Offsets of the header's numbers (PWG 5102.4, table 1; `cups/raster.h`).
 const HEIGHT: usize = 376;
 const BITS_PER_COLOR: usize = 384;
 const BITS_PER_PIXEL: usize = 388;
@@ -16,22 +16,22 @@ const BYTES_PER_LINE: usize = 392;
 const COLOR_ORDER: usize = 396;
 const NUM_COLORS: usize = 420;
 
-/// A value of `cupsColorOrder`: each colour has a page of lines of its own.
+/// A value of `cupsColorOrder`: each colour has its own plane of lines.
 const PLANAR: u32 = 2;
 
-/// How many pages a raster has. Its own wish for copies is not counted: printers that
-/// take it have their copies from the job.
+/// Page counter of a raster. The raster's own number of copies is ignored: printers that accept
+/// raster take their copies from the job.
 #[derive(Debug)]
 pub(super) struct Raster {
     head: Vec<u8>,
-    kind: Option<Kind>,
+    kind: Option<RasterFormat>,
     pages: u64,
     lines: Lines,
     is_broken: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Kind {
+struct RasterFormat {
     is_little: bool,
     is_packed: bool,
     header: usize,
@@ -49,12 +49,12 @@ impl Raster {
         Self { head: Vec::new(), kind: None, pages: 0, lines: Lines::None, is_broken: false }
     }
 
-    fn begin(&mut self, kind: Kind) {
+    fn begin(&mut self, kind: RasterFormat) {
         let head = std::mem::take(&mut self.head);
         let number = |at: usize| -> u32 {
             let Some(four) = head.get(at..at + 4).and_then(|four| <[u8; 4]>::try_from(four).ok())
             else {
-                // Version 1 has no more.
+                // Version 1 has no further numbers.
                 return 0;
             };
             if kind.is_little { u32::from_le_bytes(four) } else { u32::from_be_bytes(four) }
@@ -82,9 +82,9 @@ impl Raster {
     }
 }
 
-/// What the first word says.
-fn kind(word: &[u8]) -> Option<Kind> {
-    let kind = |is_little, is_packed, header| Some(Kind { is_little, is_packed, header });
+/// Reads the format from the first word.
+fn kind(word: &[u8]) -> Option<RasterFormat> {
+    let kind = |is_little, is_packed, header| Some(RasterFormat { is_little, is_packed, header });
     match word {
         b"RaS2" => kind(false, true, HEADER),
         b"2SaR" => kind(true, true, HEADER),
@@ -149,6 +149,6 @@ impl Language for Raster {
 
     fn end(&mut self) -> Pages {
         let is_whole = !self.is_broken && !self.is_opaque() && self.kind.is_some();
-        if is_whole { Pages::Counted(self.pages) } else { Pages::Unknown(Unknown::Damaged) }
+        if is_whole { Pages::Counted(self.pages) } else { Pages::Unknown(UnknownReason::Damaged) }
     }
 }

@@ -1,23 +1,22 @@
-//! Plain text, where each printer makes pages of it in the same way.
+//! Plain text, if every printer splits it into the same pages.
 
-use super::language::{Language, Pages, Unknown};
+use super::language::{Language, Pages, UnknownReason};
 
-/// Lines that every printer has room for on a page: 66 stand on 11 inches at 6 lines
-/// to the inch, and its margins take some.
+/// Lines that fit on a page of every printer: 66 lines at 6 per inch on 11 inches, less the
+/// margins.
 const LINES: u32 = 60;
 
-/// Columns that every printer has room for: 80 stand on 8 inches at 10 to the inch.
+/// Columns that fit on a page of every printer: 80 at 10 per inch on 8 inches.
 const COLUMNS: u32 = 80;
 
-/// Counts form feeds.
+/// Page counter of plain text, which counts form feeds.
 #[derive(Debug, Default)]
 pub(super) struct Text {
     pages: u64,
     lines: u32,
     column: u32,
     has_marks: bool,
-    /// A page is longer or wider than some printers have room for, or the data is no
-    /// text.
+    /// True if a page may be too long or too wide for some printers, or if the data is no text.
     is_unsure: bool,
 }
 
@@ -34,13 +33,13 @@ impl Language for Text {
                 b'\t' => self.column = (self.column / 8 + 1).saturating_mul(8),
                 0x08 => self.column = self.column.saturating_sub(1),
                 0..=0x1f | 0x7f => self.is_unsure = true,
-                // The second and further bytes of a character of UTF-8 take no room.
+                // The second and later bytes of a UTF-8 character take no column.
                 0x80..=0xbf => {}
                 _ => self.column = self.column.saturating_add(1),
             }
             if !byte.is_ascii_whitespace() {
                 self.has_marks = true;
-                // A line is there when something stands on it.
+                // A line counts once it has a character.
                 self.is_unsure |= self.lines >= LINES || self.column > COLUMNS;
             }
         }
@@ -49,7 +48,7 @@ impl Language for Text {
 
     fn end(&mut self) -> Pages {
         if self.is_unsure {
-            return Pages::Unknown(Unknown::Unsaid);
+            return Pages::Unknown(UnknownReason::Unsaid);
         }
         Pages::Counted(self.pages + u64::from(self.has_marks))
     }

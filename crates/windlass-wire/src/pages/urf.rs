@@ -1,8 +1,8 @@
-//! URF, Apple's raster, as phones send it: `UNIRAST`, a number of pages, then each page
-//! with a header of 32 bytes and its lines, packed. There is no public standard; this
-//! is what `cups-filters` writes and reads.
+//! URF, Apple's raster, as phones send it: `UNIRAST`, a number of pages, then pages, each with a
+//! header of 32 bytes and its packed lines. There is no public standard; this code follows
+//! `cups-filters`.
 
-use super::language::{Language, Pages, Unknown};
+use super::language::{Language, Pages, UnknownReason};
 use super::packed_lines::PackedLines;
 
 /// Bytes before the first page: the word and the number of pages.
@@ -11,11 +11,11 @@ const FILE_HEADER: usize = 12;
 /// Bytes of a page's header.
 const PAGE_HEADER: usize = 32;
 
-/// How many pages it has.
+/// Page counter of URF.
 #[derive(Debug)]
 pub(super) struct Urf {
     head: Vec<u8>,
-    /// What the file says; 0 where its writer did not know.
+    /// Number of pages that the file states; 0 if its writer did not know.
     said: Option<u32>,
     pages: u64,
     lines: Option<PackedLines>,
@@ -38,7 +38,7 @@ impl Urf {
         if bits == 0 || (bits > 8 && !bits.is_multiple_of(8)) || width == 0 || height == 0 {
             self.is_broken = true;
         } else {
-            // Pixels of less than a byte stand together in bytes.
+            // Pixels smaller than a byte are packed into bytes.
             let pixel = (bits / 8).max(1);
             let line = (u64::from(width) * u64::from(bits)).div_ceil(8);
             self.lines = Some(PackedLines::new(u64::from(height), line, pixel));
@@ -84,7 +84,7 @@ impl Language for Urf {
     fn end(&mut self) -> Pages {
         let agrees = self.said.is_some_and(|said| said == 0 || u64::from(said) == self.pages);
         if self.is_broken || self.is_opaque() || !agrees {
-            return Pages::Unknown(Unknown::Damaged);
+            return Pages::Unknown(UnknownReason::Damaged);
         }
         Pages::Counted(self.pages)
     }

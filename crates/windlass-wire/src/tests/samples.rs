@@ -4,7 +4,7 @@ use std::net::Ipv6Addr;
 
 use windlass_base::Timestamp;
 
-use crate::{Decoded, Decoder, LinkType, Other, Packet, Segment};
+use crate::{Decoded, Decoder, LinkType, NonTcpPacket, Packet, Segment};
 
 /// Two no-operations and timestamps.
 pub(crate) const TIMESTAMPS: [u8; 12] = [1, 1, 8, 10, 0, 0, 0, 9, 0, 0, 0, 8];
@@ -80,8 +80,8 @@ pub(crate) fn payload(link: LinkType, data: &[u8]) -> u32 {
     segment(link, data).payload
 }
 
-/// What a packet is that carries no TCP.
-pub(crate) fn other(link: LinkType, data: &[u8]) -> Other {
+/// Returns the protocol of a packet without TCP.
+pub(crate) fn other(link: LinkType, data: &[u8]) -> NonTcpPacket {
     match decode(link, data) {
         Decoded::NotTcp(other) => other,
         decoded => panic!("{decoded:?}"),

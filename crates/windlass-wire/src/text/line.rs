@@ -1,37 +1,37 @@
 //! One line of tcpdump's text.
 
-use super::Unusable;
-use super::time::{self, Stamp};
+use super::UnusableLines;
+use super::time::{self, PrintedTime};
 use crate::{Flags, Options, SackBlocks, SequenceRange};
 
 /// A line that begins a packet.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
-    pub(super) stamp: Stamp,
-    pub(super) kind: Kind<'a>,
+    pub(super) stamp: PrintedTime,
+    pub(super) kind: LineKind<'a>,
 }
 
-/// What a line says of its packet.
+/// Content of a packet's line.
 #[derive(Debug)]
-pub(super) enum Kind<'a> {
+pub(super) enum LineKind<'a> {
     /// A TCP segment.
-    Segment(Printed<'a>),
+    Segment(PrintedSegment<'a>),
     /// An IPv4 header, as `-v` prints it, with the rest in the next line.
     Header(Ip),
     /// Anything else.
     Other,
 }
 
-/// What is printed of the IP header.
+/// Printed fields of the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Ip {
     pub(super) identification: Option<u16>,
     pub(super) hop_limit: u8,
 }
 
-/// A segment as it is printed: its numbers may be relative.
+/// A segment as printed: its numbers may be relative.
 #[derive(Debug)]
-pub(super) struct Printed<'a> {
+pub(super) struct PrintedSegment<'a> {
     pub(super) source: &'a str,
     pub(super) destination: &'a str,
     pub(super) flags: Flags,
@@ -49,8 +49,8 @@ pub(super) fn parse(text: &str) -> Option<Line<'_>> {
     if let Some((stamp, body)) = time::split(trimmed) {
         // A time of day is proof enough. A mere number may begin any line.
         let of_day = trimmed[..trimmed.len() - body.len()].contains(':');
-        let kind =
-            body_of(body).or_else(|| (of_day || looks_like_packet(body)).then_some(Kind::Other))?;
+        let kind = body_of(body)
+            .or_else(|| (of_day || looks_like_packet(body)).then_some(LineKind::Other))?;
         return Some(Line { stamp, kind });
     }
     // Without a time, a packet stands at the very front.
@@ -58,25 +58,25 @@ pub(super) fn parse(text: &str) -> Option<Line<'_>> {
         return None;
     }
     let kind = body_of(text).or_else(|| {
-        // What tcpdump 4 prints instead of a packet whose lengths contradict.
+        // tcpdump 4 prints this text instead of a packet whose lengths contradict each other.
         let refused = text.starts_with("[Invalid header: ");
-        (refused || begins_with_protocol(text)).then_some(Kind::Other)
+        (refused || begins_with_protocol(text)).then_some(LineKind::Other)
     })?;
-    Some(Line { stamp: Stamp::Missing, kind })
+    Some(Line { stamp: PrintedTime::Missing, kind })
 }
 
-/// Why a line that is no segment tells of one and cannot be used.
-pub(super) fn unusable(text: &str) -> Option<Unusable> {
+/// Returns the reason for which a line describes a segment and is unusable.
+pub(super) fn unusable(text: &str) -> Option<UnusableLines> {
     if is_quiet(text) {
-        Some(Unusable::Quiet)
+        Some(UnusableLines::Quiet)
     } else if is_drawn(text) {
-        Some(Unusable::Drawn)
+        Some(UnusableLines::Drawn)
     } else {
         None
     }
 }
 
-/// Whether tcpdump printed a segment so with `-q`: `a > b: tcp 1448`.
+/// Returns whether the line is a segment that tcpdump printed with `-q`: `a > b: tcp 1448`.
 fn is_quiet(text: &str) -> bool {
     let Some((_, _, rest)) = ends(text) else { return false };
     let length = rest.trim_start().strip_prefix("tcp ");
@@ -84,14 +84,14 @@ fn is_quiet(text: &str) -> bool {
     length.is_some_and(|length| length.parse::<u32>().is_ok())
 }
 
-/// Whether somebody drew a segment so: a time and an arrow.
+/// Returns whether the line is a drawn segment: a time and an arrow.
 fn is_drawn(text: &str) -> bool {
     let has_time = text.trim_start().starts_with(|first: char| first.is_ascii_digit());
     has_time && (text.contains("-->") || text.contains("<--"))
 }
 
-/// Leaves out the packet's number before its time, as `--number` prints it. It
-/// counts what was printed, as the reader does itself.
+/// Removes the packet's number before its time (`--number`). It counts printed packets, as the
+/// reader does itself.
 fn without_number(text: &str) -> &str {
     match text.split_once("  ") {
         Some((number, rest))
@@ -104,20 +104,20 @@ fn without_number(text: &str) -> &str {
 }
 
 /// Reads the second line of a packet.
-pub(super) fn parse_inner(text: &str) -> Option<Kind<'_>> {
+pub(super) fn parse_inner(text: &str) -> Option<LineKind<'_>> {
     body_of(text)
 }
 
-fn body_of(body: &str) -> Option<Kind<'_>> {
+fn body_of(body: &str) -> Option<LineKind<'_>> {
     if let Some(printed) = modern(body).or_else(|| old(body)) {
-        return Some(Kind::Segment(printed));
+        return Some(LineKind::Segment(printed));
     }
     let header = body.find("(tos 0x")?;
-    body.ends_with(')').then(|| Kind::Header(ip_of(&body[header..])))
+    body.ends_with(')').then(|| LineKind::Header(ip_of(&body[header..])))
 }
 
-/// First words of packets that are not TCP, or that `-q` or a snap length left
-/// bare.
+/// First words of packets that are not TCP, or that are incomplete because of `-q` or a snap
+/// length.
 const PROTOCOLS: [&str; 12] =
     ["IP", "IP6", "ARP,", "arp", "RARP,", "rarp", "PPPoE", "AF", "802.1Q", "LLDP,", "STP", "MPLS"];
 
@@ -131,18 +131,18 @@ fn looks_like_packet(body: &str) -> bool {
     let mut words = body.split_ascii_whitespace();
     let (first, second) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     PROTOCOLS.contains(&first)
-        // Of `-i any`.
+        // Direction printed with `-i any`.
         || matches!(second, "In" | "Out" | "B" | "M" | "P")
         // `a > b:`, and a link address with `-e`.
         || ends(body).is_some()
         || (first.len() == 17 && first.bytes().filter(|byte| *byte == b':').count() == 5)
 }
 
-/// Places of a line that are looked at for `a > b:`. tcpdump prints one or two;
-/// a hostile line of thousands must not take time for each.
+/// Maximum arrows of a line that are tried as `a > b:`. tcpdump prints one or two; a hostile line
+/// may have thousands.
 const MAX_ARROWS: usize = 8;
 
-/// `a > b: rest` at the first place that has it.
+/// Splits a line at the first `a > b: rest`.
 fn ends(body: &str) -> Option<(&str, &str, &str)> {
     body.match_indices(" > ")
         .take(MAX_ARROWS)
@@ -152,7 +152,7 @@ fn ends(body: &str) -> Option<(&str, &str, &str)> {
 fn ends_at(body: &str, before: usize, after: usize) -> Option<(&str, &str, &str)> {
     let source = body[..before].rsplit(' ').next()?;
     let (destination, rest) = body[after..].split_once(':')?;
-    // An IPv6 address holds colons; the one that ends it has a blank behind.
+    // An IPv6 address contains colons; a blank follows the colon that ends it.
     let (destination, rest) = match rest.strip_prefix(' ') {
         Some(rest) => (destination, rest),
         None => body[after..].split_once(": ")?,
@@ -161,28 +161,28 @@ fn ends_at(body: &str, before: usize, after: usize) -> Option<(&str, &str, &str)
     whole.then_some((source, destination, rest))
 }
 
-/// The number behind `key`.
+/// Returns the number behind `key`.
 fn field<T: std::str::FromStr>(text: &str, key: &str) -> Option<T> {
     let (_, rest) = text.split_once(key)?;
     number(rest).map(|(value, _)| value)
 }
 
-/// The number that `text` begins with, and the rest.
+/// Splits the number off that `text` begins with, and returns it with the rest.
 fn number<T: std::str::FromStr>(text: &str) -> Option<(T, &str)> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     Some((digits.parse().ok()?, rest))
 }
 
-/// `(tos 0x0, ttl 64, id 2082, …)`, `(hlim 64, …)` or `(ttl 64, id 2082, …)`.
+/// Reads the IP header: `(tos 0x0, ttl 64, id 2082, …)`, `(hlim 64, …)` or `(ttl 64, id 2082, …)`.
 fn ip_of(text: &str) -> Ip {
     let hop_limit = field(text, "ttl ").or_else(|| field(text, "hlim ")).unwrap_or(0);
     Ip { identification: field(text, ", id "), hop_limit }
 }
 
-/// tcpdump 4: `a.1 > b.2: Flags [P.], cksum 0x1234 (correct), seq 1:1449, ack 1,
+/// Reads a segment of tcpdump 4: `a.1 > b.2: Flags [P.], cksum 0x1234 (correct), seq 1:1449, ack 1,
 /// win 63, options [nop,nop,TS val 2 ecr 1], length 1448: HTTP`.
-fn modern(body: &str) -> Option<Printed<'_>> {
+fn modern(body: &str) -> Option<PrintedSegment<'_>> {
     let at = body.find(": Flags [")?;
     let arrow = body[..at].rfind(" > ")?;
     let source = body[..arrow].rsplit(' ').next().filter(|source| !source.is_empty())?;
@@ -218,9 +218,9 @@ fn modern(body: &str) -> Option<Printed<'_>> {
             _ => {}
         }
     }
-    // A snap length may have cut what follows the numbers.
+    // A snap length may have cut the text behind the numbers.
     let by_range = || Some(u32::wrapping_sub(end?, sequence?));
-    Some(Printed {
+    Some(PrintedSegment {
         source,
         destination,
         flags,
@@ -233,18 +233,22 @@ fn modern(body: &str) -> Option<Printed<'_>> {
     })
 }
 
-/// tcpdump 3: `a.1 > b.2: P 1:1449(1448) ack 1 win 63 <nop,nop,timestamp 2 1>
-/// (DF)`, with `.` for no flag but ACK.
-fn old(body: &str) -> Option<Printed<'_>> {
+/// Reads a segment of tcpdump 3: `a.1 > b.2: P 1:1449(1448) ack 1 win 63 <nop,nop,timestamp 2 1>
+/// (DF)`, with `.` for no flag except ACK.
+fn old(body: &str) -> Option<PrintedSegment<'_>> {
     body.match_indices(" > ").take(MAX_ARROWS).find_map(|(at, arrow)| {
         let (source, destination, rest) = ends_at(body, at, at + arrow.len())?;
         let printed = old_segment(source, destination, rest)?;
         let ip = if printed.ip.hop_limit == 0 { ip_of(&body[..at]) } else { printed.ip };
-        Some(Printed { ip, ..printed })
+        Some(PrintedSegment { ip, ..printed })
     })
 }
 
-fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Option<Printed<'a>> {
+fn old_segment<'a>(
+    source: &'a str,
+    destination: &'a str,
+    rest: &'a str,
+) -> Option<PrintedSegment<'a>> {
     let (letters, mut rest) = rest.split_once(' ')?;
     let letters = letters.trim_end_matches(',');
     let known = |byte: u8| b"SFRPUEW.".contains(&byte);
@@ -278,7 +282,7 @@ fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Opti
                 (options, _) = options_in(&rest[1..], '>');
                 break;
             }
-            // What the snap length left ends here.
+            // The captured part ends here.
             _ if word.starts_with("[|") => break,
             // [tcp sum ok], [ECN-Echo,CWR], [bad tcp cksum 1234!].
             _ if word.starts_with('[') => {
@@ -291,7 +295,7 @@ fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Opti
                 }
                 after
             }
-            // All that matters stands before.
+            // All relevant fields come before.
             _ if word.is_empty() || window.is_some() => break,
             _ => {
                 if let Some((first, length)) = old_range(word) {
@@ -302,7 +306,7 @@ fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Opti
         };
     }
     let ip = rest.rfind("(ttl ").map(|at| ip_of(&rest[at..])).unwrap_or_default();
-    Some(Printed {
+    Some(PrintedSegment {
         source,
         destination,
         flags,
@@ -315,7 +319,7 @@ fn old_segment<'a>(source: &'a str, destination: &'a str, rest: &'a str) -> Opti
     })
 }
 
-/// `1:1449(1448)`.
+/// Reads `1:1449(1448)`.
 fn old_range(word: &str) -> Option<(u32, u32)> {
     let (first, rest) = number(word)?;
     let (_, rest) = number::<u32>(rest.strip_prefix(':')?)?;
@@ -331,8 +335,8 @@ fn flags_of(letters: &str) -> Flags {
     letters.chars().filter_map(of).fold(Flags::default(), |flags, (flag, _)| flags.with(flag))
 }
 
-/// The options of a list up to its end, and what is behind it; nothing where the snap
-/// length has cut it.
+/// Reads a list of options up to its end. Returns the options and the text behind them; `None` for
+/// the text if the snap length cut the list.
 fn options_in(list: &str, end: char) -> (Options, Option<&str>) {
     let cut = list.find("[|").unwrap_or(list.len());
     match list[..cut].split_once(end) {
@@ -341,8 +345,8 @@ fn options_in(list: &str, end: char) -> (Options, Option<&str>) {
     }
 }
 
-/// `mss 1460,sackOK,TS val 2 ecr 1,nop,wscale 7,sack 1 {1:2}`, or of tcpdump 3
-/// `timestamp 2 1` and `sack sack 1 {1:2}`.
+/// Reads `mss 1460,sackOK,TS val 2 ecr 1,nop,wscale 7,sack 1 {1:2}`, or tcpdump 3's `timestamp 2 1`
+/// and `sack sack 1 {1:2}`.
 fn options_of(list: &str, truncated: bool) -> Options {
     let mut options = Options { truncated, ..Options::default() };
     for option in list.split(',') {

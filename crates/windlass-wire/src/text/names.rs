@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use crate::{Endpoint, Host};
 
-/// Names that are kept. A segment of a host beyond is left out.
+/// Maximum names that are kept. Segments of further hosts are left out.
 const MAX_NAMES: usize = 65_536;
-/// The longest name of a host (RFC 1035 section 2.3.4).
+/// Longest name of a host, in bytes (RFC 1035 section 2.3.4).
 const LONGEST_NAME: usize = 255;
 
-/// The names that a text uses.
+/// Names that a text uses.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     hosts: Vec<Box<str>>,
@@ -53,8 +53,8 @@ impl Names {
     }
 }
 
-/// The port of a TCP service by its name, as `printer`: those of IANA's registry that old and
-/// new `/etc/services` hold for bulk transfers, and other names of the same.
+/// Returns the port of a TCP service by its name, such as `printer`. The table has the services for
+/// bulk transfers of old and new `/etc/services` (IANA's registry), with their aliases.
 pub fn service_port(name: &str) -> Option<u16> {
     Some(match name {
         "tcpmux" => 1,
@@ -119,8 +119,8 @@ pub fn service_port(name: &str) -> Option<u16> {
     })
 }
 
-/// A port by number or name. An unknown name gives a port of the dynamic range
-/// (RFC 6335 section 6) that is the same in every text.
+/// Returns a port by number or name. An unknown name gives a port of the dynamic range (RFC 6335
+/// section 6) that is the same in every text.
 fn port_of(text: &str) -> Option<u16> {
     if text.is_empty() || text.len() > LONGEST_NAME {
         return None;
@@ -131,7 +131,7 @@ fn port_of(text: &str) -> Option<u16> {
     if let Some(port) = service_port(text) {
         return Some(port);
     }
-    // FNV-1a: short, and fixed for good.
+    // FNV-1a is short and will not change.
     let hash = text
         .bytes()
         .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

@@ -1,52 +1,49 @@
 //! Sequence numbers as tcpdump prints them.
 //!
-//! tcpdump prints the numbers of a connection's first segment that carries an
-//! ACK as they are, then relative to it; a SYN, and what carries no ACK, always
-//! as they are (`print-tcp.c`); with `-S` everything as it is. The text does not say which. And
-//! a text may begin in the middle, so that the first line it holds is relative
-//! to one that it does not.
+//! tcpdump prints absolute numbers in a connection's first segment with an ACK. Later numbers are
+//! relative to that segment. Numbers of a SYN and of segments without ACK are always absolute
+//! (`print-tcp.c`), and with `-S` all numbers are. The text does not tell which numbers are
+//! relative. A text may also begin in the middle, so that its first line is relative to a line that
+//! it lacks.
 //!
-//! So the first numbers of a connection are taken as they are, and as the base
-//! of what is relative. Of a later number both readings are tried: as it is, and
-//! relative. The next numbers to expect are known from what came before. As soon
-//! as one reading comes much nearer to them than the other it holds for the
-//! whole connection; until then the nearer one is taken, number by number.
+//! So the first numbers of a connection are taken as absolute, and as the base of relative ones.
+//! Both readings of a later number are tried: absolute and relative. The expected numbers follow
+//! from the segments before. Once one reading is much nearer to them than the other, it holds for
+//! the whole connection. Until then the nearer reading is taken for each number.
 //!
-//! The result is consistent within a connection: its numbers are those of the
-//! wire, or, where the text does not hold the base, all shifted by one amount
-//! in each direction. Where a number cannot be brought to the same amount, as
-//! the one of an RST without ACK after a beginning that is missing, the
-//! segment's sequence number is `None`.
+//! The result is consistent within a connection: its numbers are those of the wire. If the text
+//! lacks the base, all are shifted by one amount in each direction. If a number cannot be shifted
+//! by this amount, the segment's sequence number is `None`. An example is an RST without ACK in a
+//! text without the beginning.
 
 use std::collections::{HashMap, VecDeque};
 
-use super::line::Printed;
+use super::line::PrintedSegment;
 use crate::{Endpoint, Flags, SackBlocks, SequenceRange};
 
-/// Connections that are kept. The oldest gives way; should it go on, its
+/// Maximum connections that are kept. Beyond it, the oldest is evicted; if it continues, its
 /// numbers begin anew.
 const MAX_CONNECTIONS: usize = 65_536;
-/// One reading holds once the other is so many times as far from what is
-/// expected.
+/// One reading holds once the other is this many times as far from the expected number.
 const MUCH_NEARER: u32 = 16;
-/// A number that is taken as it is may differ so much from what is expected:
-/// the largest window there is (RFC 7323 section 2.2).
+/// Maximum difference of an absolute number from the expected one: the largest window (RFC 7323
+/// section 2.2).
 const LARGEST_WINDOW: u32 = 1 << 30;
 
-/// A SACK block of a first line is as near to the ACK as a window without scaling is large,
-/// sixteen times over. One in 4,000 of any numbers is.
+/// Maximum distance of a SACK block from the ACK in a first line: sixteen times the largest window
+/// without scaling. One in 4,000 random numbers is as near.
 const NEAR: u32 = 1 << 20;
 
 type Key = (Endpoint, Endpoint);
 
-/// The numbers of all connections.
+/// Sequence numbers of all connections.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     connections: HashMap<Key, Connection>,
     order: VecDeque<Key>,
 }
 
-/// How the numbers of a connection are printed.
+/// Form of the printed numbers of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Form {
     #[default]
@@ -58,20 +55,20 @@ enum Form {
 #[derive(Clone, Copy, Debug, Default)]
 struct Connection {
     form: Form,
-    /// Whether the line is past that later ones may be relative to.
+    /// True once the line was read that later ones may be relative to.
     based: bool,
-    /// By direction: the smaller endpoint's first.
+    /// Numbers by direction: first that of the smaller endpoint.
     sides: [Side; 2],
 }
 
 /// The numbers of one direction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Side {
-    /// What relative numbers are relative to.
+    /// Base of relative numbers.
     base: Option<u32>,
-    /// Whether the base is that of the wire.
+    /// True if the base is that of the wire.
     certain: bool,
-    /// The next number.
+    /// Next expected number.
     next: Option<u32>,
 }
 
@@ -80,7 +77,7 @@ impl Side {
         Self { base: Some(base), certain: true, next: Some(next) }
     }
 
-    /// Moves on to `next`; an older number is a retransmission's.
+    /// Advances to `next`. An older number belongs to a retransmission and is ignored.
     fn advance(&mut self, next: u32) {
         match self.next {
             Some(known) if next.wrapping_sub(known) >= 1 << 31 => {}
@@ -88,13 +85,14 @@ impl Side {
         }
     }
 
-    /// How far the two readings of `printed` are from what is expected.
+    /// Returns the distances of the absolute and the relative reading of `printed` from the
+    /// expected number.
     fn distances(&self, printed: u32) -> Option<(u32, u32)> {
         let (base, next) = (self.base?, self.next?);
         Some((apart(printed, next), apart(base.wrapping_add(printed), next)))
     }
 
-    /// What `printed` means.
+    /// Converts `printed` to an absolute number.
     fn read(&self, printed: u32, form: Form) -> u32 {
         let relative = self.base.unwrap_or(0).wrapping_add(printed);
         match form {
@@ -113,13 +111,13 @@ fn apart(a: u32, b: u32) -> u32 {
 }
 
 impl Numbers {
-    /// The sequence number, the acknowledgment number and the SACK blocks of a
-    /// printed segment.
+    /// Returns the absolute sequence number, acknowledgment number and SACK blocks of a printed
+    /// segment.
     pub(super) fn resolve(
         &mut self,
         source: Endpoint,
         destination: Endpoint,
-        printed: &Printed<'_>,
+        printed: &PrintedSegment<'_>,
     ) -> (Option<u32>, u32, SackBlocks) {
         let me = usize::from(source > destination);
         let key = (source.min(destination), source.max(destination));
@@ -136,7 +134,11 @@ impl Numbers {
 }
 
 impl Connection {
-    fn resolve(&mut self, me: usize, printed: &Printed<'_>) -> (Option<u32>, u32, SackBlocks) {
+    fn resolve(
+        &mut self,
+        me: usize,
+        printed: &PrintedSegment<'_>,
+    ) -> (Option<u32>, u32, SackBlocks) {
         let peer = 1 - me;
         let is_first = !self.based;
         let acknowledgment = printed.acknowledgment;
@@ -165,8 +167,8 @@ impl Connection {
         }
         let mut sack = SackBlocks::default();
         for block in printed.options.sack.as_slice() {
-            // The line that later ones may be relative to is as a rule not relative
-            // itself: what lies just above its ACK is meant so.
+            // The line that later ones are relative to is usually absolute: a block just above its
+            // ACK is absolute.
             let is_near = block.left.wrapping_sub(acknowledgment) < NEAR;
             let form = match self.form {
                 Form::Unclear if is_first && is_near => Form::AsIs,
@@ -180,8 +182,8 @@ impl Connection {
         (sequence, acknowledgment, sack)
     }
 
-    /// Takes the bases from a SYN, whose numbers are printed as they are.
-    fn handshake(&mut self, me: usize, printed: &Printed<'_>) {
+    /// Takes the bases from a SYN, whose numbers are absolute.
+    fn handshake(&mut self, me: usize, printed: &PrintedSegment<'_>) {
         let Some(base) = printed.sequence else { return };
         let known = |side: &Side, base| side.certain && side.base == Some(base);
         let peer_base = printed.acknowledgment.map(|number| number.wrapping_sub(1));
@@ -201,7 +203,7 @@ impl Connection {
         self.based |= peer_base.is_some();
     }
 
-    /// Whether a number that is printed as it is belongs to the numbers known.
+    /// Returns whether an absolute number is consistent with the known numbers.
     fn fits(&self, me: usize, number: u32) -> bool {
         let side = &self.sides[me];
         match side.next {
@@ -212,9 +214,8 @@ impl Connection {
         }
     }
 
-    /// Learns from the numbers of a segment with an ACK how they are printed,
-    /// and what they are relative to.
-    fn learn(&mut self, me: usize, printed: &Printed<'_>) {
+    /// Learns the form and the base of the numbers from a segment with an ACK.
+    fn learn(&mut self, me: usize, printed: &PrintedSegment<'_>) {
         let numbers = [(me, printed.sequence, 0), (1 - me, printed.acknowledgment, 1)];
         if self.form == Form::Unclear {
             let clearest = numbers
@@ -229,9 +230,8 @@ impl Connection {
                         side.certain |= side.base.is_some();
                     }
                 }
-                // The first line with an ACK is printed as it is in any case,
-                // and what follows is relative to it, even where a SYN came
-                // before: as in a capture of one direction.
+                // The first line with an ACK is always absolute, and later ones are relative to it.
+                // This holds even after a SYN, as in a capture of one direction.
                 _ if !self.based => {
                     for (side, number, ahead) in numbers {
                         let side = &mut self.sides[side];
@@ -246,8 +246,8 @@ impl Connection {
         for (side, number, ahead) in numbers {
             let side = &mut self.sides[side];
             if let (Some(number), None) = (number, side.base) {
-                // Where numbers are known to be relative, the text does not
-                // hold this direction's base: they stay shifted by it.
+                // If numbers are known to be relative, the text lacks the base of this direction,
+                // and the numbers stay shifted by it.
                 let relative = self.form == Form::Relative;
                 side.base = Some(if relative { 0 } else { number.wrapping_sub(ahead) });
             }
@@ -255,8 +255,8 @@ impl Connection {
     }
 }
 
-/// How many times one distance is as far as the other. That one is nothing, and
-/// the other not, is clear even where the base is small.
+/// Returns the ratio of the larger distance to the smaller one. If only one distance is zero, the
+/// ratio is clear even with a small base.
 fn clear(a: u32, b: u32) -> u32 {
     match (a.max(b), a.min(b)) {
         (0, _) => 0,

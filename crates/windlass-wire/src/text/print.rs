@@ -1,27 +1,27 @@
-//! Packets as tcpdump prints them (`tcpdump -n -S -tt`, times to the nanosecond).
+//! Printing of packets like tcpdump (`tcpdump -n -S -tt`, times to the nanosecond).
 
 use std::fmt::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::decode::link::{self, Carried};
+use crate::decode::link::{self, IpPacket};
 use crate::decode::view::{View, be16};
-use crate::{Decoded, Endpoint, Flags, Host, Other, Packet, Segment};
+use crate::{Decoded, Endpoint, Flags, Host, NonTcpPacket, Packet, Segment};
 
 /// Appends a packet as one line, without its end.
 ///
-/// What was `decoded` of it says whether it is a TCP segment, which is printed in
-/// full; of other packets there are the ends, the protocol and the length.
+/// A packet whose `decoded` result is a TCP segment is printed in full. Other packets have the
+/// ends, the protocol and the length.
 pub fn print(out: &mut String, packet: &Packet<'_>, decoded: &Decoded) {
-    // A String takes everything.
-    let _ = write!(out, "{}", Line { packet, decoded });
+    // Writing to a String cannot fail.
+    let _ = write!(out, "{}", PrintedPacket { packet, decoded });
 }
 
-struct Line<'a> {
+struct PrintedPacket<'a> {
     packet: &'a Packet<'a>,
     decoded: &'a Decoded,
 }
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for PrintedPacket<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SECOND: i64 = 1_000_000_000;
         let nanos = self.packet.time.as_nanos();
@@ -31,7 +31,7 @@ impl fmt::Display for Line<'_> {
             Decoded::Damaged(damage) => {
                 write!(f, "IP [{damage}], length {}", self.packet.original_length)
             }
-            Decoded::Fragment => other(f, self.packet, Other::Ip(6)),
+            Decoded::Fragment => other(f, self.packet, NonTcpPacket::Ip(6)),
             Decoded::NotTcp(what) => other(f, self.packet, *what),
         }
     }
@@ -43,8 +43,8 @@ fn tcp(f: &mut fmt::Formatter<'_>, segment: &Segment) -> fmt::Result {
     write!(f, "IP{} {from} > {to}: Flags [{}]", if six { "6" } else { "" }, segment.flags)?;
     if let Some(sequence) = segment.sequence {
         match segment.payload {
-            // tcpdump leaves this one out where there is no flag that counts. It
-            // tells a probe from an ACK.
+            // tcpdump omits the sequence number if no flag consumes one. It tells a probe from an
+            // ACK.
             0 => write!(f, ", seq {sequence}")?,
             bytes => write!(f, ", seq {sequence}:{}", sequence.wrapping_add(bytes))?,
         }
@@ -87,7 +87,7 @@ fn options(f: &mut fmt::Formatter<'_>, segment: &Segment) -> fmt::Result {
     write!(f, ", options [{}]", list.join(","))
 }
 
-/// `192.0.2.1.9100`, as tcpdump joins an address and a port.
+/// Returns an address and a port in tcpdump's form: `192.0.2.1.9100`.
 fn end(end: Endpoint) -> String {
     match end.host {
         Host::V4(address) => format!("{address}.{}", end.port),
@@ -96,12 +96,12 @@ fn end(end: Endpoint) -> String {
     }
 }
 
-/// A packet that is no TCP segment, but `what`.
-fn other(f: &mut fmt::Formatter<'_>, packet: &Packet<'_>, what: Other) -> fmt::Result {
+/// Prints a packet without TCP, whose protocol is `what`.
+fn other(f: &mut fmt::Formatter<'_>, packet: &Packet<'_>, what: NonTcpPacket) -> fmt::Result {
     let whole = View::new(packet.data, packet.original_length);
     let length = packet.original_length;
     match link::carried(packet.link, whole) {
-        Ok(Carried::V4(view)) => match view.head::<20>() {
+        Ok(IpPacket::V4(view)) => match view.head::<20>() {
             Some(head) => {
                 let [.., a, b, c, d, e, g, h, i] = *head;
                 let (from, to) = (Ipv4Addr::new(a, b, c, d), Ipv4Addr::new(e, g, h, i));
@@ -113,7 +113,7 @@ fn other(f: &mut fmt::Formatter<'_>, packet: &Packet<'_>, what: Other) -> fmt::R
             }
             None => write!(f, "IP, length {length}"),
         },
-        Ok(Carried::V6(view)) => match view.head::<40>() {
+        Ok(IpPacket::V6(view)) => match view.head::<40>() {
             Some(head) => {
                 let address = |at: usize| {
                     let mut octets = [0; 16];
@@ -137,13 +137,13 @@ fn other(f: &mut fmt::Formatter<'_>, packet: &Packet<'_>, what: Other) -> fmt::R
                 kind if kind >= 0x0600 => write!(f, "ethertype 0x{kind:04x}, length {length}"),
                 _ => write!(f, "802.3, length {length}"),
             },
-            _ if matches!(what, Other::Wlan(_)) => write!(f, "{what}, length {length}"),
+            _ if matches!(what, NonTcpPacket::Wlan(_)) => write!(f, "{what}, length {length}"),
             _ => write!(f, "not IP, length {length}"),
         },
     }
 }
 
-/// What IP carries, by its number at IANA.
+/// Prints the payload of an IP packet, by its IANA protocol number.
 fn carried(
     f: &mut fmt::Formatter<'_>,
     ip: &str,

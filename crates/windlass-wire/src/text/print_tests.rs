@@ -1,4 +1,4 @@
-//! What is printed, and that it reads back.
+//! Tests of the printed form, and of reading it back.
 
 use proptest::prelude::*;
 use windlass_base::Timestamp;
@@ -7,9 +7,9 @@ use super::*;
 use crate::{Decoder, LinkType, Observer, Options, SackBlocks, SequenceRange, TextReader};
 
 #[derive(Default)]
-struct Kept(Vec<Segment>);
+struct CollectedSegments(Vec<Segment>);
 
-impl Observer for Kept {
+impl Observer for CollectedSegments {
     fn packet(&mut self, _: &Packet<'_>) {}
     fn segment(&mut self, segment: &Segment) {
         self.0.push(*segment);
@@ -199,7 +199,7 @@ fn sack_blocks_of_a_first_line_read_back_near_the_wrap() {
             ecn: crate::EcnField::NotEct,
             accurate_ecn: false,
         };
-        let (mut reader, mut kept) = (TextReader::default(), Kept::default());
+        let (mut reader, mut kept) = (TextReader::default(), CollectedSegments::default());
         reader.read((segment_line(segment) + "\n").as_bytes(), true, &mut kept);
         assert_eq!(kept.0, vec![segment]);
     }
@@ -209,7 +209,7 @@ proptest! {
     #[test]
     fn a_printed_segment_reads_back(segment in segments()) {
         let text = segment_line(segment) + "\n";
-        let (mut reader, mut kept) = (TextReader::default(), Kept::default());
+        let (mut reader, mut kept) = (TextReader::default(), CollectedSegments::default());
         reader.read(text.as_bytes(), true, &mut kept);
         prop_assert_eq!(kept.0, vec![segment], "{}", text);
     }

@@ -1,4 +1,4 @@
-//! The time that a line begins with, and what it means.
+//! The time at the beginning of a line, and its meaning.
 
 use windlass_base::{Span, Timestamp};
 
@@ -7,43 +7,43 @@ const MINUTE: i64 = 60 * SECOND;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// A time as it is printed, in nanoseconds.
+/// A time as printed, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stamp {
-    /// None.
+pub(super) enum PrintedTime {
+    /// No time.
     Missing,
-    /// Since the Unix epoch.
+    /// Time since the Unix epoch.
     Epoch(i64),
-    /// Since the line before.
+    /// Time since the line before.
     Delta(i64),
-    /// Hours, minutes and seconds since midnight, since the first packet, or
-    /// since the line before.
+    /// Hours, minutes and seconds: since midnight, since the first packet, or since the line
+    /// before.
     Clock(i64),
 }
 
-/// Takes a time off the front of `text`, which begins with no blank.
-pub(super) fn split(text: &str) -> Option<(Stamp, &str)> {
+/// Splits a time off the front of `text`, which must not begin with a blank.
+pub(super) fn split(text: &str) -> Option<(PrintedTime, &str)> {
     let (word, rest) = text.split_once(' ')?;
     if let Some(day) = date(word) {
         let (word, rest) = rest.split_once(' ')?;
-        return Some((Stamp::Epoch(day.checked_add(clock(word)?)?), rest));
+        return Some((PrintedTime::Epoch(day.checked_add(clock(word)?)?), rest));
     }
     if let Some(nanos) = clock(word) {
-        return Some((Stamp::Clock(nanos), rest));
+        return Some((PrintedTime::Clock(nanos), rest));
     }
     if let Some(seconds) = word.strip_suffix('.') {
         let (micros, rest) = rest.split_once(' ')?;
         let whole = digits(seconds, 1..=9)?.checked_mul(SECOND)?;
-        return Some((Stamp::Delta(whole + digits(micros, 6..=6)? * 1_000), rest));
+        return Some((PrintedTime::Delta(whole + digits(micros, 6..=6)? * 1_000), rest));
     }
     if let Some((seconds, fraction)) = word.split_once('.') {
         let nanos = match fraction.len() {
             6 => digits(fraction, 6..=6)? * 1_000,
             _ => digits(fraction, 9..=9)?,
         };
-        return Some((Stamp::Epoch(digits(seconds, 1..=10)? * SECOND + nanos), rest));
+        return Some((PrintedTime::Epoch(digits(seconds, 1..=10)? * SECOND + nanos), rest));
     }
-    Some((Stamp::Delta(digits(word, 6..=6)? * 1_000), rest))
+    Some((PrintedTime::Delta(digits(word, 6..=6)? * 1_000), rest))
 }
 
 fn digits(text: &str, length: std::ops::RangeInclusive<usize>) -> Option<i64> {
@@ -51,8 +51,7 @@ fn digits(text: &str, length: std::ops::RangeInclusive<usize>) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// `16:34:10.118897`, with more hours where it is a span of days, and with a
-/// minus sign where a span is negative.
+/// Reads `16:34:10.118897`. A span of days has more hours, and a negative span has a minus sign.
 fn clock(word: &str) -> Option<i64> {
     let (sign, word) = match word.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -68,8 +67,8 @@ fn clock(word: &str) -> Option<i64> {
     Some(sign * (hours * HOUR + minutes * MINUTE + seconds * SECOND + fraction))
 }
 
-/// Midnight of `2001-07-24`, or of `07/24/2001` as tcpdump 3 prints it, in
-/// nanoseconds since the epoch.
+/// Returns midnight of `2001-07-24`, or of tcpdump 3's `07/24/2001`, in nanoseconds since the
+/// epoch.
 fn date(word: &str) -> Option<i64> {
     let (year, month, day) = if word.contains('-') {
         let mut parts = word.splitn(3, '-');
@@ -86,9 +85,9 @@ fn date(word: &str) -> Option<i64> {
     days(year, month, day).checked_mul(DAY)
 }
 
-/// Days from the epoch to a date of the Gregorian calendar. Years begin in
-/// March here, so that the leap day comes last (Howard Hinnant, "chrono-
-/// Compatible Low-Level Date Algorithms", `days_from_civil`).
+/// Returns the days from the epoch to a date of the Gregorian calendar. Years begin in March here,
+/// so that the leap day comes last (Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms",
+/// `days_from_civil`).
 fn days(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -96,7 +95,7 @@ fn days(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
-/// What [`Stamp::Clock`] means in this text.
+/// Meaning of [`PrintedTime::Clock`] in this text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Meaning {
     #[default]
@@ -105,25 +104,27 @@ enum Meaning {
     SinceLast,
 }
 
-/// Turns printed times into timestamps.
+/// Converter of printed times to timestamps.
 #[derive(Debug, Default)]
 pub(super) struct Clock {
     now: i64,
-    /// Midnights passed, in nanoseconds.
+    /// Sum of the days passed, in nanoseconds.
     midnight: i64,
     meaning: Meaning,
 }
 
 impl Clock {
-    /// Whether `stamp` has no meaning before [`Clock::decide`].
-    pub(super) fn needs_more(&self, stamp: Stamp) -> bool {
-        self.meaning == Meaning::Unclear && matches!(stamp, Stamp::Clock(_))
+    /// Returns whether `stamp` has no meaning before [`Clock::decide`].
+    pub(super) fn needs_more(&self, stamp: PrintedTime) -> bool {
+        self.meaning == Meaning::Unclear && matches!(stamp, PrintedTime::Clock(_))
     }
 
-    /// Decides from the stamps of the first lines: see the module `text`.
-    pub(super) fn decide(&mut self, stamps: impl Iterator<Item = Stamp>) {
+    /// Decides the meaning from the stamps of the first lines: see the module `text`.
+    pub(super) fn decide(&mut self, stamps: impl Iterator<Item = PrintedTime>) {
         let mut clocks: Vec<i64> = stamps
-            .filter_map(|stamp| if let Stamp::Clock(nanos) = stamp { Some(nanos) } else { None })
+            .filter_map(
+                |stamp| if let PrintedTime::Clock(nanos) = stamp { Some(nanos) } else { None },
+            )
             .collect();
         let moves = |back: bool| {
             let step = move |pair: &[i64]| (pair[1] < pair[0]) == back && pair[0] != pair[1];
@@ -138,15 +139,15 @@ impl Clock {
         self.meaning = if often && close { Meaning::SinceLast } else { Meaning::SinceMidnight };
     }
 
-    /// The time of the next line.
-    pub(super) fn time(&mut self, stamp: Stamp) -> Timestamp {
+    /// Returns the time of the next line.
+    pub(super) fn time(&mut self, stamp: PrintedTime) -> Timestamp {
         self.now = match (stamp, self.meaning) {
-            (Stamp::Missing, _) => self.now,
-            (Stamp::Epoch(nanos), _) => nanos,
-            (Stamp::Delta(nanos), _) | (Stamp::Clock(nanos), Meaning::SinceLast) => {
+            (PrintedTime::Missing, _) => self.now,
+            (PrintedTime::Epoch(nanos), _) => nanos,
+            (PrintedTime::Delta(nanos), _) | (PrintedTime::Clock(nanos), Meaning::SinceLast) => {
                 self.now.saturating_add(nanos)
             }
-            (Stamp::Clock(nanos), _) => self.of_day(nanos),
+            (PrintedTime::Clock(nanos), _) => self.of_day(nanos),
         };
         Timestamp::ZERO + Span::from_nanos(self.now)
     }
@@ -157,7 +158,7 @@ impl Clock {
             self.midnight = self.midnight.saturating_add(DAY);
             self.midnight.saturating_add(nanos)
         } else if self.midnight > 0 && today > self.now.saturating_add(DAY / 2) {
-            // A packet out of order, from just before midnight.
+            // The packet is out of order, from just before midnight.
             today.saturating_sub(DAY)
         } else {
             today

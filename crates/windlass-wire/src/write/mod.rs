@@ -1,5 +1,4 @@
-//! Writes captures: bytes appended to a `Vec<u8>`, which the caller puts where
-//! it wants.
+//! Writers of captures, which append bytes to a `Vec<u8>` of the caller.
 
 mod pcap;
 mod pcapng;

@@ -1,23 +1,23 @@
-//! Writes pcap (draft-ietf-opsawg-pcap, version 2.4).
+//! Writer of pcap (draft-ietf-opsawg-pcap, version 2.4).
 
 use windlass_base::Timestamp;
 
 use crate::{ByteOrder, LinkType};
 
-/// How a pcap file is to be written.
+/// Writer of a pcap file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PcapWriter {
-    /// The byte order of the headers.
+    /// Byte order of the headers.
     pub order: ByteOrder,
-    /// Whether times are in nanoseconds instead of microseconds.
+    /// True for times in nanoseconds, false for microseconds.
     pub nanoseconds: bool,
-    /// What the packets' first bytes are.
+    /// Link type of the packets.
     pub link: LinkType,
-    /// The most bytes that were kept of a packet.
+    /// Snap length, in bytes.
     pub snap_length: u32,
 }
 
-/// Ethernet, nanoseconds, little-endian, whole packets.
+/// The default: Ethernet, nanoseconds, little-endian, whole packets.
 impl Default for PcapWriter {
     fn default() -> Self {
         Self {
@@ -36,15 +36,14 @@ impl PcapWriter {
         out.extend(self.order.u32(magic));
         out.extend(self.order.u16(2));
         out.extend(self.order.u16(4));
-        // Time zone and accuracy, which nobody uses.
+        // Time zone and accuracy, which are unused.
         out.extend([0; 8]);
         out.extend(self.order.u32(self.snap_length));
         out.extend(self.order.u32(self.link.0.into()));
     }
 
-    /// Appends a packet that had `original_length` bytes on the wire. Times
-    /// before 1970 and after 2106 have no place in the format: they become
-    /// the nearest that has one.
+    /// Appends a packet that had `original_length` bytes on the wire. The format cannot hold times
+    /// before 1970 and after 2106: they become the nearest possible time.
     pub fn record(&self, out: &mut Vec<u8>, time: Timestamp, original_length: u32, data: &[u8]) {
         const SECOND: u64 = 1_000_000_000;
         let last = u64::from(u32::MAX) * SECOND + (SECOND - 1);

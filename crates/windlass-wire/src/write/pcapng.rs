@@ -1,37 +1,36 @@
-//! Writes pcapng (draft-ietf-opsawg-pcapng, version 1.0).
+//! Writer of pcapng (draft-ietf-opsawg-pcapng, version 1.0).
 
 use windlass_base::Timestamp;
 
 use crate::{ByteOrder, LinkType};
 
-/// What a section header says of where the capture comes from. Empty texts are
-/// left out.
+/// Fields of a section header on the origin of the capture. Empty texts are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Section<'a> {
-    /// The hardware that captured (`shb_hardware`).
+    /// Hardware of the capturing machine (`shb_hardware`).
     pub hardware: &'a str,
-    /// Its operating system (`shb_os`).
+    /// Operating system of the capturing machine (`shb_os`).
     pub system: &'a str,
-    /// The program that wrote the file (`shb_userappl`).
+    /// Program that wrote the file (`shb_userappl`).
     pub application: &'a str,
     /// Notes on the whole section (`opt_comment`).
     pub comments: &'a [&'a str],
 }
 
-/// What is said of an interface. Empty texts are left out.
+/// Description of an interface. Empty texts are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface<'a> {
-    /// What its packets begin with.
+    /// Link type of its packets.
     pub link: LinkType,
-    /// The most bytes that are kept of a packet; 0 states no limit.
+    /// Snap length in bytes; 0 states no limit.
     pub snap_length: u32,
-    /// Its name (`if_name`).
+    /// Name (`if_name`).
     pub name: &'a str,
-    /// The filter of the capture, as people write it (`if_filter`).
+    /// Filter of the capture, as an expression (`if_filter`).
     pub filter: &'a str,
-    /// The operating system (`if_os`).
+    /// Operating system (`if_os`).
     pub system: &'a str,
-    /// The hardware (`if_hardware`).
+    /// Hardware (`if_hardware`).
     pub hardware: &'a str,
 }
 
@@ -40,18 +39,17 @@ pub struct Interface<'a> {
 pub struct Counts<'a> {
     /// Packets received (`isb_ifrecv`).
     pub received: Option<u64>,
-    /// Packets lost for want of room (`isb_ifdrop`).
+    /// Packets dropped for lack of space (`isb_ifdrop`).
     pub drops: Option<u64>,
-    /// Packets handed to the program (`isb_usrdeliv`).
+    /// Packets delivered to the program (`isb_usrdeliv`).
     pub delivered: Option<u64>,
-    /// A note (`opt_comment`); empty is none.
+    /// Comment (`opt_comment`); empty for none.
     pub comment: &'a str,
 }
 
-/// Writes one section of pcapng with times in nanoseconds.
+/// Writer of one section of pcapng with times in nanoseconds.
 ///
-/// It remembers which interfaces were written, so that a packet can ask for
-/// one by link type.
+/// The writer remembers the interfaces written, so that a packet can select one by link type.
 #[derive(Clone, Debug)]
 pub struct PcapngWriter {
     order: ByteOrder,
@@ -67,7 +65,7 @@ impl PcapngWriter {
             out.extend(order.u32(0x1a2b_3c4d));
             out.extend(order.u16(1));
             out.extend(order.u16(0));
-            // The section's length is not known: all ones.
+            // All ones mean that the section's length is unknown.
             out.extend([0xff; 8]);
             let texts = section.comments.iter().map(|comment| (option::COMMENT, *comment));
             let texts = texts.chain([
@@ -81,8 +79,8 @@ impl PcapngWriter {
         writer
     }
 
-    /// Appends an interface and gives its number. `snap_length` 0 states no
-    /// limit; an empty `name` is left out.
+    /// Appends an interface and returns its number. `snap_length` 0 states no limit; an empty
+    /// `name` is left out.
     pub fn interface(
         &mut self,
         out: &mut Vec<u8>,
@@ -94,9 +92,9 @@ impl PcapngWriter {
         self.describe(out, &Interface { link, snap_length, name, filter, system, hardware })
     }
 
-    /// Appends an interface with all that is known of it, and gives its number.
+    /// Appends an interface with its full description, and returns its number.
     pub fn describe(&mut self, out: &mut Vec<u8>, interface: &Interface<'_>) -> u32 {
-        // How the filter is written: 0 is libpcap's way.
+        // Type of the filter: 0 is libpcap's syntax.
         let filter = [b"\0", interface.filter.as_bytes()].concat();
         self.block(out, 1, |out| {
             out.extend(self.order.u16(interface.link.0));
@@ -115,8 +113,8 @@ impl PcapngWriter {
         (self.interfaces.len() - 1) as u32
     }
 
-    /// The number of the first interface of this link type, which is appended
-    /// where there is none yet.
+    /// Returns the number of the first interface with this link type. Appends one if there is none
+    /// yet.
     pub fn interface_for(&mut self, out: &mut Vec<u8>, link: LinkType, snap_length: u32) -> u32 {
         match self.interfaces.iter().position(|known| *known == link) {
             Some(number) => number as u32,
@@ -124,9 +122,9 @@ impl PcapngWriter {
         }
     }
 
-    /// Appends a packet that had `original_length` bytes on the wire, with a
-    /// note for each of `comments`. Times before 1970 have no place in the
-    /// format: they become 0. A note longer than an option can hold is cut.
+    /// Appends a packet that had `original_length` bytes on the wire, with a comment option for
+    /// each of `comments`. The format cannot hold times before 1970: they become 0. A comment
+    /// longer than an option can hold is cut.
     #[inline]
     pub fn packet(
         &self,
@@ -152,7 +150,7 @@ impl PcapngWriter {
         });
     }
 
-    /// A packet without options, of which a capture has millions.
+    /// Appends a packet without options, of which a capture has millions.
     #[inline]
     fn bare_packet(
         &self,
@@ -168,7 +166,7 @@ impl PcapngWriter {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(0);
         let (high, low) = ((nanos >> 32) as u32, nanos as u32);
         let numbers = [6, total, interface, high, low, data.len() as u32, original_length];
-        // One question for all of them.
+        // One branch on the byte order serves all numbers.
         let numbers = match self.order {
             ByteOrder::Little => numbers.map(u32::to_le_bytes),
             ByteOrder::Big => numbers.map(u32::to_be_bytes),
@@ -176,8 +174,8 @@ impl PcapngWriter {
         out.reserve(HEAD + data.len() + 8);
         out.extend_from_slice(numbers.as_flattened());
         out.extend_from_slice(data);
-        // The padding and the length again, and zeros up to eight bytes, which go
-        // again: a copy of a fixed length is cheap.
+        // Padding, the repeated length, and zeros up to eight bytes, which are removed again: a
+        // copy of a fixed length is fast.
         let mut tail = [0; 8];
         tail[padding..padding + 4].copy_from_slice(&numbers[1]);
         let end = out.len() + padding + 4;
@@ -210,7 +208,7 @@ impl PcapngWriter {
         });
     }
 
-    /// A block: type, length, body, length again.
+    /// Appends a block: type, length, body, and the length again.
     fn block(&self, out: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
         let start = out.len();
         out.extend(self.order.u32(kind));
@@ -221,14 +219,14 @@ impl PcapngWriter {
         out[start + 4..start + 8].copy_from_slice(&total);
     }
 
-    /// A timestamp in nanoseconds, the upper half first in either order.
+    /// Appends a timestamp in nanoseconds, the upper half first in either byte order.
     fn time(&self, out: &mut Vec<u8>, time: Timestamp) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(0);
         out.extend(self.order.u32((nanos >> 32) as u32));
         out.extend(self.order.u32(nanos as u32));
     }
 
-    /// Options and their end mark; nothing where there are none.
+    /// Appends options and their end mark. Appends nothing if there are no options.
     fn options<'a>(&self, out: &mut Vec<u8>, options: impl Iterator<Item = (u16, &'a [u8])>) {
         let before = out.len();
         for (code, value) in options {
@@ -260,12 +258,12 @@ mod option {
     pub(super) const DELIVERED: u16 = 8;
 }
 
-/// Fills up to a multiple of 4, from a length that began at one.
+/// Pads to a multiple of 4.
 fn pad(out: &mut Vec<u8>, length: usize) {
     out.extend(&[0; 3][..length.wrapping_neg() % 4]);
 }
 
-/// The part of a value that an option can hold, without half a character.
+/// Returns the part of a value that an option can hold, cut at the end of a character.
 fn cut_text(value: &[u8]) -> &[u8] {
     let most = usize::from(u16::MAX);
     if value.len() <= most {
@@ -314,7 +312,7 @@ mod tests {
                 let data = &b"abcdefghi"[..length];
                 writer.packet(&mut bare, interface, time, 1_514, data, &[]);
                 writer.packet(&mut noted, interface, time, 1_514, data, &["note"]);
-                // A note of four bytes takes twelve with its head and the end.
+                // A comment of four bytes takes twelve with its head and the end mark.
                 let end = bare.len() - 4;
                 assert_eq!(bare[8..end], noted[8..end]);
                 assert_eq!(noted.len(), bare.len() + 12);

@@ -7,7 +7,7 @@ use std::path::Path;
 use windlass_base::Span;
 use windlass_wire::{Endpoint, Flags, Segment, TextReader};
 
-use crate::support::Kept;
+use crate::support::CollectedSegments;
 
 /// By direction, the amount between the text's numbers and the wire's.
 type Shifts = HashMap<(Endpoint, Endpoint), u32>;
@@ -65,7 +65,7 @@ fn compare(file: &Path, options: &[&str], wire: &[Segment]) -> Vec<String> {
     let Some(text) = crate::support::run("tcpdump", options, file) else {
         return vec!["tcpdump is not installed".to_owned()];
     };
-    let (mut reader, mut kept) = (TextReader::default(), Kept::default());
+    let (mut reader, mut kept) = (TextReader::default(), CollectedSegments::default());
     // In pieces, as a pipe gives them.
     let mut rest = Vec::new();
     for piece in text.chunks(4_093) {

@@ -30,7 +30,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// What differs between a segment and tshark's fields of the same frame.
+/// Returns the difference between a segment and tshark's fields of the same frame, if any.
 fn difference(segment: &Segment, fields: &[&str]) -> Option<String> {
     let ours = [
         Some(segment.number),

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use windlass_wire::pages::{Counter, Pages, Unknown};
+use windlass_wire::pages::{Counter, Pages, UnknownReason};
 
-/// What Ghostscript makes that says its pages: PCL 5, PCL XL in PJL, PostScript, PDF,
-/// PWG raster, CUPS raster of both kinds, URF.
+/// Ghostscript's devices whose output states its pages: PCL 5, PCL XL in PJL, PostScript, PDF, PWG
+/// raster, CUPS raster of both kinds, URF.
 const DEVICES: [&str; 11] = [
     "ljet4",
     "laserjet",
@@ -117,7 +117,7 @@ fn each_way_to_write_a_pdf_has_the_same_pages() {
     let to = encrypted.to_str().unwrap();
     run("qpdf", &[plain, "--encrypt", "user", "owner", "256", "--", to]).unwrap();
     let encrypted = std::fs::read(encrypted).unwrap();
-    assert_eq!(pages(&encrypted), Pages::Unknown(Unknown::Encrypted));
+    assert_eq!(pages(&encrypted), Pages::Unknown(UnknownReason::Encrypted));
 }
 
 #[test]

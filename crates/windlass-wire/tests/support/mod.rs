@@ -1,5 +1,5 @@
-//! What the tests against other tools share: the folder of real captures, a
-//! plain pcap reader and a way to run a tool.
+//! Common parts of the tests against other tools: the folder of real captures, a plain pcap reader
+//! and a function that runs a tool.
 
 #![allow(dead_code, reason = "each test uses a part")]
 #![allow(clippy::disallowed_methods, reason = "a test may read files and run tools")]
@@ -126,9 +126,9 @@ pub(crate) fn segments(decoded: &[Decoded]) -> Vec<Segment> {
 
 /// Keeps segments.
 #[derive(Default)]
-pub(crate) struct Kept(pub(crate) Vec<Segment>);
+pub(crate) struct CollectedSegments(pub(crate) Vec<Segment>);
 
-impl Observer for Kept {
+impl Observer for CollectedSegments {
     fn packet(&mut self, _: &Packet<'_>) {}
     fn segment(&mut self, segment: &Segment) {
         self.0.push(*segment);

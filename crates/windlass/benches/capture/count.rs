@@ -1,5 +1,4 @@
-//! How many packets a capture file holds: a count of its own, so that no
-//! program is asked about itself.
+//! Count of the packets in a capture file: independent, so that no program is asked about itself.
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};

@@ -29,18 +29,19 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use common::{Bench, Bound, Own, Part, grouped, in_turn, median};
+use common::{Bench, Bound, OwnOption, Part, grouped, in_turn, median};
 use path::Path;
 use tool::Tool;
 
-const OWN: [Own; 1] = [Own("--rate", "N", "frames of 1,514 B per second; 400000 without it")];
+const OWN: [OwnOption; 1] =
+    [OwnOption("--rate", "N", "frames of 1,514 B per second; 400000 without it")];
 
 const KNOWN: [&str; 5] = ["null", "headers", "at-once", "whole", "tcp"];
 
-/// What is kept where headers are wanted.
+/// Bytes kept of each packet if headers are wanted.
 const HEADERS: u32 = 96;
 
-/// What is left to a program after the load: time for what is on its way.
+/// Time after the load for packets on their way.
 const AFTER: Duration = Duration::from_millis(50);
 
 /// The most that windlass may cost for a packet, over tcpdump and over its own
@@ -49,10 +50,10 @@ const OVER_TCPDUMP: f64 = 0.5;
 const OVER_SINGLE: f64 = 0.1;
 const TCP_KEEPS: f64 = 0.9;
 
-/// So many transfers for each round of the other cases.
+/// Transfers for each round of the other cases.
 const TCP_RUNS: usize = 5;
 
-/// What is to be done with the frames.
+/// Use of the frames.
 struct Case {
     name: &'static str,
     title: &'static str,
@@ -98,9 +99,9 @@ const CASES: [Case; 4] = [
     },
 ];
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy)]
-struct Measured {
+struct CaptureResult {
     sent: u64,
     rate: f64,
     /// Packets in the file; where there is none, those that it says it took.
@@ -110,7 +111,7 @@ struct Measured {
     cpu: f64,
 }
 
-impl Measured {
+impl CaptureResult {
     const fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.kept)
     }
@@ -120,7 +121,7 @@ impl Measured {
         self.cpu * 1e6 / self.kept.max(1) as f64
     }
 
-    /// What is neither in the file nor said to be lost.
+    /// Returns the packets that are neither in the file nor reported as lost.
     fn untold(&self) -> i64 {
         self.sent.cast_signed() - (self.kept + self.claimed_dropped).cast_signed()
     }
@@ -162,7 +163,7 @@ fn once(
     rate: NonZeroU64,
     time: Duration,
     folder: &FilePath,
-) -> Result<Measured> {
+) -> Result<CaptureResult> {
     let file = folder.join("capture");
     let place = if case.has_file { file.as_path() } else { FilePath::new("/dev/null") };
     let running = tool.start(path, case.snap_length, place, folder)?;
@@ -173,7 +174,7 @@ fn once(
     if case.has_file {
         std::fs::remove_file(&file)?;
     }
-    Ok(Measured {
+    Ok(CaptureResult {
         sent: sent.packets,
         rate: sent.packets_per_second(),
         kept,
@@ -184,12 +185,12 @@ fn once(
 }
 
 /// The median cost of a packet.
-fn cost(runs: &[Measured]) -> f64 {
-    median(runs.iter().map(Measured::cost)).unwrap_or(f64::NAN)
+fn cost(runs: &[CaptureResult]) -> f64 {
+    median(runs.iter().map(CaptureResult::cost)).unwrap_or(f64::NAN)
 }
 
 /// A case, and what is asked of it.
-fn table(case: &Case, rate: NonZeroU64, tools: &[Tool], measured: &[Vec<Measured>]) -> Part {
+fn table(case: &Case, rate: NonZeroU64, tools: &[Tool], measured: &[Vec<CaptureResult>]) -> Part {
     let about =
         format!("{}; {} packets/s of 1,514 B asked for", case.title, grouped(rate.get() as f64));
     let columns =
@@ -215,7 +216,7 @@ fn table(case: &Case, rate: NonZeroU64, tools: &[Tool], measured: &[Vec<Measured
         measured.get(place).filter(|runs| !runs.is_empty())
     };
     let Some(own) = of(Tool::Windlass) else { return part };
-    let max_lost = own.iter().map(Measured::lost).max().unwrap_or(0);
+    let max_lost = own.iter().map(CaptureResult::lost).max().unwrap_or(0);
     part.figure("windlass loses packets", max_lost as f64, Some(Bound::Most(0.0)));
     for tool in [Tool::Windlass, Tool::Single] {
         let untold = of(tool).into_iter().flatten().map(|run| run.untold().unsigned_abs());
@@ -247,7 +248,7 @@ fn tcp(runs: usize, folder: &FilePath) -> Result<Part> {
         };
         let goodput = path.tcp()?;
         sleep(AFTER);
-        anyhow::Ok((goodput, running.map(tool::Running::end).transpose()?))
+        anyhow::Ok((goodput, running.map(tool::RunningTool::end).transpose()?))
     })?;
     let about = format!(
         "TCP, 134,217,728 B by writes of 8,192 B, no offloads; headers captured; medians of {runs}"

@@ -1,4 +1,4 @@
-//! Where the traffic goes: a veth pair between two namespaces.
+//! Path of the traffic: a veth pair between two namespaces.
 
 use std::net::SocketAddrV4;
 use std::num::NonZeroU64;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use windlass_drive::bulk::{self, Bulk};
-use windlass_sys::generator::{Frame, Generator, Load, Sent, Until, run};
+use windlass_sys::generator::{Frame, Generator, Load, LoadEnd, LoadTotals, run};
 use windlass_wire::build::{self, Addresses, Carrier, Data, datagram};
 
 use crate::veth::{FROM, SENDER, Shape, TO, Veth};
@@ -29,7 +29,7 @@ impl Path {
     }
 
     /// Sends frames at a rate.
-    pub(crate) fn frames(&self, rate: NonZeroU64, time: Duration) -> Result<Sent> {
+    pub(crate) fn frames(&self, rate: NonZeroU64, time: Duration) -> Result<LoadTotals> {
         let mut generator = Generator::open(SENDER, Some(&self.0.sender))?;
         let mut bytes = Vec::new();
         let ends = build::Frame { source: [2, 0, 0, 0, 0, 1], destination: [2, 0, 0, 0, 0, 2] };
@@ -38,7 +38,7 @@ impl Path {
         datagram(&mut bytes, &carrier, (9, 9), Data::Zeros(FRAME - HEADERS))
             .map_err(|_| anyhow!("the frame is too long"))?;
         let frame = Frame { bytes: &bytes, number_at: Some(HEADERS as usize) };
-        let load = Load { frame, rate: Some(rate), until: Until::Time(time) };
+        let load = Load { frame, rate: Some(rate), until: LoadEnd::Time(time) };
         let mut sent = run(&mut generator, &load, &AtomicBool::new(false));
         match sent.failure.take() {
             Some(error) => Err(error).context("cannot send"),
@@ -53,7 +53,7 @@ impl Path {
         Ok(carried.rate().bytes_per_second())
     }
 
-    /// Whether somebody captures at the receiver.
+    /// Returns whether a program captures at the receiver.
     pub(crate) fn is_captured(&self) -> Result<bool> {
         let sockets = self.0.receiver.read(c"/proc/net/packet")?;
         // sk RefCnt Type Proto Iface R …: bound for all protocols, and running.

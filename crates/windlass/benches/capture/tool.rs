@@ -16,11 +16,11 @@ use crate::path::Path;
 use crate::program::{is_there, windlass};
 use crate::veth::RECEIVER;
 
-/// How long a program has to begin, and how long it is left alone then.
+/// Maximum time of a program to begin, and the pause after that.
 const BEGINNING: Duration = Duration::from_secs(10);
 const SETTLING: Duration = Duration::from_millis(300);
 
-/// How long it has to end.
+/// Maximum time of a program to end.
 const ENDING: Duration = Duration::from_secs(30);
 
 /// A program that captures.
@@ -32,9 +32,9 @@ pub(crate) enum Tool {
     Dumpcap,
 }
 
-/// What a program says when it has ended, and what it cost.
+/// Counts of an ended program, and its cost.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct ToolResult {
     pub(crate) taken: u64,
     pub(crate) dropped: u64,
     /// Processor time since the program was ready.
@@ -53,7 +53,7 @@ impl Tool {
         }
     }
 
-    /// Whether it is there.
+    /// Returns whether the program is installed.
     pub(crate) fn is_there(self) -> bool {
         matches!(self, Self::Windlass | Self::Single) || is_there(self.name())
     }
@@ -97,7 +97,7 @@ impl Tool {
         snap_length: Option<u32>,
         file: &FilePath,
         folder: &FilePath,
-    ) -> Result<Running<'a>> {
+    ) -> Result<RunningTool<'a>> {
         let said = [folder.join("stdout"), folder.join("stderr")];
         let mut command = self.command(snap_length, file);
         path.0.receiver.enter(&mut command);
@@ -105,7 +105,7 @@ impl Tool {
         command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
         let child = command.spawn().with_context(|| format!("cannot run {}", self.name()))?;
         let mut running =
-            Running { tool: self, path, child, family: Vec::new(), before: 0.0, said };
+            RunningTool { tool: self, path, child, family: Vec::new(), before: 0.0, said };
         let began = Instant::now();
         while !path.is_captured()? {
             ensure!(running.child.try_wait()?.is_none(), "it ended early: {}", running.words());
@@ -120,19 +120,19 @@ impl Tool {
 }
 
 /// A program that captures. It is ended with the value.
-pub(crate) struct Running<'a> {
+pub(crate) struct RunningTool<'a> {
     tool: Tool,
     path: &'a Path,
     child: Child,
     /// The child that keeps the program's namespaces, the first process in them,
     /// and the program.
     family: Vec<u32>,
-    /// What they had taken of a processor when the program was ready.
+    /// Processor time until the program was ready.
     before: f64,
     said: [std::path::PathBuf; 2],
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningTool<'_> {
     fn drop(&mut self) {
         // It may have ended by itself. What the child keeps ends with it.
         let _ = self.child.kill();
@@ -140,7 +140,7 @@ impl Drop for Running<'_> {
     }
 }
 
-impl Running<'_> {
+impl RunningTool<'_> {
     fn family(&self) -> Result<Vec<u32>> {
         let mut family = vec![self.child.id()];
         for _ in 0..2 {
@@ -159,7 +159,7 @@ impl Running<'_> {
     }
 
     /// Ends it as Ctrl-C does, and waits for that.
-    pub(crate) fn end(mut self) -> Result<Ended> {
+    pub(crate) fn end(mut self) -> Result<ToolResult> {
         let name = self.tool.name();
         let program = *self.family.last().context("there is no program")?;
         let program = Process::of_child(program)?;
@@ -178,10 +178,10 @@ impl Running<'_> {
         ensure!(status.success(), "{name} failed: {}", self.words());
         ensure!(!self.path.is_captured()?, "{name} left something behind");
         let (taken, dropped) = self.claims()?;
-        Ok(Ended { taken, dropped, cpu: (all - self.before).max(0.0) })
+        Ok(ToolResult { taken, dropped, cpu: (all - self.before).max(0.0) })
     }
 
-    /// What it says that it took, and that the kernel dropped.
+    /// Returns the packets that the program claims as taken, and as dropped by the kernel.
     fn claims(&self) -> Result<(u64, u64)> {
         let [stdout, stderr] = [&self.said[0], &self.said[1]].map(fs::read_to_string);
         let (stdout, stderr) = (stdout?, stderr?);
@@ -220,7 +220,7 @@ impl Running<'_> {
     }
 }
 
-/// What all threads of a process have taken of a processor, in seconds.
+/// Returns the processor time of all threads of a process, in seconds.
 fn scheduled(id: u32) -> f64 {
     let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
     let nanos = threads.filter_map(|thread| {

@@ -4,10 +4,14 @@ use std::str::FromStr;
 
 /// An option that a bench has for itself: its name, what stands for its value
 /// (`N` for a number, nothing for a flag), and what it does.
-pub(crate) struct Own(pub(crate) &'static str, pub(crate) &'static str, pub(crate) &'static str);
+pub(crate) struct OwnOption(
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+);
 
-/// What is asked for.
-pub(crate) struct Asked {
+/// Arguments of a bench.
+pub(crate) struct BenchArguments {
     /// A short run, that shows that the bench works.
     pub(crate) quick: bool,
     /// True if the results file is to be written.
@@ -19,8 +23,8 @@ pub(crate) struct Asked {
     own: Vec<(&'static str, String)>,
 }
 
-/// What `--help` prints.
-pub(super) fn help(name: &str, own: &[Own], known: &[&str]) -> String {
+/// Returns the text of `--help`.
+pub(super) fn help(name: &str, own: &[OwnOption], known: &[&str]) -> String {
     let mut lines = vec![
         ("--quick".to_owned(), "a short run, which shows that the bench works".to_owned()),
         ("--runs N".to_owned(), "how often each is measured".to_owned()),
@@ -30,7 +34,7 @@ pub(super) fn help(name: &str, own: &[Own], known: &[&str]) -> String {
         let names = known.join(", ");
         lines.push(("--only NAME,…".to_owned(), format!("these parts alone: {names}")));
     }
-    let own = own.iter().map(|Own(name, value, does)| {
+    let own = own.iter().map(|OwnOption(name, value, does)| {
         let name = format!("{name} {value}");
         (name.trim_end().to_owned(), (*does).to_owned())
     });
@@ -39,11 +43,11 @@ pub(super) fn help(name: &str, own: &[Own], known: &[&str]) -> String {
     format!("cargo bench -p {} --bench {name} -- [OPTION]…\n{lines}", env!("CARGO_PKG_NAME"))
 }
 
-impl Asked {
+impl BenchArguments {
     /// None where only the help is wanted.
     pub(super) fn parse(
         mut arguments: impl Iterator<Item = String>,
-        own: &[Own],
+        own: &[OwnOption],
         known: &[&str],
     ) -> Result<Option<Self>, String> {
         let mut asked = Self {
@@ -85,8 +89,8 @@ impl Asked {
                     taken = Some(names);
                 }
                 other => {
-                    let own = own.iter().find(|Own(name, ..)| *name == other);
-                    let Own(name, has, _) =
+                    let own = own.iter().find(|OwnOption(name, ..)| *name == other);
+                    let OwnOption(name, has, _) =
                         own.ok_or_else(|| format!("unknown argument {other}"))?;
                     if !has.is_empty() {
                         taken = Some(value()?);
@@ -103,12 +107,13 @@ impl Asked {
         Ok(Some(asked))
     }
 
-    /// How often each is measured: as asked for, or as usual, or as in a short run.
+    /// Returns the runs of each measurement: as requested, the usual number, or that of a short
+    /// run.
     pub(crate) fn runs(&self, usual: usize, quick: usize) -> usize {
         self.runs.unwrap_or(if self.quick { quick } else { usual })
     }
 
-    /// Whether a part is wanted.
+    /// Returns whether a part is wanted.
     pub(crate) fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }

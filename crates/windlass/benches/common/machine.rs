@@ -1,4 +1,4 @@
-//! Where and of what a run was.
+//! Place, date and subject of a run.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ pub(super) fn facts(bench: &str, given: &[String], peers: &[&str]) -> String {
     facts
 }
 
-/// What a command prints; nothing where it fails.
+/// Returns the output of a command; empty if the command fails.
 fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).output();
     let output = output.ok().filter(|output| output.status.success());

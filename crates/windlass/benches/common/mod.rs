@@ -1,5 +1,5 @@
-//! What the benches share: what may be asked for, rounds in turn, medians,
-//! tables, and the file that keeps them (`results/NAME.md` beside this folder).
+//! Shared parts of the benches: arguments, rounds in turn, medians, tables, and the file that keeps
+//! them (`results/NAME.md` beside this folder).
 //!
 //! It uses nothing but the standard library, as the bench of a pure crate has it,
 //! too. What needs more is in `program.rs` and `veth.rs` beside it.
@@ -20,12 +20,12 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::{fs, io};
 
-pub(crate) use asked::{Asked, Own};
+pub(crate) use asked::{BenchArguments, OwnOption};
 pub(crate) use part::{Bound, Part};
 
 /// A run of a bench.
 pub(crate) struct Bench {
-    pub(crate) asked: Asked,
+    pub(crate) asked: BenchArguments,
     name: &'static str,
     known: &'static [&'static str],
     peers: Vec<&'static str>,
@@ -40,12 +40,12 @@ impl Bench {
     /// `known` has the names of the parts in their order, for `--only`.
     pub(crate) fn run<E: Display>(
         name: &'static str,
-        own: &[Own],
+        own: &[OwnOption],
         known: &'static [&'static str],
         measure: impl FnOnce(&mut Self) -> Result<(), E>,
     ) -> ExitCode {
         let help = asked::help(name, own, known);
-        let asked = match Asked::parse(std::env::args().skip(1), own, known) {
+        let asked = match BenchArguments::parse(std::env::args().skip(1), own, known) {
             Ok(Some(asked)) => asked,
             Ok(None) => {
                 println!("{help}");

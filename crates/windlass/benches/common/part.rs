@@ -1,6 +1,6 @@
 //! A part of what a bench tells: a table, and what holds or does not.
 
-/// What a figure must be.
+/// Bound of a figure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Bound {
     Least(f64),
@@ -23,13 +23,13 @@ impl Bound {
     }
 }
 
-/// What a bound that is not kept is marked with.
+/// Mark of a bound that does not hold.
 const NOT_HELD: &str = "NOT HELD";
 
 /// A table with its name and what it is of.
 pub(crate) struct Part {
     pub(crate) name: &'static str,
-    /// Whether each bound holds.
+    /// True if the bound holds.
     pub(crate) held: bool,
     about: String,
     columns: Vec<String>,

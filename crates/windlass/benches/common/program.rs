@@ -14,9 +14,9 @@ pub(crate) fn windlass() -> Command {
 }
 
 /// A program that ends with its owner.
-pub(crate) struct Running(pub(crate) Child);
+pub(crate) struct RunningChild(pub(crate) Child);
 
-impl Drop for Running {
+impl Drop for RunningChild {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.0.kill();
@@ -24,7 +24,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether a program is there; says what is skipped where it is not.
+/// Returns whether a program is installed; prints that it is skipped if it is not.
 pub(crate) fn is_there(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&paths).chain([Path::new("/usr/sbin").into()]);

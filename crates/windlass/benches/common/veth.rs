@@ -19,12 +19,12 @@ pub(crate) struct Veth {
     pub(crate) receiver: Namespace,
 }
 
-/// What is set at both ends.
+/// Settings of both ends.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Shape {
     /// Without addresses nothing passes but what a generator sends.
     pub(crate) has_addresses: bool,
-    /// Whether TCP hands over more at once than the wire takes.
+    /// True if TCP passes more at once than the wire carries.
     pub(crate) has_offloads: bool,
 }
 

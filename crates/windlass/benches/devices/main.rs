@@ -1,5 +1,5 @@
-//! Whether verdicts agree however a transfer was measured, and whether promises are kept:
-//! over every built-in device, in real time, in networks that the runs make.
+//! Agreement of verdicts between ways of measuring, and accuracy of promises: over every built-in
+//! device, in real time, in networks that the runs make.
 //!
 //!     cargo bench -p windlass --bench devices
 //!     cargo bench -p windlass --bench devices -- --only promises --changes 80 --seed 2
@@ -18,11 +18,11 @@ mod square;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use common::{Bench, Own};
+use common::{Bench, OwnOption};
 
-const OWN: [Own; 2] = [
-    Own("--changes", "N", "how many changes are drawn; 56 without it"),
-    Own("--seed", "N", "what they are drawn from; 1 without it"),
+const OWN: [OwnOption; 2] = [
+    OwnOption("--changes", "N", "how many changes are drawn; 56 without it"),
+    OwnOption("--seed", "N", "what they are drawn from; 1 without it"),
 ];
 
 const KNOWN: [&str; 2] = ["square", "promises"];

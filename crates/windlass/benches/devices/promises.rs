@@ -10,11 +10,11 @@ use crate::common::{Bound, Part};
 use crate::program::{is_there, number};
 use crate::setup::{DEVICES, Device, beside, explained, print};
 
-/// How near a promise is kept: nine of ten, and all.
+/// Maximum error of promises: of nine in ten, and of all.
 const NEAR: f64 = 0.15;
 const FAR: f64 = 0.3;
 
-/// What may be changed, as `--what-if` takes it.
+/// Possible changes, as `--what-if` takes them.
 const CHANGES: [&str; 28] = [
     "window=1460",
     "window=2048",
@@ -75,7 +75,7 @@ while (any(left) or any(map(queued, connections))) and time.monotonic() < began 
 print(bytes_in() / (time.monotonic() - began))
 "#;
 
-/// What is not bounded.
+/// Value for no bound.
 const NO_BOUND: u64 = 1 << 30;
 
 /// A sequence of numbers from a seed (`SplitMix64`, Steele, Lea and Flood 2014).
@@ -155,7 +155,7 @@ fn changed(text: &str, key: &str, value: &str) -> String {
     }
 }
 
-/// What a path loses that is to lose nothing.
+/// Loss of a path before a change to no loss.
 const LOSS: &str = "2%";
 
 /// The links before and after a change.
@@ -178,14 +178,14 @@ fn with_rtt(link: &str, rtt: &str) -> String {
     format!("{} --rtt {rtt}", words.join(" "))
 }
 
-/// What was promised of a change, and what it brought.
-struct Tried {
+/// Promise for a change, and its effect.
+struct TriedRemedy {
     expected: Option<f64>,
     is_promise: bool,
     measured: f64,
 }
 
-fn tried(device: &Device, change: &str, folder: &Path) -> Result<Tried> {
+fn tried(device: &Device, change: &str, folder: &Path) -> Result<TriedRemedy> {
     let (key, value) = change.split_once('=').context("a change has a value")?;
     let text = profile(device.profile)?;
     let (before, after) = (folder.join("before.toml"), folder.join("after.toml"));
@@ -213,14 +213,15 @@ fn tried(device: &Device, change: &str, folder: &Path) -> Result<Tried> {
             number(&report, "/transfer/bytes_per_second")?
         }
     };
-    Ok(Tried {
+    Ok(TriedRemedy {
         expected: answer["expected_bytes_per_second"].as_f64(),
         is_promise: answer["promise"] == Value::Bool(true),
         measured,
     })
 }
 
-/// Whether a change is the sender's, so that another one than `windlass print` is used.
+/// Returns whether the change is the sender's, so that another sender than `windlass print` is
+/// used.
 fn is_by_script(key: &str) -> bool {
     matches!(key, "send-buffer" | "streams")
 }
@@ -253,7 +254,8 @@ pub(crate) fn measure(changes: u64, seed: u64) -> Result<Part> {
         let mut left = possible.clone();
         for _ in 0..each.min(left.len()) {
             let change = left.swap_remove(draw.below(left.len()));
-            let Tried { expected, is_promise, measured } = tried(device, change, folder.path())?;
+            let TriedRemedy { expected, is_promise, measured } =
+                tried(device, change, folder.path())?;
             let off = expected.map(|expected| expected / measured - 1.0);
             if is_promise {
                 promised += 1.0;

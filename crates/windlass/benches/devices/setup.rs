@@ -11,9 +11,9 @@ use crate::program::windlass;
 /// A device over its link, and what holds a transfer to it.
 pub(crate) struct Device {
     pub(crate) profile: &'static str,
-    /// What is said to `device run`.
+    /// Options of `device run`.
     pub(crate) link: &'static str,
-    /// What is sent: enough for its habit to show.
+    /// Bytes to send: enough to show the device's behaviour.
     pub(crate) bytes: u64,
     pub(crate) cause: &'static str,
 }
@@ -98,7 +98,7 @@ pub(crate) fn print(
     serde_json::from_slice(&output.stdout).context("print gave no report")
 }
 
-/// What `explain` says of the largest transfer of a capture.
+/// Returns the report of `explain` on the largest transfer of a capture.
 pub(crate) fn explained(capture: &Path, more: &[&str]) -> Result<Value> {
     let output = windlass().args(["explain", "--json"]).args(more).arg(capture).output()?;
     let mut record: Value =

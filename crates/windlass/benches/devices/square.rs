@@ -11,7 +11,7 @@ use crate::common::{Bound, Part};
 use crate::program::{is_there, windlass};
 use crate::setup::{DEVICES, Device, allowed, beside, cause, explained, print};
 
-/// Who sends.
+/// Sending program.
 #[derive(Clone, Copy)]
 enum Sender {
     /// A shell's line: `$1` has so many bytes, `$2` is a file for them, and `$3` the
@@ -53,7 +53,7 @@ const SENDERS: [Sender; 8] = [
     Sender::Other("cups ipp", IPP),
 ];
 
-/// What came of the cells of a device.
+/// Results of the cells of a device.
 #[derive(Default)]
 struct Counts {
     cells: u32,
@@ -72,7 +72,7 @@ impl Sender {
         }
     }
 
-    /// Whether it chooses its congestion control itself.
+    /// Returns whether the sender chooses its congestion control itself.
     fn chooses(self) -> bool {
         matches!(self, Self::Print(..) | Self::Other("python3", _))
     }
@@ -116,7 +116,7 @@ impl Sender {
     }
 }
 
-/// What each profile comes to in virtual time.
+/// Returns the verdict on each profile in virtual time.
 fn in_virtual_time() -> Result<BTreeMap<String, String>> {
     let mut all = BTreeMap::new();
     for scenario in ["print-servers", "imagen", "small-stacks"] {

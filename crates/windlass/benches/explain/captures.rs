@@ -51,7 +51,7 @@ pub(crate) struct Captures {
     quick: bool,
 }
 
-/// How a file holds packets.
+/// Format of a file.
 enum Format {
     Pcap(PcapWriter),
     Pcapng(PcapngWriter),

@@ -53,7 +53,7 @@ pub(crate) struct Frame {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What a segment says.
+/// Header fields of a segment.
 struct Header {
     /// The hosts' and ports' numbers.
     ends: u32,

@@ -1,5 +1,5 @@
-//! How fast `windlass explain` is, as a whole process, beside other programs
-//! that read captures.
+//! Speed of `windlass explain` as a complete process, compared with other programs that read
+//! captures.
 //!
 //!     cargo bench -p windlass --bench explain
 //!     cargo bench -p windlass --bench explain -- --quick --only a
@@ -27,7 +27,7 @@ use std::time::Duration;
 use anyhow::Result;
 
 use captures::{Capture, Captures};
-use common::{Bench, Own, in_turn};
+use common::{Bench, OwnOption, in_turn};
 use programs::Program;
 use run::{Outcome, Run};
 use table::Row;
@@ -38,7 +38,7 @@ const SLOW: Duration = Duration::from_secs(3);
 /// A program that takes longer than this is stopped.
 const LIMIT: Duration = Duration::from_secs(60);
 
-const OWN: [Own; 1] = [Own("--alone", "", "windlass and cat, no other programs")];
+const OWN: [OwnOption; 1] = [OwnOption("--alone", "", "windlass and cat, no other programs")];
 
 /// The captures, in the order in which they are run.
 const CAPTURES: [&str; 8] = ["a", "b", "c", "c4", "d", "d4", "e-pcapng", "e-gzip"];
@@ -83,7 +83,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Where the captures are kept: below cargo's own folder, wherever that is.
+/// Returns the folder of the captures: below cargo's own folder, wherever that is.
 fn folder() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     own.parent().unwrap_or(&own).join("bench-captures")

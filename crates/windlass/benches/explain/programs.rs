@@ -12,7 +12,7 @@ pub(crate) struct Program {
     after: &'static [&'static str],
 }
 
-/// What to compare, windlass first.
+/// Returns the programs to compare, windlass first.
 pub(crate) fn all() -> Vec<Program> {
     vec![
         Program { name: "windlass", before: &["explain"], after: &["--json"] },
@@ -30,7 +30,7 @@ pub(crate) fn all() -> Vec<Program> {
     ]
 }
 
-/// What makes a page.
+/// Name of the program that makes a page.
 pub(crate) const REPORT: &str = "windlass report";
 
 /// The page that it makes of a capture.

@@ -10,11 +10,10 @@ use anyhow::{Context, Result};
 
 use crate::programs::Program;
 
-/// How often the memory of a program is looked at. What it takes in its last
-/// moment may be missed.
+/// Interval between two looks at the memory of a program. Memory of the last moment may be missed.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// As it should.

@@ -6,7 +6,7 @@ use crate::captures::Capture;
 use crate::common::Part;
 use crate::run::Outcome;
 
-/// What one program did.
+/// Result of one program.
 pub(crate) struct Row {
     pub(crate) program: &'static str,
     pub(crate) times: Vec<Duration>,

@@ -1,5 +1,4 @@
-//! What the emulated link makes of its settings, measured by stock iperf3 and
-//! ping, beside the bounds that it is held to.
+//! Effect of the emulated link's settings, measured by stock iperf3 and ping, with bounds.
 //!
 //!     cargo bench -p windlass --bench link
 //!     cargo bench -p windlass --bench link -- --seconds 3
@@ -14,11 +13,12 @@ mod program;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use common::{Bench, Own, Part};
+use common::{Bench, OwnOption, Part};
 use program::{number, windlass};
 use serde_json::Value;
 
-const OWN: [Own; 1] = [Own("--seconds", "N", "how long each transfer takes; 10 without it")];
+const OWN: [OwnOption; 1] =
+    [OwnOption("--seconds", "N", "how long each transfer takes; 10 without it")];
 
 const KNOWN: [&str; 4] = ["10mbit", "100mbit", "100mbit-64k", "1gbit"];
 
@@ -74,11 +74,11 @@ const PATHS: [Setup; 4] = [
     },
 ];
 
-/// What the round trip may differ by, idle.
+/// Maximum difference of the idle round trip, as a share.
 const RTT_SHARE: f64 = 0.05;
 const RTT_SECONDS: f64 = 100e-6;
 
-/// What the emulator may add to a full queue.
+/// Time that the emulator may add to a full queue.
 const SLACK_SECONDS: f64 = 0.001;
 
 fn main() -> ExitCode {

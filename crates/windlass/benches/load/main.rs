@@ -1,5 +1,4 @@
-//! How many jobs `windlass spool load` can hand over: to a server that reads them
-//! and answers, and does nothing else.
+//! Rate at which `windlass spool load` submits jobs to a server that only reads and answers them.
 //!
 //!     cargo bench -p windlass --bench load
 //!     cargo bench -p windlass --bench load -- --quick

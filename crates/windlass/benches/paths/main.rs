@@ -1,5 +1,5 @@
-//! What a sweep recommends over emulated paths, beside what stock iperf3 finds by trying all of
-//! it: windows × streams × congestion controls.
+//! Recommendations of a sweep over emulated paths, compared with a full search by stock iperf3:
+//! windows × streams × congestion controls.
 //!
 //!     cargo bench -p windlass --bench paths
 //!     cargo bench -p windlass --bench paths -- --only drawn --seed 3 --paths 4
@@ -22,22 +22,22 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, ensure};
-use common::{Bench, Own, Part};
+use common::{Bench, OwnOption, Part};
 use program::{is_there, number, windlass};
 use serde_json::Value;
 use setups::Setup;
 
-const OWN: [Own; 3] = [
-    Own("--path", "TEXT", "only paths with this in their name"),
-    Own("--seed", "N", "what the drawn paths come from; 1 without it"),
-    Own("--paths", "N", "so many of each kind; all without it"),
+const OWN: [OwnOption; 3] = [
+    OwnOption("--path", "TEXT", "only paths with this in their name"),
+    OwnOption("--seed", "N", "what the drawn paths come from; 1 without it"),
+    OwnOption("--paths", "N", "so many of each kind; all without it"),
 ];
 
 const KNOWN: [&str; 3] = ["fixed", "fast", "drawn"];
 
-/// What the recommendation must have of the best rate of those that queue no more.
+/// Minimum share of the best rate with no more queueing.
 const LEAST: f64 = 0.97;
-/// How far the capacity may lie from the best rate of all.
+/// Maximum difference of the capacity from the best rate of all, as a share.
 const CAPACITY: f64 = 0.05;
 /// Queueing delays that differ by less are the same: iperf3 tells its mean round trip over the
 /// whole run, and the sweep over where it is steady.
@@ -107,16 +107,16 @@ struct Run {
     rtt: f64,
 }
 
-/// What was found of a path.
-struct Found {
+/// Findings for a path.
+struct PathFindings {
     sweep: Value,
     runs: Vec<Run>,
     /// By which share of its round trip the link was late.
     late: f64,
 }
 
-fn row(part: &mut Part, setup: &Setup, found: &Found) {
-    let Found { sweep, runs, late } = found;
+fn row(part: &mut Part, setup: &Setup, found: &PathFindings) {
+    let PathFindings { sweep, runs, late } = found;
     let text = |pointer: &str| sweep.pointer(pointer).and_then(Value::as_str).unwrap_or("?");
     let of = |pointer: &str| number(sweep, pointer).unwrap_or(f64::NAN);
     let chosen = "/directions/0/recommendation";
@@ -167,7 +167,7 @@ fn mbit(bits: f64) -> String {
 }
 
 /// The sweep, iperf3 briefly with all settings, and iperf3 for long with the best of them.
-fn over(setup: &Setup, quick: bool) -> Result<Found> {
+fn over(setup: &Setup, quick: bool) -> Result<PathFindings> {
     let folder = tempfile::tempdir()?;
     let folder = folder.path();
     let trials = trials(setup, quick);
@@ -185,7 +185,7 @@ fn over(setup: &Setup, quick: bool) -> Result<Found> {
         late.max(linked(setup, folder, &commands(&leaders, Length::long(setup, quick), folder)?)?);
     let runs = runs(&leaders, folder)?;
     ensure!(!runs.is_empty(), "iperf3 gave nothing");
-    Ok(Found { sweep, runs, late })
+    Ok(PathFindings { sweep, runs, late })
 }
 
 /// Runs a script at the near end of the path, and says by which share of its round trip the link
@@ -239,7 +239,7 @@ fn leaders<'a>(trials: &'a [Trial], runs: &[Run], sweep: &Value) -> Result<Vec<&
     Ok(places.into_iter().map(|place| &trials[place]).collect())
 }
 
-/// How many of the fastest are tried for long, and of the fastest with a short queue.
+/// Number of the fastest settings that get long runs, and of the fastest with a short queue.
 const FASTEST: usize = 2;
 const SHORTEST: usize = 5;
 
@@ -279,7 +279,7 @@ fn trials(setup: &Setup, quick: bool) -> Vec<Trial> {
     settings.map(|(place, (what, options))| Trial { place, what, options }).collect()
 }
 
-/// How long a run of iperf3 is, and how much before it is left out, in seconds.
+/// Length of an iperf3 run, and the excluded time at its start, in seconds.
 #[derive(Clone, Copy)]
 struct Length {
     seconds: f64,
@@ -287,7 +287,7 @@ struct Length {
 }
 
 impl Length {
-    /// So many seconds or round trips, and a share of it before.
+    /// Makes a length of this many seconds or round trips, and excludes a share of it at the start.
     fn new(setup: &Setup, least: f64, trips: f64, omit: f64) -> Self {
         let seconds = f64::max(least, trips * setup.rtt_ms / 1e3).ceil();
         Self { seconds, omit: (seconds * omit).ceil() }

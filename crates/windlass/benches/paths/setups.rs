@@ -23,12 +23,12 @@ impl Setup {
         Self { name, mbit, passes: mbit, rtt_ms, more }
     }
 
-    /// The same where only so much of the line's rate gets through.
+    /// Lets only this much of the link's rate pass.
     fn passing(self, mbit: f64) -> Self {
         Self { passes: mbit, ..self }
     }
 
-    /// What `windlass link` is told.
+    /// Returns the options of `windlass link`.
     pub(super) fn options(&self) -> Vec<String> {
         let rate = if self.more.iter().any(|one| one.starts_with("--down-rate")) {
             "--up-rate"
@@ -41,7 +41,7 @@ impl Setup {
         all
     }
 
-    /// What the path holds, in bytes.
+    /// Returns the bandwidth-delay product in bytes.
     pub(super) fn product(&self) -> f64 {
         self.passes * 1e6 / 8.0 * self.rtt_ms / 1e3
     }

@@ -19,15 +19,15 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use common::{Bench, Bound, Own, Part, in_turn, median};
-use program::{Running, is_there, number};
+use common::{Bench, Bound, OwnOption, Part, in_turn, median};
+use program::{RunningChild, is_there, number};
 use serde_json::Value;
 
-const OWN: [Own; 1] = [Own("--seconds", "N", "how long each run takes; 2 without it")];
+const OWN: [OwnOption; 1] = [OwnOption("--seconds", "N", "how long each run takes; 2 without it")];
 
 const KNOWN: [&str; 2] = ["one-cpu", "two-cpus"];
 
-/// What the median trip may take of sockperf's best.
+/// Maximum ratio of the median trip to sockperf's best.
 const BOUND: f64 = 1.05;
 
 /// The processors of client and server.
@@ -36,7 +36,7 @@ const PLACEMENTS: [(&str, &str, usize, usize); 2] = [
     ("two-cpus", "client on CPU 0, server on CPU 1", 0, 1),
 ];
 
-/// What is measured: its name, whether it is ours, and what it takes more.
+/// Measured tools: name, true for windlass, and further arguments.
 const TOOLS: [(&str, bool, &[&str]); 4] = [
     ("windlass ping --latency", true, &[]),
     ("windlass ping --latency --asleep", true, &["--asleep"]),
@@ -103,13 +103,13 @@ fn placement(
 }
 
 /// Starts a server on a processor and a free port, and waits until it listens.
-fn server(cpu: usize, program: &str, arguments: &[&str]) -> Result<(Running, String)> {
+fn server(cpu: usize, program: &str, arguments: &[&str]) -> Result<(RunningChild, String)> {
     let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
     let port = free.port().to_string();
     let mut command = Command::new("taskset");
     command.args(["-c", &cpu.to_string(), program]).args(arguments).args(["-p", &port]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let server = Running(command.spawn().context("cannot run taskset")?);
+    let server = RunningChild(command.spawn().context("cannot run taskset")?);
     let until = Instant::now() + Duration::from_secs(10);
     // In the system's table: sockperf takes a connection for a client.
     while !listens(free)? {
@@ -119,7 +119,7 @@ fn server(cpu: usize, program: &str, arguments: &[&str]) -> Result<(Running, Str
     Ok((server, port))
 }
 
-/// Whether somebody listens on a port, on any address (proc(5), tcp: state 0A).
+/// Returns whether a program listens on a port, on any address (proc(5), tcp: state 0A).
 fn listens(on: SocketAddr) -> Result<bool> {
     let port = format!(":{:04X}", on.port());
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(std::fs::read_to_string);

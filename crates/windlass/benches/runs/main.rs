@@ -1,5 +1,5 @@
-//! How long `windlass runs list` takes over many runs, what it costs to keep one, and how often
-//! `windlass runs compare` is wrong.
+//! Time of `windlass runs list` over many runs, cost of keeping a run, and error rate of `windlass
+//! runs compare`.
 //!
 //!     cargo bench -p windlass --bench runs
 //!     cargo bench -p windlass --bench runs -- --stored 1000000
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use common::{Bench, Own, Part, grouped, in_turn, median};
+use common::{Bench, OwnOption, Part, grouped, in_turn, median};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use program::{is_there, windlass};
@@ -30,7 +30,7 @@ use serde_json::Value;
 use windlass_base::Span;
 use windlass_runs::{Run, RunId, Store};
 
-const OWN: [Own; 1] = [Own("--stored", "N", "runs of the store; 100,000 without it")];
+const OWN: [OwnOption; 1] = [OwnOption("--stored", "N", "runs of the store; 100,000 without it")];
 
 /// A list of 100,000 is to take no longer than this.
 const LIST_SECONDS: f64 = 1.0;
@@ -105,7 +105,7 @@ fn list(bench: &mut Bench, store: &Path, runs: u64) -> Result<()> {
     Ok(())
 }
 
-/// The same command with and without being kept, in turn.
+/// Runs a command with and without keeping, in turn.
 fn keep(bench: &mut Bench, folder: &Path) -> Result<()> {
     let rounds = bench.asked.runs(41, 9);
     let store = folder.join("few");
@@ -135,7 +135,7 @@ fn keep(bench: &mut Bench, folder: &Path) -> Result<()> {
 
 /// Runs in each group of a pair.
 const REPEATS: usize = 10;
-/// So many pairs of groups that do not differ.
+/// Pairs of groups that do not differ.
 const PAIRS: usize = 20;
 /// Of them so many may be said to differ.
 const FALSE_ONES: usize = 1;
@@ -158,7 +158,7 @@ fn send(store: &Path, rate: &str, tag: &str, times: usize) -> Result<()> {
     Ok(())
 }
 
-/// What is claimed of the rate of two groups.
+/// Returns the claim about the rate of two groups.
 fn claim(store: &Path, first: &str, second: &str) -> Result<String> {
     let mut compare = windlass();
     compare.args(["runs", "compare", first, second, "--json", "--store"]).arg(store);

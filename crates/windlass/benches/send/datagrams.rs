@@ -14,14 +14,14 @@ const LENGTH: &str = "1400";
 /// Ours over iperf3's, at the least.
 const LEAST: f64 = 1.0;
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy, Debug)]
-struct Measured {
-    /// What came to the receiver's program.
+struct RateResult {
+    /// Rate received by the receiver's program.
     received: f64,
     sent: f64,
     lost: f64,
-    /// What came, of what the receiver's kernel took in, as a share.
+    /// Share of datagrams that arrived, of those that the receiver's kernel accepted.
     counted: f64,
 }
 
@@ -43,13 +43,13 @@ pub(crate) fn compare(
         let counted = one.received / 8.0 * seconds as f64 / taken_in;
         // The headers are in the kernel's count, and what the socket had no room for.
         ensure!(counted < 1.05, "{} tells of more than came", program.name());
-        Ok(Measured { counted, ..one })
+        Ok(RateResult { counted, ..one })
     })?;
     let about =
         format!("datagrams of {LENGTH} B as fast as they go, medians of {runs} × {seconds} s");
     let columns = ["", "Gbit/s received", "Gbit/s sent", "lost", "of the kernel's"];
     let mut part = Part::new(name, about, &columns);
-    let median = |place: usize, of: fn(&Measured) -> f64| {
+    let median = |place: usize, of: fn(&RateResult) -> f64| {
         common::median(measured[place].iter().map(of)).unwrap_or(0.0)
     };
     for (place, program) in programs.iter().enumerate() {
@@ -70,7 +70,7 @@ pub(crate) fn compare(
     Ok(part)
 }
 
-fn run(program: Program, path: &Path, seconds: u64) -> Result<Measured> {
+fn run(program: Program, path: &Path, seconds: u64) -> Result<RateResult> {
     let time = seconds.to_string();
     let counted = 0.0;
     if program == Program::Windlass {
@@ -84,7 +84,7 @@ fn run(program: Program, path: &Path, seconds: u64) -> Result<Measured> {
         let record: Value = serde_json::from_str(&output(client)?)?;
         let of = |what: &str| number(&record, &format!("/directions/0/{what}"));
         let lost = of("receiver/datagrams/lost")? / of("receiver/datagrams/sent")?;
-        return Ok(Measured {
+        return Ok(RateResult {
             received: of("receiver/bytes_per_second")? * 8.0,
             sent: of("sender/bytes_per_second")? * 8.0,
             lost,
@@ -101,5 +101,5 @@ fn run(program: Program, path: &Path, seconds: u64) -> Result<Measured> {
     let of = |what: &str| number(&record, &format!("/end/{what}"));
     // Its `sum_received` has the bytes that were sent (3.12); what came is in the lost ones.
     let (sent, lost) = (of("sum/bits_per_second")?, of("sum/lost_percent")? / 100.0);
-    Ok(Measured { received: sent * (1.0 - lost), sent, lost, counted })
+    Ok(RateResult { received: sent * (1.0 - lost), sent, lost, counted })
 }

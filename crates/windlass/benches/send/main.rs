@@ -1,4 +1,4 @@
-//! How fast `windlass send` is beside iperf3, iperf and a plain loop of writes.
+//! Speed of `windlass send`, compared with iperf3, iperf and a plain loop of writes.
 //!
 //!     cargo bench -p windlass --bench send
 //!     cargo bench -p windlass --bench send -- --runs 3 --seconds 2
@@ -23,29 +23,30 @@ mod veth;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use common::{Bench, Own, Part, in_turn};
+use common::{Bench, OwnOption, Part, in_turn};
 use path::Path;
-use program::{Measured, Program};
+use program::{Program, RunResult};
 
-const OWN: [Own; 1] = [Own("--seconds", "N", "how long each transfer takes; 3 without it")];
+const OWN: [OwnOption; 1] =
+    [OwnOption("--seconds", "N", "how long each transfer takes; 3 without it")];
 
 const KNOWN: [&str; 6] =
     ["veth-1", "veth-10", "loopback-1", "loopback-10", "udp-veth", "udp-loopback"];
 
 /// A bound: ours over another's, at the least.
-struct Over {
+struct RateBound {
     part: &'static str,
     against: Program,
     least: f64,
 }
 
-const BOUNDS: [Over; 6] = [
-    Over { part: "veth-1", against: Program::Iperf3, least: 1.5 },
-    Over { part: "loopback-1", against: Program::Iperf3, least: 1.2 },
-    Over { part: "veth-1", against: Program::Plain, least: 0.95 },
-    Over { part: "loopback-1", against: Program::Plain, least: 0.95 },
-    Over { part: "veth-10", against: Program::Iperf2, least: 1.0 },
-    Over { part: "loopback-10", against: Program::Iperf2, least: 1.0 },
+const BOUNDS: [RateBound; 6] = [
+    RateBound { part: "veth-1", against: Program::Iperf3, least: 1.5 },
+    RateBound { part: "loopback-1", against: Program::Iperf3, least: 1.2 },
+    RateBound { part: "veth-1", against: Program::Plain, least: 0.95 },
+    RateBound { part: "loopback-1", against: Program::Plain, least: 0.95 },
+    RateBound { part: "veth-10", against: Program::Iperf2, least: 1.0 },
+    RateBound { part: "loopback-10", against: Program::Iperf2, least: 1.0 },
 ];
 
 fn main() -> ExitCode {
@@ -110,7 +111,7 @@ fn compare(
     let about = format!("streams: {streams}, cubic, medians of {runs} × {seconds} s");
     let mut part =
         Part::new(name, about, &["", "Gbit/s", "of the kernel's", "receiver s/GB", "sender s/GB"]);
-    let medians: Vec<Measured> = measured.iter().map(|all| Measured::median(all)).collect();
+    let medians: Vec<RunResult> = measured.iter().map(|all| RunResult::median(all)).collect();
     for (program, median) in programs.iter().zip(&medians) {
         let cost = |cost: Option<f64>| cost.map_or("-".to_owned(), |cost| format!("{cost:.4}"));
         part.row([
@@ -132,7 +133,7 @@ fn compare(
         let words = format!("rate over {}", bound.against.name());
         part.figure(&words, ratio, Some(common::Bound::Least(bound.least)));
     }
-    if let Some(Measured { receiver: Some(theirs), .. }) = of(Program::Iperf3)
+    if let Some(RunResult { receiver: Some(theirs), .. }) = of(Program::Iperf3)
         && let Some(ours) = own.receiver
     {
         let most = common::Bound::Most(1.0);

@@ -1,4 +1,4 @@
-//! Where the traffic goes: the loopback, or a veth pair between two namespaces.
+//! Path of the traffic: the loopback, or a veth pair between two namespaces.
 
 use std::process::Command;
 
@@ -30,7 +30,7 @@ impl Path {
         at(self.ends.as_ref().map(|ends| &ends.sender), program)
     }
 
-    /// Whether nobody else sends there.
+    /// Returns whether no other program sends on the path.
     pub(crate) const fn is_private(&self) -> bool {
         self.ends.is_some()
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::common;
 use crate::path::Path;
-use crate::programs::{Running, is_there, number};
+use crate::programs::{RunningChild, is_there, number};
 
 /// A program that sends as fast as it can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +22,9 @@ pub(crate) enum Program {
     Plain,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
+pub(crate) struct RunResult {
     pub(crate) bits_per_second: f64,
     /// The bytes that it says it has moved, of those that the receiver's kernel took in
     /// meanwhile, as a share.
@@ -34,7 +34,7 @@ pub(crate) struct Measured {
     pub(crate) sender: Option<f64>,
 }
 
-impl Measured {
+impl RunResult {
     /// The medians of several runs.
     pub(crate) fn median(all: &[Self]) -> Self {
         let median = |of: fn(&Self) -> Option<f64>| common::median(all.iter().filter_map(of));
@@ -48,10 +48,10 @@ impl Measured {
 }
 
 /// Starts a server, and waits until it says a line.
-pub(crate) fn start(mut command: Command, says: bool) -> Result<Running> {
+pub(crate) fn start(mut command: Command, says: bool) -> Result<RunningChild> {
     command.stdin(Stdio::null()).stderr(Stdio::null());
     command.stdout(if says { Stdio::piped() } else { Stdio::null() });
-    let mut server = Running(command.spawn().context("cannot start a server")?);
+    let mut server = RunningChild(command.spawn().context("cannot start a server")?);
     match server.0.stdout.take() {
         Some(stdout) => {
             let mut reader = BufReader::new(stdout);
@@ -84,7 +84,7 @@ impl Program {
         }
     }
 
-    /// Whether it is there, and can have so many streams.
+    /// Returns whether the program is installed, and supports this many streams.
     pub(crate) fn can(self, streams: u16) -> bool {
         match self {
             Self::Windlass | Self::Copying => true,
@@ -95,7 +95,7 @@ impl Program {
     }
 
     /// One transfer, whose figures are held against what the receiver's kernel took in.
-    pub(crate) fn run(self, path: &Path, streams: u16, seconds: u64) -> Result<Measured> {
+    pub(crate) fn run(self, path: &Path, streams: u16, seconds: u64) -> Result<RunResult> {
         let before = path.octets_in()?;
         let measured = self.transfer(path, streams, seconds)?;
         let taken_in = (path.octets_in()? - before).max(1.0);
@@ -108,10 +108,10 @@ impl Program {
             "{} tells of {told:.3e} bytes, and the kernel took in {taken_in:.3e}",
             self.name()
         );
-        Ok(Measured { counted, ..measured })
+        Ok(RunResult { counted, ..measured })
     }
 
-    fn transfer(self, path: &Path, streams: u16, seconds: u64) -> Result<Measured> {
+    fn transfer(self, path: &Path, streams: u16, seconds: u64) -> Result<RunResult> {
         let counted = 0.0;
         let wanted = usize::from(streams);
         let (streams, time) = (streams.to_string(), seconds.to_string());
@@ -131,7 +131,7 @@ impl Program {
                     let cpu = of("cpu/user_seconds")? + of("cpu/system_seconds")?;
                     Ok(cpu / of("total_bytes")? * 1e9)
                 };
-                Ok(Measured {
+                Ok(RunResult {
                     bits_per_second: number(&record, "/directions/0/receiver/bytes_per_second")?
                         * 8.0,
                     counted,
@@ -155,7 +155,7 @@ impl Program {
                     let percent = number(&record, &format!("/end/cpu_utilization_percent/{who}"))?;
                     Ok(percent / 100.0 * seconds as f64 / bytes * 1e9)
                 };
-                Ok(Measured {
+                Ok(RunResult {
                     bits_per_second: rate,
                     counted,
                     receiver: Some(cpu("remote_total")?),
@@ -178,7 +178,7 @@ impl Program {
                 let rates = rates.collect::<Result<Vec<_>>>()?;
                 ensure!(rates.len() == wanted, "{} lines of {wanted} streams", rates.len());
                 let bits_per_second = rates.iter().sum();
-                Ok(Measured { bits_per_second, counted, receiver: None, sender: None })
+                Ok(RunResult { bits_per_second, counted, receiver: None, sender: None })
             }
             Self::Plain => {
                 let own = std::env::current_exe()?;
@@ -189,7 +189,7 @@ impl Program {
                 let mut client = path.sender(own);
                 client.args(["--plain-send", &path.address, &time]);
                 let bits_per_second = output(client)?.trim().parse()?;
-                Ok(Measured { bits_per_second, counted, receiver: None, sender: None })
+                Ok(RunResult { bits_per_second, counted, receiver: None, sender: None })
             }
         }
     }

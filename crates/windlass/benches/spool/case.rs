@@ -5,13 +5,13 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use windlass_print::load::{Files, Place, Wanted as Made};
+use windlass_print::load::{DocumentStorage, Files, RequestedDocument};
 
 use super::common::{self, Part, grouped, median};
 use super::load::{Jobs, drained, files, queue, release, waiting};
 use super::server::{Kind, Server, Shape};
 use super::sink::Sink;
-use super::{Wanted, ceiling};
+use super::{BenchSize, ceiling};
 
 /// The names of the cases, in their order.
 pub(super) const KNOWN: [&str; 14] = [
@@ -67,10 +67,10 @@ impl Figure {
     }
 }
 
-/// What a figure is to be.
+/// Bound of a figure.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
-    /// So many times cupsd's.
+    /// A multiple of cupsd's figure.
     Over(f64),
     Own(common::Bound),
 }
@@ -79,9 +79,9 @@ enum Bound {
 pub(super) struct Case {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
-    /// Whether cupsd runs it, too.
+    /// True if cupsd runs the case, too.
     pub(super) has_peer: bool,
-    work: fn(Kind, &Wanted, &Path) -> Result<Vec<Figure>>,
+    work: fn(Kind, &BenchSize, &Path) -> Result<Vec<Figure>>,
     bounds: &'static [(&'static str, Bound)],
 }
 
@@ -260,7 +260,7 @@ const fn figure(name: &'static str, value: f64, unit: Unit) -> Figure {
     Figure { name, value, unit }
 }
 
-/// What a rate comes to.
+/// Returns the rates of these jobs.
 fn rates(name: &'static str, jobs: Jobs, seconds: f64) -> [Figure; 2] {
     let number = jobs.number as f64;
     [
@@ -292,8 +292,8 @@ fn encrypted(kind: Kind, folder: &Path, jobs: Jobs) -> Result<Vec<Figure>> {
     processed(kind, Shape { encrypted: true, ..Shape::new(jobs.queues, folder) }, jobs)
 }
 
-/// The same jobs without and with accounting, in turn: what slows the machine down is in both.
-fn accounted(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+/// Submits jobs without and with accounting, in turn: a slow machine affects both.
+fn accounted(kind: Kind, wanted: &BenchSize, folder: &Path) -> Result<Vec<Figure>> {
     const TURNS: usize = 45;
     let mut figures = Vec::new();
     for (jobs, names) in [
@@ -336,7 +336,7 @@ fn processed(kind: Kind, shape: Shape<'_>, jobs: Jobs) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-fn forward(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+fn forward(kind: Kind, wanted: &BenchSize, folder: &Path) -> Result<Vec<Figure>> {
     let sink = Sink::start()?;
     // cupsd has a process for each.
     let number = if kind == Kind::Cupsd { wanted.jobs / 15 } else { wanted.jobs };
@@ -353,7 +353,7 @@ fn forward(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
     Ok(rates("forwarded", jobs, seconds).to_vec())
 }
 
-fn drain(kind: Kind, _: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+fn drain(kind: Kind, _: &BenchSize, folder: &Path) -> Result<Vec<Figure>> {
     const NUMBERS: [(u64, &str); 3] =
         [(1_000, "1,000 jobs"), (4_000, "4,000 jobs"), (15_000, "15,000 jobs")];
     let files = files(SMALL, folder)?;
@@ -373,7 +373,7 @@ fn drain(kind: Kind, _: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-fn many(kind: Kind, _: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+fn many(kind: Kind, _: &BenchSize, folder: &Path) -> Result<Vec<Figure>> {
     const QUEUES: usize = 280;
     const TENTH: u64 = 20_160;
     let files = files(SMALL, folder)?;
@@ -407,7 +407,7 @@ fn many(kind: Kind, _: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-fn document(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
+fn document(kind: Kind, wanted: &BenchSize, folder: &Path) -> Result<Vec<Figure>> {
     /// A place in memory.
     const MEMORY: &str = "/dev/shm";
     let mut figures = Vec::new();
@@ -439,14 +439,14 @@ fn document(kind: Kind, wanted: &Wanted, folder: &Path) -> Result<Vec<Figure>> {
     figures.extend(run(["memory, no log: to queue", "then to process"], shape, all, &made)?);
     let place = disk()?;
     let pdfs = jobs(wanted.jobs * 201_600 / 15_000, 0, 280, 1);
-    let samples = Files::prepare(&[Made::Samples], &Place::Memory, folder)?;
+    let samples = Files::prepare(&[RequestedDocument::Samples], &DocumentStorage::Memory, folder)?;
     let shape = Shape { logs, ..Shape::new(280, place.path()) };
     figures.extend(run(["PDFs, 280 queues: to queue", "then to process"], shape, pdfs, &samples)?);
     Ok(figures)
 }
 
 impl Case {
-    pub(super) fn run(&self, kind: Kind, wanted: &Wanted) -> Result<Vec<Figure>> {
+    pub(super) fn run(&self, kind: Kind, wanted: &BenchSize) -> Result<Vec<Figure>> {
         let folder =
             tempfile::Builder::new().prefix("windlass-spool-").tempdir_in(&wanted.folder)?;
         (self.work)(kind, wanted, folder.path())

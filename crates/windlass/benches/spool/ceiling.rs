@@ -1,4 +1,4 @@
-//! What the machine, a plain loop and another server reach.
+//! Ceilings: the rates of the machine, a plain loop and another server.
 
 use std::fs::{File, remove_file};
 use std::io::{self, Read, Write};
@@ -36,7 +36,7 @@ pub(super) fn bare(jobs: Jobs, folder: &Path) -> Result<f64> {
     Ok(jobs.number as f64 / seconds)
 }
 
-/// The same over TLS, where nothing is kept at all: what two ends of TLS take by themselves.
+/// Measures TLS between two ends that keep nothing.
 pub(super) fn encrypted(jobs: Jobs, folder: &Path) -> Result<f64> {
     let size = usize::try_from(jobs.size)?;
     let made = ours::certificate(folder)?;
@@ -126,8 +126,7 @@ fn take(from: &mut TcpStream, jobs: Jobs, folder: &Path) -> Result<Vec<PathBuf>>
     Ok(names)
 }
 
-/// How many megabytes a second the disk takes, until it has them all. Each 8 MB are
-/// begun at once.
+/// Measures the disk's rate in MB/s until all data is written. Writes of 8 MB each begin at once.
 pub(super) fn disk(folder: &Path, bytes: u64) -> Result<f64> {
     const STEP: u64 = 8 << 20;
     written(folder, bytes, |file, piece, at| {
@@ -143,7 +142,7 @@ pub(super) fn disk(folder: &Path, bytes: u64) -> Result<f64> {
     })
 }
 
-/// The same where each piece of 1 MB is there before the next.
+/// Measures the disk's rate if each piece of 1 MB is on disk before the next.
 pub(super) fn synced_disk(folder: &Path, bytes: u64) -> Result<f64> {
     written(folder, bytes, |file, piece, at| {
         file.write_all_at(piece, at)?;
@@ -176,8 +175,8 @@ pub(super) fn p910nd(jobs: Jobs, files: &Files) -> Result<Option<f64>> {
     Ok(Some(jobs.number as f64 / taken?))
 }
 
-/// It has ten ports, of which one is free, and keeps a lock in a place that it does
-/// not make: it gets that in a mount namespace of its own.
+/// Starts a server with ten ports, of which one is free. Its lock is in a folder that it does not
+/// make: a mount namespace has that folder.
 fn started() -> Result<Option<(Child, u16)>> {
     let places = ["/usr/sbin/p910nd", "/usr/bin/p910nd"];
     let Some(program) = places.iter().find(|name| Path::new(name).exists()) else {

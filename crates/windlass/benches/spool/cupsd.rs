@@ -13,7 +13,7 @@ use super::server::{Server, Shape};
 
 const CUPSD: &str = "/usr/sbin/cupsd";
 
-/// Whether it can run here.
+/// Returns an error if cupsd cannot run here.
 pub(super) fn can_run() -> Result<(), &'static str> {
     if !Path::new(CUPSD).exists() {
         return Err("it is not installed: apt-get install cups");

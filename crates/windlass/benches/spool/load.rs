@@ -6,9 +6,12 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail, ensure};
-use windlass_print::load::{Control, Files, Load, Place, Plan, Submission, Wanted};
+use windlass_print::load::{
+    Control, DocumentStorage, Files, Load, Plan, RequestedDocument, Submission,
+};
 use windlass_print::{
-    Access, Compression, Follow, Ipp, Login, Monitor, Payload, Raw, Sending, Target, Tls, Trust,
+    Access, Compression, FollowMode, Ipp, JobProtocol, Login, Monitor, Payload, Raw, Target, Tls,
+    Trust,
 };
 use windlass_wire::ipp::Version;
 
@@ -16,7 +19,7 @@ use super::server::Server;
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What is sent.
+/// Submitted jobs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Jobs {
     pub(super) number: u64,
@@ -27,7 +30,11 @@ pub(super) struct Jobs {
 
 /// A job that is sent again and again.
 pub(super) fn files(size: u64, folder: &Path) -> Result<Files> {
-    Ok(Files::prepare(&[Wanted::Made(Payload::Text, size)], &Place::Memory, folder)?)
+    Ok(Files::prepare(
+        &[RequestedDocument::Made(Payload::Text, size)],
+        &DocumentStorage::Memory,
+        folder,
+    )?)
 }
 
 /// Connections to a server, encrypted where it is to be spoken with so.
@@ -56,15 +63,15 @@ pub(super) fn queue(server: &Server, jobs: Jobs, files: &Files) -> Result<f64> {
         compression: Compression::None,
         format: "application/octet-stream".to_owned(),
         template: Vec::new(),
-        follow: Follow::No,
+        follow: FollowMode::No,
     };
-    load(Submission::Job(Sending::Ipp(ipp)), targets(server, jobs.queues)?, jobs, files)
+    load(Submission::Job(JobProtocol::Ipp(ipp)), targets(server, jobs.queues)?, jobs, files)
 }
 
-/// The same as raw data, a connection for each job.
+/// Submits the jobs as raw data, a connection for each job.
 pub(super) fn raw(port: u16, jobs: Jobs, files: &Files) -> Result<f64> {
     let target = Target::new(&format!("socket://127.0.0.1:{port}"), None, None)?;
-    load(Submission::Job(Sending::Raw(Raw::default())), vec![target], jobs, files)
+    load(Submission::Job(JobProtocol::Raw(Raw::default())), vec![target], jobs, files)
 }
 
 fn load(way: Submission, queues: Vec<Target>, jobs: Jobs, files: &Files) -> Result<f64> {
@@ -106,7 +113,7 @@ pub(super) fn drained(server: &Server, queues: usize, since: Instant) -> Result<
     }
 }
 
-/// How many jobs wait.
+/// Returns the number of waiting jobs.
 pub(super) fn waiting(server: &Server, queues: usize) -> Result<u64> {
     let targets = targets(server, queues)?;
     let monitor = Monitor::default();

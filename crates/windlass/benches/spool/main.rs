@@ -1,4 +1,4 @@
-//! How fast `windlass spool serve` is beside cupsd.
+//! Speed of `windlass spool serve`, compared with cupsd.
 //!
 //!     cargo bench -p windlass --bench spool
 //!     cargo bench -p windlass --bench spool -- --runs 1 --jobs 3000 --only held,at-once
@@ -30,16 +30,20 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use case::{CASES, KNOWN};
-use common::{Bench, Own, in_turn};
+use common::{Bench, OwnOption, in_turn};
 use server::Kind;
 
-const OWN: [Own; 2] = [
-    Own("--jobs", "N", "jobs of 1 MB in a case; 15,000 without it, others in proportion"),
-    Own("--folder", "FOLDER", "where spools are; else the system's folder for temporary files"),
+const OWN: [OwnOption; 2] = [
+    OwnOption("--jobs", "N", "jobs of 1 MB in a case; 15,000 without it, others in proportion"),
+    OwnOption(
+        "--folder",
+        "FOLDER",
+        "where spools are; else the system's folder for temporary files",
+    ),
 ];
 
-/// What is asked for.
-struct Wanted {
+/// Requested size of the bench.
+struct BenchSize {
     jobs: u64,
     folder: PathBuf,
 }
@@ -51,7 +55,7 @@ fn main() -> ExitCode {
 fn measure(bench: &mut Bench) -> Result<()> {
     let runs = bench.asked.runs(3, 1);
     let folder = bench.asked.value("--folder").map_or_else(std::env::temp_dir, PathBuf::from);
-    let wanted = Wanted { jobs: bench.asked.number("--jobs", 15_000, 300), folder };
+    let wanted = BenchSize { jobs: bench.asked.number("--jobs", 15_000, 300), folder };
     let has_cups = cupsd::can_run();
     if let Err(why) = &has_cups {
         println!("cupsd is left out: {why}");

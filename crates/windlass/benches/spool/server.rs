@@ -26,24 +26,24 @@ impl Kind {
     }
 }
 
-/// How a server is to be.
+/// Settings of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape<'a> {
     pub(super) queues: usize,
     pub(super) device: &'a str,
-    /// Whether printers are stopped at first.
+    /// True if printers are stopped at first.
     pub(super) stopped: bool,
-    /// Whether jobs are to be on the disk when they are acknowledged.
+    /// True if jobs must be on disk when they are acknowledged.
     pub(super) durable: bool,
-    /// Whether jobs are known when they are over.
+    /// True if ended jobs stay known.
     pub(super) history: bool,
-    /// Whether each job is logged.
+    /// True if each job is logged.
     pub(super) logs: bool,
-    /// Whether pages are counted and each job is accounted for.
+    /// True if pages are counted and each job is accounted for.
     pub(super) accounts: bool,
-    /// Whether clients speak TLS.
+    /// True if clients use TLS.
     pub(super) encrypted: bool,
-    /// Where jobs are kept.
+    /// Folder of the jobs.
     pub(super) folder: &'a Path,
 }
 

@@ -1,4 +1,4 @@
-//! How fast `windlass explain --parquet` is, beside `explain --json` over the same files.
+//! Speed of `windlass explain --parquet`, compared with `explain --json` over the same files.
 //!
 //!     cargo bench -p windlass --bench tables
 //!     cargo bench -p windlass --bench tables -- --quick --only corpus
@@ -35,7 +35,7 @@ const SPEED: f64 = 0.9;
 /// Two processors explain many files so much faster than one.
 const TWO: f64 = 1.8;
 
-/// How often the corpus is there where many files are wanted.
+/// Copies of the corpus if many files are wanted.
 const TIMES: usize = 8;
 
 const PARTS: [&str; 7] = ["corpus", "several", "a", "b", "b-cold", "cores", "peers"];
@@ -89,7 +89,7 @@ fn measure(bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// Where the captures are kept: below cargo's own folder, wherever that is.
+/// Returns the folder of the captures: below cargo's own folder, wherever that is.
 fn folder() -> PathBuf {
     let own = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     own.parent().unwrap_or(&own).join("bench-captures")
@@ -104,7 +104,7 @@ fn corpus() -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Whether the files of a part come from the disk, and not from the system's cache of it.
+/// Returns whether the files of a part come from the disk, and not from the system's cache.
 fn is_cold(part: &str) -> bool {
     part.ends_with("-cold")
 }
@@ -130,7 +130,7 @@ fn done(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What many files are explained on.
+/// Way in which many files are explained.
 #[derive(Clone, Copy, Debug)]
 enum On {
     One,

@@ -1,5 +1,5 @@
-//! The same question by windlass and by tshark, each with `DuckDB` behind it: of each service its
-//! connections, segments with data, segments sent again, and the median ACK latency.
+//! A query by windlass and by tshark, each with `DuckDB`: for each service its connections,
+//! segments with data, retransmitted segments, and the median ACK latency.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -48,14 +48,14 @@ pub(super) fn python() -> Option<PathBuf> {
     })
 }
 
-/// Whether tshark is installed.
+/// Returns whether tshark is installed.
 pub(super) fn has_tshark() -> bool {
     let mut asked = Command::new("tshark");
     asked.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     asked.status().is_ok_and(|status| status.success())
 }
 
-/// What the question gives.
+/// Returns the result of the query.
 fn asked(python: &Path, query: &str) -> Result<String> {
     let script = "import duckdb, sys\nfor row in duckdb.sql(sys.argv[1]).fetchall(): print(*row)";
     let output = Command::new(python).args(["-c", script, query]).stdin(Stdio::null()).output()?;

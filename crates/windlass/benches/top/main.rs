@@ -1,4 +1,4 @@
-//! What `windlass top` takes of a processor with 10,000 TCP sockets open, a look a second, and
+//! Processor time of `windlass top` with 10,000 open TCP sockets and a look per second, and of
 //! `windlass exporter`, asked every five seconds.
 //!
 //!     cargo bench -p windlass --bench top
@@ -22,24 +22,24 @@ use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use common::{Bench, Bound, Own, Part, median};
-use program::{Running, windlass};
+use common::{Bench, Bound, OwnOption, Part, median};
+use program::{RunningChild, windlass};
 use windlass_sys::limits::raise_open_files;
 
-const OWN: [Own; 2] = [
-    Own("--seconds", "N", "how long each run takes; 20 without it"),
-    Own("--sockets", "N", "how many are open; 10,000 without it"),
+const OWN: [OwnOption; 2] = [
+    OwnOption("--seconds", "N", "how long each run takes; 20 without it"),
+    OwnOption("--sockets", "N", "how many are open; 10,000 without it"),
 ];
 
 const KNOWN: [&str; 2] = ["share", "exporter"];
 
-/// How often an exporter is asked: Prometheus does every 15 to 60 s.
+/// Interval between two requests to an exporter: Prometheus asks every 15 to 60 s.
 const ASKED: Duration = Duration::from_secs(5);
 
 /// The most that it may take of one processor, in %.
 const BOUND: f64 = 1.0;
 
-/// How many connections move in each case, and what each sends how often.
+/// Active connections in each case.
 const MOVING: [usize; 3] = [0, 100, 500];
 const PIECE: [u8; 1_000] = [1; 1_000];
 const EVERY: Duration = Duration::from_millis(200);
@@ -53,7 +53,7 @@ fn main() -> ExitCode {
             "{sockets} sockets, a look a second: the share of one processor, the median of {runs} × \
              {seconds} s"
         );
-        let open = Open::new(usize::try_from(sockets)? / 2)?;
+        let open = OpenConnections::new(usize::try_from(sockets)? / 2)?;
         let time = Duration::from_secs(seconds);
         if bench.asked.wants("exporter") {
             bench.tell(exporter(&open, runs, time, sockets)?);
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         let mut most = 0.0;
         for moving in MOVING {
             let measured = (0..runs).map(|_| open.measured(moving, || run(time)));
-            let measured: Vec<Measured> = measured.collect::<Result<_>>()?;
+            let measured: Vec<LoadResult> = measured.collect::<Result<_>>()?;
             let share = median(measured.iter().map(|it| it.percent)).unwrap_or(f64::NAN);
             let whole = median(measured.iter().map(|it| it.whole)).unwrap_or(f64::NAN);
             part.row([
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
 }
 
 /// A run.
-struct Measured {
+struct LoadResult {
     /// The share of one processor.
     percent: f64,
     /// The share of looks that were at all connections.
@@ -90,9 +90,9 @@ struct Measured {
 }
 
 /// Connections, each with both of its ends.
-struct Open(Vec<(TcpStream, TcpStream)>);
+struct OpenConnections(Vec<(TcpStream, TcpStream)>);
 
-impl Open {
+impl OpenConnections {
     fn new(connections: usize) -> Result<Self> {
         let files = raise_open_files();
         ensure!(files > 2 * connections as u64 + 100, "a process may have {files} files open");
@@ -102,7 +102,7 @@ impl Open {
         Ok(Self((0..connections).map(connect).collect::<Result<_>>()?))
     }
 
-    /// What a run takes while so many of them move.
+    /// Measures a run while this many connections are active.
     fn measured<T>(&self, moving: usize, run: impl FnOnce() -> Result<T>) -> Result<T> {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -124,8 +124,8 @@ impl Open {
     }
 }
 
-/// What an exporter takes.
-fn exporter(open: &Open, runs: usize, time: Duration, sockets: u64) -> Result<Part> {
+/// Measures an exporter.
+fn exporter(open: &OpenConnections, runs: usize, time: Duration, sockets: u64) -> Result<Part> {
     let about = format!(
         "{sockets} sockets, asked every {} s: the share of one processor, the median of {runs} × {} s",
         ASKED.as_secs(),
@@ -148,7 +148,7 @@ fn exporter(open: &Open, runs: usize, time: Duration, sockets: u64) -> Result<Pa
 fn exported(time: Duration) -> Result<f64> {
     let mut command = windlass();
     command.args(["exporter", "--listen", "127.0.0.1:0"]);
-    let mut running = Running(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
+    let mut running = RunningChild(command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?);
     let mut lines = BufReader::new(running.0.stdout.take().context("it has an output")?);
     let mut line = String::new();
     lines.read_line(&mut line)?;
@@ -173,10 +173,10 @@ fn asked(address: &str) -> Result<f64> {
     text.lines().find_map(of).context("it does not tell what it takes")
 }
 
-fn run(time: Duration) -> Result<Measured> {
+fn run(time: Duration) -> Result<LoadResult> {
     let mut command = windlass();
     command.args(["top", "--json", "--rows", "40"]).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut running = Running(command.spawn()?);
+    let mut running = RunningChild(command.spawn()?);
     let mut lines = BufReader::new(running.0.stdout.take().context("it has an output")?);
     // Its start is no part of it.
     record(&mut lines)?;
@@ -189,7 +189,7 @@ fn run(time: Duration) -> Result<Measured> {
     }
     let spent = spent(running.0.id())?.saturating_sub(before);
     let percent = spent.as_secs_f64() / began.elapsed().as_secs_f64() * 100.0;
-    Ok(Measured { percent, whole: f64::from(whole) / f64::from(looks.max(1)) })
+    Ok(LoadResult { percent, whole: f64::from(whole) / f64::from(looks.max(1)) })
 }
 
 fn record(lines: &mut BufReader<ChildStdout>) -> Result<serde_json::Value> {
@@ -198,7 +198,7 @@ fn record(lines: &mut BufReader<ChildStdout>) -> Result<serde_json::Value> {
     serde_json::from_str(&line).with_context(|| format!("it says {line:?}"))
 }
 
-/// What a process has had of processors (`/proc/PID/schedstat`, in nanoseconds). It has one
+/// Returns the processor time of a process (`/proc/PID/schedstat`, in nanoseconds). It has one
 /// thread.
 fn spent(pid: u32) -> Result<Duration> {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat"))?;

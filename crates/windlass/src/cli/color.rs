@@ -1,4 +1,4 @@
-//! When to use colour, as it is said.
+//! The values of `--color`.
 
 use windlass_output::ColorChoice;
 

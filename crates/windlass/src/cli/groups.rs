@@ -1,8 +1,8 @@
-//! The commands by what they are for, as help lists them.
+//! The groups of commands in the help.
 
 use clap::Command;
 
-/// The purposes of commands, and the names of these.
+/// The groups, and the commands of each.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Explain a capture", &["explain", "show", "report", "capture", "archive", "extcap"]),
     ("Measure a path", &["send", "serve", "sweep", "ping", "top", "watch", "law"]),
@@ -29,7 +29,7 @@ pub(super) fn template(command: &Command) -> String {
             text.push_str(&format!("\n{header}{purpose}:{header:#}\n{}", lines.concat()));
         }
     }
-    text.push_str("\nwindlass help COMMAND tells of one; windlass FILE explains a capture.\n");
+    text.push_str("\nwindlass help COMMAND shows its help; windlass FILE explains a capture.\n");
     text.push_str("\n{options}{after-help}");
     text
 }

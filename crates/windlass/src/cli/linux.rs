@@ -1,4 +1,4 @@
-//! The commands that take Linux: its sockets, its captures, its accounts.
+//! The commands that run on Linux only.
 
 use clap::{Parser, Subcommand};
 use windlass_base::Failure;
@@ -10,18 +10,18 @@ use crate::commands::{
 };
 use crate::keeping::KeepArgs;
 
-/// What captures packets.
+/// The commands that capture packets.
 #[derive(Debug, Subcommand)]
-pub enum Capturing {
-    /// Capture packets, with an account of each, and explain them as they come
+pub enum CaptureCommands {
+    /// Capture packets, count every lost one, and explain transfers while they run
     ///
-    /// Packets come from the kernel by a ring, many at a time, and go into a file, onto the screen,
-    /// or to the analyser. Each is there or counted as lost, and by whom. With --explain it says
-    /// what limits each transfer while it runs, and at the end what windlass explain would.
+    /// Packets come from a ring of the kernel, and go to a file, to the screen or to the analyser.
+    /// The report counts every packet that was not captured, by cause. With --explain it prints the
+    /// limit of each transfer while it runs, and at the end the report of windlass explain.
     Capture(Box<capture::CaptureCommand>),
 }
 
-impl Capturing {
+impl CaptureCommands {
     pub(super) fn run(&self, output: &mut Output) -> anyhow::Result<()> {
         match self {
             Self::Capture(args) => capture::run(args, output),
@@ -35,58 +35,56 @@ impl Capturing {
     }
 }
 
-/// What drives paths, printers and spoolers, and what was found.
+/// The commands that drive paths, printers and spoolers.
 #[derive(Debug, Subcommand)]
-pub enum Driving {
+pub enum DriveCommands {
     /// Run commands at the two ends of an emulated link
     ///
-    /// The command behind `--` runs in a private network whose only way out is the link; at
-    /// its far end runs the peer. Packets wait in a queue, take their time on the line, and
-    /// travel for the delay, in real time and through the kernel's own TCP. Nothing of it
-    /// touches the host's network, and where user namespaces are allowed it needs no root.
-    /// At the end it reports what passed, what was dropped, and the delay given.
+    /// The command after `--` and its peer run in two private networks that only the link connects.
+    /// The link has a rate, a delay and a queue, each way. It runs in real time, through the
+    /// kernel's own TCP. It does not touch the host's network, and needs no root where user
+    /// namespaces are allowed. At the end it reports passed and dropped packets, and their delay.
     Link(Box<link::LinkArgs>),
-    /// Time how long a host takes to answer: by TCP, by windlass serve, or by ICMP
+    /// Measure the response time of a host, by TCP, ICMP or windlass serve
     ///
-    /// With a port it times handshakes of TCP, each on a connection of its own; with --latency
-    /// requests and answers over one connection to windlass serve; without a port echoes of
-    /// ICMP. It reports the least, the mean, the most and quantiles, a histogram where that is
-    /// asked for, what was lost, and the processors on which it ran.
+    /// With a port it times TCP handshakes, each on a new connection. Without a port it times ICMP
+    /// echoes. With --latency or --udp it times requests to windlass serve. It reports the minimum,
+    /// mean, maximum, quantiles and losses, a histogram on request, and the processors used.
     Ping(Box<ping::PingArgs>),
-    /// Print a file, raw, by LPR or by IPP, and say how fast it went and what held it back
+    /// Print a file by raw TCP, LPR or IPP, and explain the rate
     ///
-    /// It speaks to printers, print servers and spoolers as their drivers do: the data alone to
-    /// port 9100, LPR with a control file, or IPP with the job's state. The rate, what the kernel
-    /// waited for and what to change are told of each job; with --explain the job's own packets
-    /// are captured and say why.
+    /// It sends to printers, print servers and spoolers as their drivers do: raw data to port
+    /// 9100, LPR with a control file, or IPP with the job's state. For each job it reports the
+    /// rate, what the kernel waited for, and what to change. With --explain it captures the job's
+    /// packets and explains them.
     Print(Box<print::PrintArgs>),
-    /// List, show and compare the measurements that were kept
+    /// List, show and compare kept measurements
     ///
-    /// Each run of send, ping, print, spool load, sweep, lab, capture and watch is kept: the
-    /// command, the host with its settings, every interval, and what it found. Groups of repeats
-    /// are compared by medians and a rank test.
+    /// windlass keeps each run of send, ping, print, spool load, sweep, lab, capture and watch: the
+    /// command, the host with its settings, every interval, and the results. Groups of repeats are
+    /// compared by their medians and a rank test.
     Runs(Box<runs::RunsArgs>),
-    /// Send to a host as fast as it goes, and say what holds it back
+    /// Measure the rate to a host, and explain its limit
     ///
-    /// windlass serve runs on the host. Each interval has the rate beside what the sender's kernel
-    /// says: the RTT, the congestion window, the window that the receiver advertises, what was
-    /// sent again, and what was waited for. At the end both ends tell what they measured, with the
-    /// latency of small messages before and under load, the processor time of both, the limit
-    /// that cost most time, and what to change.
+    /// The server is windlass serve, or another program (--protocol). Each interval has the rate
+    /// and figures of the sender's kernel: RTT, congestion window, advertised window,
+    /// retransmissions, and the limit. The report has the measurements of both ends, the CPU time,
+    /// and the latency of small messages, idle and under load. It names the limit that cost most
+    /// time, and what to change.
     Send(Box<send::SendArgs>),
-    /// Serve the tests of windlass send
+    /// Serve tests of windlass send, iperf3, iperf 2 and ttcp
     ///
-    /// It takes several clients at once, and says of each test what was asked for and how fast it
-    /// went. Ctrl-C ends it.
+    /// It serves several clients at once, and prints the settings and the rate of each test. Ctrl-C
+    /// ends it.
     Serve(serve::ServeArgs),
     /// Run, load and inspect a print spooler
     ///
-    /// It measures how fast a spooler takes jobs and processes them, over one queue or hundreds, and
-    /// says what limits it.
+    /// It measures how fast a spooler accepts and processes jobs, over one queue or hundreds, and
+    /// explains its limit.
     Spool(spool::SpoolArgs),
 }
 
-impl Driving {
+impl DriveCommands {
     pub(super) fn run(&self, output: &mut Output) -> anyhow::Result<()> {
         match self {
             Self::Link(args) => link::run(args, output),
@@ -110,54 +108,53 @@ impl Driving {
     }
 }
 
-/// What looks at this machine, and what others see of it.
+/// The commands that observe this machine.
 #[derive(Debug, Subcommand)]
-pub enum Observing {
-    /// Show all TCP connections of this host, and what limits each, without a capture
+pub enum ObserveCommands {
+    /// Show all TCP connections of this host and their limits, without a capture
     ///
-    /// Each interval it asks the kernel: the process, the rate each way, the round trip, the
-    /// windows, what was sent again, what is not sent yet; what limits the connection now, and the
-    /// shares of the last seconds. Connections that begin and end between two looks are told by the
-    /// kernel's last word on them. Where the kernel does not know the limit, it says what would
-    /// tell. It takes no privileges, but for the processes of other users.
+    /// Each interval shows figures of the kernel for each connection: process, rate each way, RTT,
+    /// windows, retransmissions and unsent data, the limit now, and the shares of limits over the
+    /// last seconds. Connections that begin and end between two intervals are shown with their
+    /// final figures. If the kernel does not know the limit, windlass names a way to find it. No
+    /// privileges are needed, except for the processes of other users.
     Top(top::TopArgs),
-    /// Serve pages for a browser of this machine: measure, look at the runs, play
+    /// Serve a local web interface: measure, view runs, and try the lab
     ///
-    /// It prints an address of 127.0.0.1 with a token in it. There one chooses a target, windows,
-    /// streams, time and protocol, watches the graph and reads the verdict; looks at the runs that
-    /// are kept and compares them; and plays with the lab's devices and simulated paths. Nothing is
-    /// taken from a network.
+    /// It prints a URL on 127.0.0.1 with a token. In the browser you choose a target, windows,
+    /// streams, time and protocol, watch the graph and read the verdict. You can also view and
+    /// compare kept runs, and try the lab's devices and simulated paths. It loads nothing from the
+    /// network.
     Ui(ui::UiArgs),
-    /// Watch processors, memory, disks and processes, and say what is busiest
+    /// Watch processors, memory, disks and processes, and name the busiest
     ///
-    /// Each interval has the columns that vmstat, iostat and top have, and the busiest core beside
-    /// the mean of all. At the end it gives mean, median, 95th percentile and the most of each,
-    /// and says what was at its limit: a core, all processors, a disk, memory that swaps, or
-    /// nothing.
+    /// Each interval has the columns of vmstat, iostat and top, and the busiest core beside the mean
+    /// of all. At the end it reports mean, median, 95th percentile and maximum of each, and names
+    /// the resource at its limit: a core, all processors, a disk, swapping memory, or none.
     Watch(watch::WatchArgs),
-    /// Tell Prometheus what limits this host's TCP connections
+    /// Export the limits of this host's TCP connections to Prometheus
     ///
-    /// The kernel counts for how long each connection was held by the receiver's window, by its
-    /// send buffer or by lost segments. Their sums by service and subnet are served as metrics,
-    /// with those of connections too short to be seen by who only looks; never one by one. Every
-    /// user may run it.
+    /// The kernel counts the time that each connection was limited by the receive window, the send
+    /// buffer or lost segments. The exporter serves the sums by service and subnet as metrics, and
+    /// never single connections. The sums include short connections that end between two scrapes.
+    /// Any user may run it.
     Exporter(exporter::ExporterArgs),
-    /// Explain thousands of captures into tables, each once, and ask them with SQL
+    /// Explain thousands of captures into tables, and query them with SQL
     ///
-    /// This runs the program windlass-archive, which is installed apart, as it brings a query
-    /// engine: it adds folders and buckets of captures to an archive, compressed ones and those in
-    /// .tar and .zip files among them, and answers queries over all of them. It is looked for
-    /// beside windlass and in PATH.
+    /// This command runs windlass-archive, which is installed separately because it contains a query
+    /// engine. It adds folders and buckets of captures to an archive, each capture once, also
+    /// compressed ones and those in .tar and .zip files. Then it answers SQL queries over all of
+    /// them. windlass searches for the program in its own folder and in PATH.
     Archive(archive::ArchiveArgs),
     /// Act as a capture interface of Wireshark (extcap)
     ///
-    /// Installed, windlass gives Wireshark two interfaces more: the ring of windlass capture, and
-    /// an emulated device to which it sends while Wireshark looks on. The rest is for Wireshark,
-    /// which runs this command.
+    /// Once installed, windlass gives Wireshark two interfaces: the ring of windlass capture, and
+    /// an emulated device that receives a test transfer while Wireshark captures it. The other
+    /// options are for Wireshark, which runs this command.
     Extcap(extcap::ExtcapArgs),
 }
 
-impl Observing {
+impl ObserveCommands {
     pub(super) fn run(&self, output: &mut Output) -> anyhow::Result<()> {
         match self {
             Self::Top(args) => top::run(args, output),
@@ -177,19 +174,19 @@ impl Observing {
     }
 }
 
-/// What was meant by arguments that are not understood, where they are tcpdump's.
+/// Returns advice on unknown arguments that are tcpdump's.
 pub(crate) fn meant(wrong: &clap::Error) -> Option<Failure> {
     capture::tcpdump::asked_for(wrong)
 }
 
-/// Whether arguments, without the program's name, are of a command whose run is kept.
+/// Returns whether arguments, without the program's name, are of a command whose run is kept.
 fn is_kept(arguments: &[String]) -> bool {
     let words = ["windlass"].into_iter().chain(arguments.iter().map(String::as_str));
     Cli::try_parse_from(words).is_ok_and(|cli| cli.command.keeping().is_some())
 }
 
-/// Returns in words why a page may not run these arguments, without the program's name: they are
-/// no command, or neither a report, nor a look at connections, nor of a command whose run is kept.
+/// Refuses arguments, without the program's name, that a page may not run. It may run a report,
+/// top, and commands whose run is kept.
 fn is_runnable(arguments: &[String]) -> Result<(), String> {
     let words = ["windlass"].into_iter().chain(arguments.iter().map(String::as_str));
     let cli = Cli::try_parse_from(words).map_err(|message| {
@@ -199,11 +196,11 @@ fn is_runnable(arguments: &[String]) -> Result<(), String> {
         words.collect::<Vec<_>>().join(" ")
     })?;
     match &cli.command {
-        Command::Driving(Driving::Send(args)) => {
+        Command::Driving(DriveCommands::Send(args)) => {
             args.transfer().map(drop).map_err(|failure| failure.in_one_line().to_string())
         }
-        Command::Report(_) | Command::Observing(Observing::Top(_)) => Ok(()),
+        Command::Report(_) | Command::Observing(ObserveCommands::Top(_)) => Ok(()),
         command if command.keeping().is_some() => Ok(()),
-        _ => Err("no run of that command is kept".to_owned()),
+        _ => Err("runs of that command are not kept".to_owned()),
     }
 }

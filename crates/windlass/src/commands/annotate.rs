@@ -1,12 +1,11 @@
-//! `windlass explain --annotate`: the capture again, with the notes as packet
-//! comments.
+//! `windlass explain --annotate`: a copy of the capture with notes as packet comments.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde::Serialize;
 use windlass_base::Failure;
-use windlass_capture::{Read, Reading};
+use windlass_capture::{ReadCapture, ReadSettings};
 use windlass_output::figures;
 use windlass_trace::Note;
 use windlass_wire::write::{Counts, PcapngWriter, Section};
@@ -17,12 +16,12 @@ use crate::reading;
 
 /// An annotated capture that was written.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Annotated {
+pub(super) struct AnnotatedCapture {
     /// Its path.
     pub(super) file: String,
     /// Its packets.
     pub(super) packets: u64,
-    /// The comments on them.
+    /// Number of comments on them.
     pub(super) comments: u64,
 }
 
@@ -40,7 +39,7 @@ pub(super) fn notes_on(notes: &mut Notes, packet: u64) -> Vec<String> {
     found
 }
 
-struct Copy<W: Write> {
+struct AnnotatingCopy<W: Write> {
     out: W,
     writer: Option<PcapngWriter>,
     buffer: Vec<u8>,
@@ -50,9 +49,9 @@ struct Copy<W: Write> {
     failed: Option<std::io::Error>,
 }
 
-impl<W: Write> Copy<W> {
-    /// Carries over what the capture says that it lost.
-    fn statistics(&mut self, read: &Read) {
+impl<W: Write> AnnotatingCopy<W> {
+    /// Copies the counts of lost packets.
+    fn statistics(&mut self, read: &ReadCapture) {
         let info = read.info();
         if let (Some(writer), Some(time)) = (&self.writer, info.latest)
             && (info.drops.is_some() || info.received.is_some())
@@ -67,7 +66,7 @@ impl<W: Write> Copy<W> {
     }
 }
 
-impl<W: Write> Observer for Copy<W> {
+impl<W: Write> Observer for AnnotatingCopy<W> {
     fn packet(&mut self, packet: &Packet<'_>) {
         if self.failed.is_some() {
             return;
@@ -103,20 +102,20 @@ impl<W: Write> Observer for Copy<W> {
     fn segment(&mut self, _: &Segment) {}
 }
 
-/// Writes the capture of `reading` to `path` with `notes` as comments; one that is text
-/// is refused. The file takes its name only when it is whole: until then the old one stays.
+/// Writes the capture of `reading` to `path` with `notes` as comments; a text capture is refused.
+/// The file takes its name once it is complete: until then the old file stays.
 pub(super) fn write(
-    reading: &Reading<'_>,
+    reading: &ReadSettings<'_>,
     path: &Path,
     mut notes: Vec<(u64, Note)>,
-) -> Result<Annotated, Failure> {
+) -> Result<AnnotatedCapture, Failure> {
     let doing = format!("cannot write {}", path.display());
     notes.sort_by_key(|(number, _)| *number);
     let unwritable = |error: std::io::Error| {
-        Failure::new(&doing, error).advise("Check the directory and the right to write there.")
+        Failure::new(&doing, error).advise("Check the directory and the permission to write there.")
     };
     let file = WholeFile::create(path).map_err(unwritable)?;
-    let mut copy = Copy {
+    let mut copy = AnnotatingCopy {
         out: BufWriter::with_capacity(1 << 20, file.writer().map_err(unwritable)?),
         writer: None,
         buffer: Vec::new(),
@@ -130,8 +129,8 @@ pub(super) fn write(
         return Err(Failure::new(doing, "stopped by Ctrl-C; nothing was written"));
     }
     if copy.packets == 0 && copy.failed.is_none() {
-        return Err(Failure::usage(doing, "the capture is text, which holds no packets")
-            .advise("Annotate the pcap or pcapng file that the text was printed from."));
+        return Err(Failure::usage(doing, "the capture is text, which has no packets to copy")
+            .advise("Annotate the original pcap or pcapng file."));
     }
     if copy.failed.is_none() {
         copy.statistics(&read);
@@ -146,7 +145,7 @@ pub(super) fn write(
         let wrong = format!("{error}, after {}", after.plain());
         return Err(Failure::new(doing, wrong).advise("Free some space, or write elsewhere."));
     }
-    let annotated = Annotated {
+    let annotated = AnnotatedCapture {
         file: path.display().to_string(),
         packets: copy.packets,
         comments: copy.comments,
@@ -155,15 +154,15 @@ pub(super) fn write(
     Ok(annotated)
 }
 
-/// Refuses what cannot be annotated, before anything is read: a capture that cannot be
-/// read twice, and an output that is no file to be replaced.
+/// Checks the files before anything is read: the capture must be readable twice, and the output
+/// must be a replaceable file.
 pub(super) fn check(capture: &Path, output: &Path) -> Result<(), Failure> {
     let regular = std::fs::metadata(capture).is_ok_and(|about| about.is_file());
     let stdin = capture == Path::new("-");
     if stdin || (!regular && capture.exists()) {
         let name = if stdin { "standard input".into() } else { capture.display().to_string() };
         let doing = format!("cannot annotate {name}");
-        let wrong = "the capture is read twice, and only a file can be";
+        let wrong = "the capture is read twice, and only a file can be read twice";
         return Err(Failure::usage(doing, wrong).advise("Save it to a file first."));
     }
     check_output(capture, output, "the annotated capture")

@@ -1,4 +1,4 @@
-//! What the commands share that run another beside an emulated path.
+//! Shared parts of the commands that run another command beside an emulated path.
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
@@ -10,48 +10,49 @@ use std::sync::Arc;
 
 use windlass_base::Failure;
 use windlass_netlab::{Ending, Onlooker, Streams};
-use windlass_output::live::{Live, Stretch, View};
+use windlass_output::live::{LiveView, View, ViewInterval};
 use windlass_output::records::ended::EVERY;
 use windlass_output::{Format, Output, Text};
 
-use crate::live::{Held, Listening, LiveArgs};
+use crate::live::{HeldOutput, LiveArgs, StopSignals};
 
-/// A live view beside a command, where one is wanted. Both would use the terminal: the view has
-/// it, and what the command writes is printed when that is over.
-pub(crate) struct Beside {
-    listening: Listening,
-    // It goes before what is held back is printed.
-    live: OnceCell<Live>,
-    held: Option<Held>,
+/// A live view beside a command, if one is wanted. The view has the terminal; the output of the
+/// command is printed after the view ends.
+pub(crate) struct CommandView {
+    listening: StopSignals,
+    // The view ends before the held output is printed.
+    live: OnceCell<LiveView>,
+    held: Option<HeldOutput>,
 }
 
-impl Beside {
-    /// Takes care that a view can be shown while this command runs.
+impl CommandView {
+    /// Prepares a view beside this command.
     ///
     /// # Errors
-    /// Where there is no terminal for it, or the command would be a shell.
+    /// Fails if the view has no terminal, or if the command would be a shell.
     pub(crate) fn new(args: LiveArgs, command: &[OsString], doing: &str) -> Result<Self, Failure> {
         let listening = args.listen_not(doing)?;
         if args.live && command.is_empty() {
-            let wrong = "a live view has the terminal, and your shell would need it";
-            return Err(Failure::usage(doing, wrong)
-                .advise("Give a command behind `--`, or leave --live out."));
+            let wrong = "the live view and your shell would both use the terminal";
+            return Err(
+                Failure::usage(doing, wrong).advise("Give a command after `--`, or omit --live.")
+            );
         }
         let held = listening.hold()?;
         Ok(Self { listening, live: OnceCell::new(), held })
     }
 
-    /// Where the command reads and writes: what is no terminal is its own, but where the report
-    /// has standard output.
+    /// Returns the input and the output of the command. The command has each stream that is no
+    /// terminal, except standard output if the report has it.
     ///
     /// # Errors
-    /// Where the system does not open it.
+    /// Fails if the system does not open a stream.
     pub(crate) fn streams(
         &self,
         report: Option<&Path>,
         output: &Output,
     ) -> Result<Streams, Failure> {
-        let no = |error| Failure::new("cannot keep what the command writes", error);
+        let no = |error| Failure::new("cannot store the output of the command", error);
         let Some(held) = &self.held else {
             let stderr = || io::stderr().as_fd().try_clone_to_owned().map(File::from);
             let output = has_stdout(report, output).then(stderr).transpose().map_err(no)?;
@@ -68,10 +69,10 @@ impl Beside {
         Ok(Streams { input, output: Some(file), error })
     }
 
-    /// Shows the view, where one is wanted.
+    /// Shows the view, if one is wanted.
     ///
     /// # Errors
-    /// Where the system does not let the terminal be used.
+    /// Fails if the system does not allow use of the terminal.
     pub(crate) fn show(&self, output: &Output, view: impl FnOnce() -> View) -> Result<(), Failure> {
         if let Some(live) = self.listening.show(output, view)? {
             let _ = self.live.set(live);
@@ -79,11 +80,11 @@ impl Beside {
         Ok(())
     }
 
-    /// Runs what has an onlooker, where a view is wanted: each look becomes an interval of it.
-    /// The view is over when this is, and what was held back is printed.
+    /// Runs `run`, with an onlooker if a view is wanted: each look becomes an interval of the view.
+    /// The view ends afterwards, and the held output is printed.
     pub(crate) fn attend<L, T>(
         self,
-        mut stretch: impl FnMut(L) -> Stretch,
+        mut stretch: impl FnMut(L) -> ViewInterval,
         run: impl FnOnce(&Self, Option<Onlooker<'_, L>>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let mut sees = |look| {
@@ -91,7 +92,7 @@ impl Beside {
                 live.push(stretch(look));
             }
         };
-        let ends = || self.live.get().is_some_and(Live::is_ended_by_key);
+        let ends = || self.live.get().is_some_and(LiveView::is_ended_by_key);
         let is_wanted = self.held.is_some();
         let onlooker = is_wanted.then_some(Onlooker { every: EVERY, sees: &mut sees, ends: &ends });
         let done = run(&self, onlooker);
@@ -99,11 +100,11 @@ impl Beside {
         drop(live);
         let released = held.map_or(Ok(()), |held| held.release(io::stdout().lock()));
         let done = done?;
-        released.map_err(|error| Failure::new("cannot print what the command wrote", error))?;
+        released.map_err(|error| Failure::new("cannot print the output of the command", error))?;
         Ok(done)
     }
 
-    /// Says how far it is, where a view is shown; tells whether one is.
+    /// Shows the progress in the view; returns whether there is a view.
     pub(crate) fn say(&self, state: impl FnOnce() -> Text) -> bool {
         let live = self.live.get();
         if let Some(live) = live {
@@ -113,14 +114,14 @@ impl Beside {
     }
 }
 
-/// Returns whether the report is all that standard output has: then what the command writes goes to
+/// Returns whether the report alone has standard output: then the output of the command goes to
 /// standard error.
 fn has_stdout(path: Option<&Path>, output: &Output) -> bool {
     path.is_none() && output.format() == Format::Json
 }
 
-/// Where the report goes. Its file is made first: a run of an hour must not end
-/// with a path that is wrong.
+/// Returns the output for the report. Its file is made first: a run of an hour must not end with a
+/// wrong path.
 pub(crate) fn report_printer(path: Option<&Path>, output: &Output) -> Result<Output, Failure> {
     let Some(path) = path else {
         let to_stdout = has_stdout(path, output);
@@ -128,12 +129,12 @@ pub(crate) fn report_printer(path: Option<&Path>, output: &Output) -> Result<Out
     };
     let file = File::create(path).map_err(|error| {
         Failure::new(format!("cannot write the report to {}", path.display()), error)
-            .advise("Give a path that can be written, or leave --report out.")
+            .advise("Give a path that you can write, or omit --report.")
     })?;
     Ok(output.on(file))
 }
 
-/// Whether the command did well.
+/// Fails if the command failed.
 pub(crate) fn conclude(command: &[String], ending: Ending) -> Result<(), Failure> {
     if ending.is_success() {
         return Ok(());

@@ -12,9 +12,9 @@ pub(in crate::commands) fn target(text: &str) -> Result<Target, String> {
     let wrong = |wrong| match wrong {
         TargetError::Port => {
             let port = text.rsplit(':').next().unwrap_or_default();
-            format!("`{port}` is no port: they are numbers from 1 to 65535")
+            format!("`{port}` is not a port: ports are numbers from 1 to 65535")
         }
-        _ => "a host is written as HOST, HOST:PORT or [IPV6-ADDRESS]:PORT".to_owned(),
+        _ => "write a host as HOST, HOST:PORT or [IPV6-ADDRESS]:PORT".to_owned(),
     };
     if text.contains(char::is_whitespace) {
         return Err(wrong(TargetError::Unspeakable));
@@ -28,14 +28,14 @@ pub(in crate::commands) fn host(text: &str) -> Result<String, String> {
     target(text).map(|_| text.to_owned())
 }
 
-/// The family of addresses that a host is reached by.
+/// The address family to reach a host by.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct FamilyArgs {
-    /// Use IPv4 alone
+    /// Use IPv4 only
     #[arg(short = '4', long = "ipv4", conflicts_with = "ipv6")]
     pub ipv4: bool,
 
-    /// Use IPv6 alone
+    /// Use IPv6 only
     #[arg(short = '6', long = "ipv6")]
     pub ipv6: bool,
 }
@@ -50,11 +50,11 @@ impl FamilyArgs {
         }
     }
 
-    /// Returns the host that a text names, or its first address of this family, and its port:
-    /// that of the text, or the one of `--port`.
+    /// Returns the host that a text names, or its first address of this family, and its port. The
+    /// port is that of the text, or that of `--port`.
     ///
     /// # Errors
-    /// Fails where the two ports differ, or where the host has no such address.
+    /// Fails if the two ports differ, or if the host has no such address.
     pub(in crate::commands) fn reach(
         self,
         text: &str,
@@ -63,7 +63,7 @@ impl FamilyArgs {
         let doing = || format!("cannot reach {text}");
         let named = target(text).map_err(|wrong| Failure::usage(doing(), wrong))?;
         if let Some((named, asked)) = named.port.zip(port).filter(|(named, asked)| named != asked) {
-            let wrong = format!("it names port {named}, and --port {asked} another one");
+            let wrong = format!("HOST has port {named}, and --port is {asked}");
             return Err(Failure::usage(doing(), wrong).advise("Give the port once."));
         }
         let port = port.or(named.port);
@@ -85,7 +85,7 @@ fn literal(address: SocketAddr) -> String {
     }
 }
 
-/// Which addresses will do.
+/// An address family, or either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::commands) enum Family {
     Any,
@@ -93,7 +93,7 @@ pub(in crate::commands) enum Family {
     V6,
 }
 
-/// The first address of the host that will do.
+/// Returns the first address of the host in the family.
 pub(in crate::commands) fn resolve(target: &Target, family: Family) -> Result<SocketAddr, Failure> {
     let doing = || format!("cannot find {}", target.host);
     let found = (target.host.as_str(), target.port.unwrap_or(0)).to_socket_addrs();
@@ -102,7 +102,7 @@ pub(in crate::commands) fn resolve(target: &Target, family: Family) -> Result<So
             let wrong = error.to_string();
             let wrong = wrong.strip_prefix("failed to lookup address information: ");
             Failure::new(doing(), wrong.unwrap_or(&error.to_string()))
-                .advise("Check the name, or give an address.")
+                .advise("Check the name, or give an IP address.")
         })?
         .collect();
     let fits = |address: &&SocketAddr| match family {
@@ -112,8 +112,8 @@ pub(in crate::commands) fn resolve(target: &Target, family: Family) -> Result<So
     };
     found.iter().find(fits).copied().ok_or_else(|| {
         let (wanted, other) = if family == Family::V6 { ("IPv6", "-6") } else { ("IPv4", "-4") };
-        Failure::new(doing(), format!("it has no address of {wanted}"))
-            .advise(format!("Leave {other} out to use the address that it has."))
+        Failure::new(doing(), format!("it has no {wanted} address"))
+            .advise(format!("Omit {other} to use the address that the host has."))
     })
 }
 
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(reach("[fe80::1%eth0]:80", None), is("fe80::1%eth0", Some(80)));
         assert_eq!(reach("printer", Some(80)), is("printer", Some(80)));
         let twice = reach("printer:9100", Some(80)).unwrap_err();
-        assert!(twice.contains("port 9100") && twice.contains("--port 80"), "{twice}");
+        assert!(twice.contains("port 9100") && twice.contains("--port is 80"), "{twice}");
         assert!(host("a b").is_err() && host("printer:9100").is_ok());
     }
 
@@ -186,8 +186,8 @@ mod tests {
         let v6 = address("[::1]:80", Family::Any).unwrap();
         assert_eq!(v6.to_string(), "[::1]:80");
         let none = address("127.0.0.1", Family::V6).unwrap_err();
-        assert_eq!(none.to_string(), "cannot find 127.0.0.1: it has no address of IPv6");
+        assert_eq!(none.to_string(), "cannot find 127.0.0.1: it has no IPv6 address");
         let none = address("::1", Family::V4).unwrap_err();
-        assert!(none.to_string().ends_with("no address of IPv4"), "{none}");
+        assert!(none.to_string().ends_with("no IPv4 address"), "{none}");
     }
 }

@@ -1,4 +1,4 @@
-//! What may be set on the packets of IP, for each command that sends.
+//! Settings of IP packets, for each command that sends.
 
 use std::net::IpAddr;
 
@@ -8,36 +8,34 @@ use windlass_drive::ip::{Bind, CODE_POINTS, Ip};
 /// The arguments.
 #[derive(Args, Clone, Debug, Default)]
 pub struct IpArgs {
-    /// The type of service of packets: a byte, as 0x10 or 184
+    /// Type of service of IP packets, as a byte: 0x10, 184
     #[arg(long, short = 'S', value_name = "N", value_parser = tos, conflicts_with = "dscp")]
     #[arg(help_heading = "IP")]
     pub tos: Option<u8>,
 
-    /// The code point of differentiated services: af11 to af43, cs0 to cs7, ef, or 0 to 63
+    /// DSCP of IP packets: af11 to af43, cs0 to cs7, ef, or 0 to 63
     #[arg(long, value_name = "NAME", value_parser = dscp, help_heading = "IP")]
     pub dscp: Option<u8>,
 
-    /// How many hops a packet may take
+    /// Time to live of IP packets, in hops
     #[arg(long, value_name = "N", help_heading = "IP")]
     #[arg(value_parser = clap::value_parser!(u8).range(1..))]
     pub ttl: Option<u8>,
 
-    /// Where packets leave.
-    #[arg(
-        help = "Send from this address, by this interface, or both: 192.0.2.1, %eth0, fe80::1%eth0"
-    )]
+    /// Source address and interface.
+    #[arg(help = "Source address, interface, or both: 192.0.2.1, %eth0, fe80::1%eth0")]
     #[arg(long, short = 'B', value_name = "ADDRESS[%DEVICE]", value_parser = bind)]
     #[arg(help_heading = "IP")]
     pub bind: Option<Bind>,
 }
 
 impl IpArgs {
-    /// Whether something is to be set.
+    /// Returns whether anything is set.
     pub fn is_set(&self) -> bool {
         self.ip() != Ip::default()
     }
 
-    /// What is to be set.
+    /// Returns the settings.
     pub fn ip(&self) -> Ip {
         Ip {
             tos: self.tos.or_else(|| self.dscp.map(|point| point << 2)),
@@ -47,7 +45,7 @@ impl IpArgs {
     }
 }
 
-/// A number in decimal, hexadecimal (0x) or octal (0), as iperf3 and ping read it.
+/// Parses a number in decimal, hexadecimal (0x) or octal (0), as iperf3 and ping do.
 fn number(text: &str) -> Option<u32> {
     let (digits, radix) = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => (digits, 16),
@@ -59,31 +57,34 @@ fn number(text: &str) -> Option<u32> {
     is_number.then(|| u32::from_str_radix(digits, radix).ok())?
 }
 
-/// A type of service: a byte.
+/// Parses a type of service: a byte.
 fn tos(text: &str) -> Result<u8, String> {
     let byte = number(text).and_then(|number| u8::try_from(number).ok());
-    byte.ok_or_else(|| "a type of service is 0 to 255, as 184 or 0xb8; --dscp has names".to_owned())
+    byte.ok_or_else(|| {
+        "a type of service is 0 to 255, as 184 or 0xb8; --dscp takes names".to_owned()
+    })
 }
 
-/// A code point: its name or its number.
+/// Parses a code point: its name or its number.
 fn dscp(text: &str) -> Result<u8, String> {
     let lower = text.to_ascii_lowercase();
     let named = CODE_POINTS.iter().find(|(name, _)| *name == lower).map(|(_, point)| *point);
     let numbered = || number(text).and_then(|number| u8::try_from(number).ok());
     named.or_else(numbered).filter(|point| *point < 64).ok_or_else(|| {
         let names: Vec<&str> = CODE_POINTS.iter().map(|(name, _)| *name).collect();
-        format!("a code point is 0 to 63, or one of {}", names.join(", "))
+        format!("a DSCP is 0 to 63, or one of {}", names.join(", "))
     })
 }
 
-/// An address, an interface, or both.
+/// Parses an address, an interface, or both.
 pub(super) fn bind(text: &str) -> Result<Bind, String> {
     let (address, device) = match text.split_once('%') {
         Some((address, device)) => (address, Some(device)),
         None => (text, None),
     };
-    let allowed =
-        || "an address and an interface are 192.0.2.1, %eth0 or 192.0.2.1%eth0".to_owned();
+    let allowed = || {
+        "write an address, an interface or both as 192.0.2.1, %eth0 or 192.0.2.1%eth0".to_owned()
+    };
     if device.is_some_and(str::is_empty) {
         return Err(allowed());
     }
@@ -91,7 +92,7 @@ pub(super) fn bind(text: &str) -> Result<Bind, String> {
         "" if device.is_some() => None,
         address => Some(address.parse().map_err(|_| allowed())?),
     };
-    Ok(Bind { address, device: device.map(str::to_owned) })
+    Ok(Bind { address, device: device.map(str::to_owned), port: None })
 }
 
 #[cfg(test)]

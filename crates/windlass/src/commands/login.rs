@@ -1,4 +1,4 @@
-//! Who says to a server of IPP who he is, and which servers of TLS are trusted.
+//! The login at an IPP server, and the TLS servers to trust.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use clap::Args;
 use windlass_base::Failure;
-use windlass_print::{Access, Known, Login, Tls, Trust};
+use windlass_print::{Access, KnownServers, Login, Tls, Trust};
 
-/// Where a password is looked for where no file is named.
+/// Variable with the password, if no file is named.
 const PASSWORD: &str = "WINDLASS_PASSWORD";
 
 /// The program that asks for a password.
@@ -18,31 +18,29 @@ const ASKPASS: &str = "WINDLASS_ASKPASS";
 /// The longest file of a password.
 const MAX_PASSWORD: u64 = 4_096;
 
-/// What to do where a server asks who it is, and takes nothing of what was said.
-pub(super) const ADVICE: &str = "Give the name with --user and the password with --password-file \
-                                 or WINDLASS_PASSWORD, over ipps://. CUPS of this host knows its \
-                                 users by its Unix socket: --server /run/cups/cups.sock; root and \
+/// Advice after a refused login.
+pub(super) const ADVICE: &str = "Give the user with --user and the password with --password-file \
+                                 or WINDLASS_PASSWORD, over ipps://. For CUPS on this host, use \
+                                 its Unix socket instead: --server /run/cups/cups.sock; root and \
                                  the group lpadmin may administer it.";
 
-/// Who asks, and who is trusted.
+/// The options for the login and for trust.
 #[derive(Args, Clone, Debug)]
 pub struct LoginArgs {
     /// A file with the user's password.
     #[arg(long, value_name = "FILE", help_heading = "The server")]
     #[arg(
-        help = "A file whose first line is the user's password, for servers that ask for one; it \
-                goes over ipps:// or within this host alone [default: the variable \
-                WINDLASS_PASSWORD, or it is asked for at a terminal or by the program that \
-                WINDLASS_ASKPASS names]"
+        help = "File with the user's password on its first line; sent over ipps:// or within this \
+                host only [default: $WINDLASS_PASSWORD, or a prompt on the terminal or by the \
+                program in $WINDLASS_ASKPASS]"
     )]
     pub password_file: Option<PathBuf>,
 
-    /// Which server is trusted.
+    /// Trust in the server's certificate.
     #[arg(long, value_name = "WHOM", value_parser = trust, help_heading = "The server")]
-    #[arg(help = "Which server is spoken with by ipps://: first-use, one whom the system's \
-                authorities vouch for or who has the certificate of the first time; roots, the \
-                authorities alone; sha256:…, the one with this certificate; anybody [default: \
-                first-use]")]
+    #[arg(help = "Certificates to trust with ipps://: first-use (valid by the system's \
+                authorities, or the same as at first use), roots (the system's authorities only), \
+                sha256:… (this certificate only), anybody (any certificate) [default: first-use]")]
     pub trust: Option<Trust>,
 }
 
@@ -51,21 +49,22 @@ fn trust(text: &str) -> Result<Trust, String> {
         "first-use" => Ok(Trust::FirstUse),
         "roots" => Ok(Trust::Roots),
         "anybody" => Ok(Trust::Anybody),
-        _ => text.parse().map(|one| Trust::Pinned(vec![one])).map_err(|error| {
-            format!("trusted are first-use, roots, anybody, or a fingerprint: {error}")
-        }),
+        _ => text
+            .parse()
+            .map(|one| Trust::Pinned(vec![one]))
+            .map_err(|error| format!("use first-use, roots, anybody, or a fingerprint: {error}")),
     }
 }
 
 impl LoginArgs {
-    /// The same for a user.
+    /// Returns the access of a user.
     pub(super) fn access(&self, user: &str) -> Result<Access, Failure> {
         let password = match &self.password_file {
             Some(path) => Some(read(path)?),
             None => std::env::var(PASSWORD).ok().filter(|password| !password.is_empty()),
         };
         let mut login = Login::new(user, password);
-        // CUPS's own variable for a server whose state is elsewhere.
+        // Variable of CUPS for a server with its state in another folder.
         if let Some(state) = std::env::var_os("CUPS_STATEDIR") {
             login.certificates = PathBuf::from(state).join("certs");
         }
@@ -94,28 +93,28 @@ fn asked(user: &str, server: &str) -> Option<String> {
     Some(password).filter(|password| !password.is_empty())
 }
 
-/// The first line of a file.
+/// Reads the first line of a file.
 fn read(path: &Path) -> Result<String, Failure> {
     let no = |error: &dyn std::fmt::Display| {
         Failure::usage(format!("cannot read the password in {}", path.display()), error)
-            .advise("It is the first line of the file.")
+            .advise("Write the password on the first line of the file.")
     };
     let mut text = String::new();
     let file = File::open(path).map_err(|error| no(&error))?;
     file.take(MAX_PASSWORD).read_to_string(&mut text).map_err(|error| no(&error))?;
     let line = text.lines().next().unwrap_or_default();
-    if line.is_empty() { Err(no(&"there is none")) } else { Ok(line.to_owned()) }
+    if line.is_empty() { Err(no(&"its first line is empty")) } else { Ok(line.to_owned()) }
 }
 
-/// Where the certificates of servers are kept that were seen once.
-fn known() -> Option<Known> {
+/// Returns the store of server certificates that were seen before.
+fn known() -> Option<KnownServers> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
     let config = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty());
     let config = config.map(PathBuf::from).or_else(home)?;
-    Some(Known::new(config.join("windlass/known-servers")))
+    Some(KnownServers::new(config.join("windlass/known-servers")))
 }
 
-/// Says on standard error what people should know of the servers that were spoken with.
+/// Prints notes about the servers' certificates on standard error.
 pub(super) fn tell(access: &Access) {
     for note in access.tls.notes() {
         eprintln!("windlass: {note}");

@@ -19,7 +19,7 @@ Examples:
   windlass man law window | man -l -
   windlass man --dir /usr/local/share/man/man1")]
 pub struct ManArgs {
-    /// The command whose page to print; without it, the page of windlass
+    /// Command of the page to print [default: windlass itself]
     #[arg(value_name = "COMMAND")]
     pub command: Vec<String>,
 
@@ -42,7 +42,7 @@ fn write_all(command: &Command, dir: &Path) -> anyhow::Result<()> {
     let path = dir.join(format!("{}.1", full_name(command)));
     std::fs::write(&path, render(command)).map_err(|error| {
         Failure::new(format!("cannot write the manual page {}", path.display()), error)
-            .advise("Give a directory that exists and that you may write to.")
+            .advise("Give an existing directory that you may write to.")
     })?;
     command.get_subcommands().try_for_each(|below| write_all(below, dir))
 }
@@ -76,9 +76,11 @@ fn render(command: &Command) -> Vec<u8> {
     page
 }
 
-/// An argument whose help ends with its other names: help tells them by itself, and
-/// `clap_mangen` leaves them out.
+/// Adds the other names of an argument to its help: clap prints them, and `clap_mangen` leaves them
+/// out.
 fn with_other_names(argument: Arg) -> Arg {
+    // A page is the long help.
+    let argument = argument.hide_short_help(false);
     let names: Vec<String> = argument
         .get_visible_aliases()
         .into_iter()
@@ -93,9 +95,8 @@ fn with_other_names(argument: Arg) -> Arg {
     argument.long_help(help + &names.concat())
 }
 
-/// The end of a command's help as sections of a page. A line such as
-/// `Examples:` opens one; what is indented keeps its lines, and the rest is
-/// filled.
+/// Formats the end of a command's help as sections of a page. A line such as `Examples:` opens a
+/// section; indented lines keep their form, and the rest is filled.
 fn sections(help: &str) -> Roff {
     let mut roff = Roff::new();
     let mut lines = help.lines().peekable();
@@ -119,7 +120,7 @@ fn sections(help: &str) -> Roff {
     roff
 }
 
-/// `windlass-law-window`.
+/// Returns the full name, such as `windlass-law-window`.
 fn full_name(command: &Command) -> &str {
     command.get_display_name().unwrap_or_else(|| command.get_name())
 }

@@ -6,14 +6,14 @@ use super::watched::WatchingArgs;
 use crate::keeping::KeepArgs;
 use crate::live::LiveArgs;
 
-/// What is done beside a measurement, and with it.
+/// Options of every measurement.
 #[derive(Args, Clone, Debug)]
 pub struct MeasuringArgs {
-    /// What this machine does meanwhile.
+    /// Watching this machine meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
 
-    /// Whether and how this run is kept.
+    /// Keeping of this run.
     #[command(flatten)]
     pub keep_run: KeepArgs,
 

@@ -1,7 +1,7 @@
-//! The commands, one module each: its arguments, and a `run` that returns one
-//! record to the printer.
+//! The commands, one module each: its arguments, and a `run` that returns one record to the
+//! printer.
 //!
-//! Those of modules that are marked so take Linux.
+//! Modules with a `target_os` attribute need Linux.
 
 mod annotate;
 #[cfg(target_os = "linux")]
@@ -58,8 +58,8 @@ pub mod watched;
 
 use std::io;
 
-/// The error for an answer that cannot be written. It keeps the cause, so that
-/// a broken pipe is told from a full disk.
+/// Makes the error for an unwritable answer. The error keeps its cause, so that a broken pipe
+/// differs from a full disk.
 pub fn unwritten(error: io::Error) -> anyhow::Error {
     anyhow::Error::from(error).context("cannot write to standard output")
 }

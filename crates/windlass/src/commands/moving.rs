@@ -1,15 +1,15 @@
-//! What moves while packets come in: a line for each connection of interest, or a live view.
+//! Active connections of a capture: a line for each one, or a live view.
 
 use std::collections::BTreeMap;
 
 use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Limit, Span};
 use windlass_output::{Column, Style, Table, Text, figures, mark};
-use windlass_trace::{Live, Look};
+use windlass_trace::{LiveConnection, Snapshot};
 
-use windlass_output::live::{Series, Stretch, View};
+use windlass_output::live::{Series, View, ViewInterval};
 
-/// The table of connections that move.
+/// Returns the table of active connections.
 pub(super) fn table() -> Table {
     Table::new([
         Column::right("seconds").least(13),
@@ -21,8 +21,8 @@ pub(super) fn table() -> Table {
     ])
 }
 
-/// What moved in a stretch of time, a line each.
-pub(super) fn lines(from: Span, to: Span, look: &Look) -> Vec<Text> {
+/// Returns a line for each connection that transferred data in a period.
+pub(super) fn lines(from: Span, to: Span, look: &Snapshot) -> Vec<Text> {
     let mut when = Some(between(from, to));
     let shown =
         look.connections.iter().filter(|live| live.bytes_since > Bytes::ZERO || !live.ended);
@@ -40,7 +40,7 @@ pub(super) fn lines(from: Span, to: Span, look: &Look) -> Vec<Text> {
         })
         .collect();
     if let Some(when) = when {
-        let nothing = Text::styled(Style::Dim, "nothing moves");
+        let nothing = Text::styled(Style::Dim, "no data sent");
         lines.push(table().line(&[Text::from(when), nothing]));
     }
     lines
@@ -51,8 +51,8 @@ fn resent(count: u64) -> Text {
     Text::styled(if count == 0 { Style::Dim } else { Style::Warn }, count)
 }
 
-/// The limit that cost most.
-fn held(live: &Live) -> Text {
+/// Returns the most costly limit.
+fn held(live: &LiveConnection) -> Text {
     let Some(limit) = live.limit else { return Text::styled(Style::Dim, "-") };
     let share = live.shares.get(limit.id()).copied().unwrap_or_default();
     let because = live.because.map(|because| format!("/{}", because.id())).unwrap_or_default();
@@ -60,17 +60,17 @@ fn held(live: &Live) -> Text {
     if live.ended { text.dim(" (ended)") } else { text }
 }
 
-/// From when to when, in seconds.
+/// Formats an interval in seconds.
 pub(super) fn between(from: Span, to: Span) -> String {
     let time = |span: Span| fixed(span.as_seconds(), 1);
     format!("{}-{}", time(from), time(to))
 }
 
-/// From so many columns on a screen has room for these columns of a table.
+/// Minimum columns of the screen for these columns of a table.
 const ROOM_FOR_RTT: usize = 100;
 const ROOM_FOR_WINDOW: usize = 120;
 
-/// A view of what moves, an interval at a time.
+/// Makes a view of active connections, an interval at a time.
 pub(super) fn view(title: impl Into<Text>, every: Option<Span>) -> View {
     let series = [
         Series::rate("rate"),
@@ -90,9 +90,9 @@ pub(super) fn view(title: impl Into<Text>, every: Option<Span>) -> View {
     ])
 }
 
-/// What moved in an interval, for a view. Window, flight and RTT are those of the connection
-/// that moved most; the rate and what held it back are of all.
-pub(super) fn stretch(from: Span, to: Span, look: &Look) -> Stretch {
+/// Returns an interval for a view. The window, the data in flight and the RTT are those of the
+/// connection with the most bytes; the rate and the limits are those of all connections.
+pub(super) fn stretch(from: Span, to: Span, look: &Snapshot) -> ViewInterval {
     let bytes = |bytes: Bytes| bytes.get() as f64;
     let rate = look.bytes_since.per(look.seconds).bytes_per_second();
     let first = look.connections.iter().find(|live| !live.ended);
@@ -110,7 +110,7 @@ pub(super) fn stretch(from: Span, to: Span, look: &Look) -> Stretch {
         }
     }
     let held = held.into_iter().filter(|(_, time)| *time > 0.0);
-    let row = |live: &Live| {
+    let row = |live: &LiveConnection| {
         vec![
             Text::from(live.number),
             Text::whole(&format!("{} → {}", live.sender, live.receiver)),
@@ -128,7 +128,7 @@ pub(super) fn stretch(from: Span, to: Span, look: &Look) -> Stretch {
         count(look.began_since, "began"),
         count(look.ended_since, "ended"),
     ];
-    Stretch {
+    ViewInterval {
         from,
         to,
         values,

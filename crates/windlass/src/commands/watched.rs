@@ -1,80 +1,80 @@
-//! What the machine did beside another command: the arguments, and what they add
-//! to its record.
+//! Watching the machine beside another command: the arguments, and the fields in its record.
 
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Timestamp};
-use windlass_host::{Meanwhile, Running, Settings, WatchTarget, Watcher};
+use windlass_host::{CurrentRun, RunContext, Settings, WatchTarget, Watcher};
 use windlass_output::{Page, Record, records};
 
 use super::watch;
+use crate::arguments::COMMON;
 
-/// Whether a command is to watch the machine while it runs.
+/// Options to watch the machine while a command runs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct WatchingArgs {
-    /// Watch this machine meanwhile, and say what was busiest, as windlass watch does
-    #[arg(long, help_heading = "This machine")]
+    /// Watch this machine during the run, like windlass watch, and report what was busiest
+    #[arg(long, hide_short_help = true, help_heading = COMMON)]
     pub watch: bool,
 
-    /// The same, and a process: by its number or its exact name
+    /// Watch this machine and a process, by PID or exact name
     #[arg(long = "watch-process", value_name = "NAME|PID", value_parser = watch::wanted)]
-    #[arg(help_heading = "This machine")]
+    #[arg(hide_short_help = true, help_heading = COMMON)]
     pub watch_processes: Vec<WatchTarget>,
 
-    /// Count the system calls of that process and of what it starts, by ptrace; see windlass watch
-    #[arg(long, requires = "watch_processes", help_heading = "This machine")]
+    /// Count the system calls of the watched process and its new children (ptrace)
+    #[arg(long, requires = "watch_processes", hide_short_help = true, help_heading = COMMON)]
     pub syscalls: bool,
 }
 
 impl WatchingArgs {
-    /// Whether that is asked for.
+    /// Returns whether watching is wanted.
     pub(crate) const fn is_wanted(&self) -> bool {
         self.watch || !self.watch_processes.is_empty()
     }
 
-    /// A run begins. The machine is watched, where that is asked for; `keep` is whether
-    /// the intervals are wanted, and not only what they come to.
-    pub(crate) fn start(&self, keep: bool) -> Result<Running, Failure> {
+    /// Begins a run, and watches the machine if that is wanted. With `keep` the report has every
+    /// interval beside the summary.
+    pub(crate) fn start(&self, keep: bool) -> Result<CurrentRun, Failure> {
         if !self.is_wanted() {
-            return Ok(Running::begin(None));
+            return Ok(CurrentRun::begin(None));
         }
         let processes = self.watch_processes.clone();
         let syscalls = self.syscalls;
         let settings = Settings { processes, syscalls, keep, ..Settings::default() };
         let watcher = Watcher::start(settings).map_err(|error| watch::failure(&error))?;
-        Ok(Running::begin(Some(watcher)))
+        Ok(CurrentRun::begin(Some(watcher)))
     }
 }
 
-/// The record of a command, when it ran, and what this machine did meanwhile.
+/// Record of a command, with the times of the run and the machine's figures.
 #[derive(Clone, Debug, Serialize)]
-pub struct Watched<R> {
-    /// That of the command.
+pub struct WatchedRecord<R> {
+    /// Record of the command.
     #[serde(flatten)]
     pub record: R,
-    /// When that was, and what was watched.
+    /// Times of the run, and the machine's figures.
     #[serde(flatten)]
-    pub meanwhile: Meanwhile,
+    pub meanwhile: RunContext,
 }
 
-impl<R> Watched<R> {
-    /// A record of a run that is over, and with it what was watched.
-    pub fn new(record: R, run: Running) -> Self {
+impl<R> WatchedRecord<R> {
+    /// Ends a run, and joins its record with the watched figures.
+    pub fn new(record: R, run: CurrentRun) -> Self {
         Self { record, meanwhile: run.end() }
     }
 
-    /// When that was; nothing in virtual time.
+    /// Returns the start of the run; none in virtual time.
     pub const fn start_time(&self) -> Option<Timestamp> {
         self.meanwhile.times.start_time
     }
 
-    /// A record of what took place in virtual time.
+    /// Wraps the record of a run in virtual time.
     pub fn virtually(record: R) -> Self {
-        Self { record, meanwhile: Meanwhile::default() }
+        Self { record, meanwhile: RunContext::default() }
     }
 }
 
-impl<R: Record> Record for Watched<R> {
+impl<R: Record> Record for WatchedRecord<R> {
     fn text(&self, page: &mut Page) {
         self.record.text(page);
         if let Some(host) = &self.meanwhile.watched {

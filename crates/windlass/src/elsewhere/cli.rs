@@ -1,4 +1,4 @@
-//! Where the commands that take Linux are not.
+//! Stand-ins for the commands that need Linux.
 
 use clap::Subcommand;
 use windlass_base::Failure;
@@ -6,7 +6,7 @@ use windlass_output::Output;
 
 use crate::keeping::KeepArgs;
 
-/// Commands that are not there.
+/// Defines empty groups of commands.
 macro_rules! absent {
     ($($name:ident)*) => {$(
         /// None.
@@ -25,9 +25,9 @@ macro_rules! absent {
     )*};
 }
 
-absent!(Capturing Driving Observing);
+absent!(CaptureCommands DriveCommands ObserveCommands);
 
-/// What was meant by arguments that are not understood.
+/// Returns a better error for wrong arguments: none on this system.
 pub(crate) const fn meant(_: &clap::Error) -> Option<Failure> {
     None
 }

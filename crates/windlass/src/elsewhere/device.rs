@@ -1,13 +1,13 @@
-//! Where no device runs for a sender of one's own.
+//! Devices on systems that run none for the user's own sender.
 
 use clap::Subcommand;
 use windlass_output::Output;
 
-/// What runs a device: nothing.
+/// Commands that run a device: none.
 #[derive(Clone, Debug, Subcommand)]
-pub enum Running {}
+pub enum RunCommand {}
 
-impl Running {
+impl RunCommand {
     pub(super) fn run(&self, _: &mut Output) -> anyhow::Result<()> {
         match *self {}
     }

@@ -1,16 +1,16 @@
-//! Where no interface is captured.
+//! Explanations on systems that capture no interface.
 
 use windlass_output::Output;
 use windlass_trace::Keep;
 
 use super::ExplainArgs;
-use super::gather::Gathered;
+use super::gather::ExplainInput;
 
 pub(super) const fn gathered(
     _: &ExplainArgs,
     _: Keep,
     _: usize,
     _: &mut Output,
-) -> anyhow::Result<Option<Gathered>> {
+) -> anyhow::Result<Option<ExplainInput>> {
     Ok(None)
 }

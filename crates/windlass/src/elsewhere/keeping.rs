@@ -1,24 +1,24 @@
-//! Where no run is kept: what is measured is, and that takes Linux.
+//! Kept runs on systems that keep none: only measurements are kept, and they need Linux.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
 
 use clap::Args;
-use windlass_runs::Kept;
+use windlass_runs::RunRecord;
 
-/// Whether and how a measurement is kept: there is no option.
+/// Options for keeping a measurement: none.
 #[derive(Args, Clone, Debug, Default)]
 pub struct KeepArgs {}
 
-/// A measurement that is to be kept: there is none.
-pub(crate) struct Keeping(Infallible);
+/// A measurement that is to be kept: none exists.
+pub(crate) struct RunKeeper(Infallible);
 
-impl Keeping {
+impl RunKeeper {
     pub(crate) const fn begin(_: &str, _: &KeepArgs, _: &[OsString]) -> Option<Self> {
         None
     }
 
-    pub(crate) fn end(self, _: Vec<Kept>, _: u8, _: Option<String>) {
+    pub(crate) fn end(self, _: Vec<RunRecord>, _: u8, _: Option<String>) {
         match self.0 {}
     }
 }

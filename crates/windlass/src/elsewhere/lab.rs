@@ -1,4 +1,4 @@
-//! Where no scenario runs in real time.
+//! Scenarios on systems that run none in real time.
 
 use windlass_base::Failure;
 use windlass_lab::Scenario;

@@ -1,4 +1,4 @@
-//! Where no run is kept, and so none is reported on.
+//! Reports on systems that keep no runs.
 
 use std::convert::Infallible;
 use std::path::Path;
@@ -8,20 +8,20 @@ use windlass_base::Failure;
 use windlass_output::Text;
 use windlass_output::html::Figure;
 
-/// A run that was kept: there is none.
-pub(super) struct Named(Infallible);
+/// A run that was kept: none exists.
+pub(super) struct NamedRun(Infallible);
 
-/// Where runs are: there is no option.
+/// Options for the folder of the runs: none.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct RunsArgs {}
 
 impl RunsArgs {
-    pub(super) const fn named(self, _: &Path) -> Result<Option<Vec<Named>>, Failure> {
+    pub(super) const fn named(self, _: &Path) -> Result<Option<Vec<NamedRun>>, Failure> {
         Ok(None)
     }
 }
 
-impl Named {
+impl NamedRun {
     pub(super) fn title(&self) -> String {
         match self.0 {}
     }

@@ -1,4 +1,4 @@
-//! Where no path to a host is measured.
+//! Sweeps on systems that measure no path to a host.
 
 use windlass_base::Failure;
 use windlass_output::Output;

@@ -1,8 +1,8 @@
-//! Where no path to a host is measured. One that is named is refused with the reason.
+//! Hosts on systems that measure no path to them: a named host is refused with the reason.
 
 use clap::Args;
 
-/// The host, which is taken to be refused.
+/// The host: parsed so that it can be refused with the reason.
 #[derive(Args, Clone, Debug)]
 pub struct HostArgs {
     /// The host at the other end of the path.
@@ -10,12 +10,12 @@ pub struct HostArgs {
     pub host: Option<String>,
 }
 
-/// What is set on the packets of IP: there is no option.
+/// Options for the IP header of sent packets: none.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct IpArgs {}
 
 impl IpArgs {
-    /// Whether something is.
+    /// Returns whether any option is set.
     pub const fn is_set(self) -> bool {
         false
     }

@@ -1,16 +1,16 @@
-//! Where no machine is watched: what runs does so in virtual time.
+//! Records on systems that watch no machine: all runs are in virtual time.
 
 use clap::Args;
 use serde::Serialize;
 use windlass_base::Timestamp;
 use windlass_output::{Page, Record};
 
-/// Whether a command is to watch the machine while it runs: there is no option.
+/// Options for watching the machine while a command runs: none.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub struct WatchingArgs {}
 
 impl WatchingArgs {
-    /// Whether that is asked for.
+    /// Returns whether the machine is to be watched.
     pub(crate) const fn is_wanted(self) -> bool {
         false
     }
@@ -18,31 +18,31 @@ impl WatchingArgs {
 
 /// The record of a command, in the shape that it has on Linux.
 #[derive(Clone, Debug, Serialize)]
-pub struct Watched<R> {
-    /// That of the command.
+pub struct WatchedRecord<R> {
+    /// Record of the command.
     #[serde(flatten)]
     pub record: R,
-    /// When that was.
+    /// Start of the command.
     pub start_time: Option<Timestamp>,
-    /// When it was over.
+    /// End of the command.
     pub end_time: Option<Timestamp>,
-    /// What was watched: nothing.
+    /// Observations of the machine: none.
     pub watched: Option<()>,
 }
 
-impl<R> Watched<R> {
-    /// When that was; nothing in virtual time.
+impl<R> WatchedRecord<R> {
+    /// Returns the start of the command; `None` in virtual time.
     pub const fn start_time(&self) -> Option<Timestamp> {
         self.start_time
     }
 
-    /// A record of what took place in virtual time.
+    /// Makes a record of a run in virtual time.
     pub const fn virtually(record: R) -> Self {
         Self { record, start_time: None, end_time: None, watched: None }
     }
 }
 
-impl<R: Record> Record for Watched<R> {
+impl<R: Record> Record for WatchedRecord<R> {
     fn text(&self, page: &mut Page) {
         self.record.text(page);
     }

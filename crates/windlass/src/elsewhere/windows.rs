@@ -1,16 +1,16 @@
-//! What Windows knows of files.
+//! Files of Windows.
 
 use std::path::Path;
 
 use tempfile::Builder;
 
-/// Whether both are there and are one file, whichever way its path is written. Of two names of
-/// one file (a hard link) it does not know.
+/// Returns whether both paths lead to one existing file, however each path is written. Two hard
+/// links to one file count as different files.
 pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// What those may read and write who may in its folder.
+/// Leaves the permissions to the folder: its users may read and write the file.
 pub(super) const fn anybodys<'a, 'b>(file: &'a mut Builder<'b, 'b>) -> &'a mut Builder<'b, 'b> {
     file
 }

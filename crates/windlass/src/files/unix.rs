@@ -1,4 +1,4 @@
-//! What Unix knows of files.
+//! Files of Unix.
 
 use std::fs::{Permissions, metadata};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -6,13 +6,13 @@ use std::path::Path;
 
 use tempfile::Builder;
 
-/// Whether both are there and are one file, whatever it is called.
+/// Returns whether both paths lead to one existing file, hard links included.
 pub(super) fn is_same(one: &Path, other: &Path) -> bool {
     let of = |path| metadata(path).map(|about| (about.dev(), about.ino()));
     of(one).is_ok_and(|one| of(other).is_ok_and(|other| one == other))
 }
 
-/// What anybody may read and write, less what the user's mask forbids.
+/// Lets all users read and write the file, except as the umask forbids.
 pub(super) fn anybodys<'a, 'b>(file: &'a mut Builder<'b, 'b>) -> &'a mut Builder<'b, 'b> {
     file.permissions(Permissions::from_mode(0o666))
 }

@@ -1,29 +1,33 @@
 //! Known disagreements, each with its reason. What is not here must agree.
 
 /// Captures that a tool is known to read otherwise.
-pub(crate) struct Known {
+pub(crate) struct KnownDifference {
     pub(crate) tool: &'static str,
     pub(crate) figure: &'static str,
     pub(crate) files: &'static [&'static str],
     pub(crate) why: &'static str,
 }
 
-impl Known {
+impl KnownDifference {
     pub(crate) fn covers(&self, tool: &str, figure: &str, file: &str) -> bool {
         self.tool == tool && self.figure == figure && self.files.contains(&file)
     }
 }
 
-const fn tshark(figure: &'static str, files: &'static [&'static str], why: &'static str) -> Known {
-    Known { tool: "tshark", figure, files, why }
+const fn tshark(
+    figure: &'static str,
+    files: &'static [&'static str],
+    why: &'static str,
+) -> KnownDifference {
+    KnownDifference { tool: "tshark", figure, files, why }
 }
 
 const fn tcptrace(
     figure: &'static str,
     files: &'static [&'static str],
     why: &'static str,
-) -> Known {
-    Known { tool: "tcptrace", figure, files, why }
+) -> KnownDifference {
+    KnownDifference { tool: "tcptrace", figure, files, why }
 }
 
 const CAPTURED_TWICE: &[&str] = &[
@@ -51,7 +55,7 @@ const LOST_ON_THE_WAY_SEEN_AT_THE_RECEIVER: &[&str] = &[
 
 const DUPLICATED: &[&str] = &["duplicated-by-network.rcv.pcap.gz"];
 
-pub(crate) const KNOWN: &[Known] = &[
+pub(crate) const KNOWN: &[KnownDifference] = &[
     // tshark
     tshark(
         "retransmissions",

@@ -21,14 +21,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use known::{KNOWN, Known};
+use known::{KNOWN, KnownDifference};
 use serde_json::Value;
 use support::captures::{Findings, corpus, explained, figure, name, public_captures};
 
-/// How a figure of ours has to stand to a tool's.
+/// Relation that a figure of ours must have to a tool's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Rule {
-    /// The same number.
+    /// Equality.
     Same,
     /// Ours finds all that the tool finds, and may find more; within an amount.
     NoLess(f64),
@@ -53,15 +53,15 @@ impl Rule {
 }
 
 /// A figure by both.
-struct Compared {
+struct ComparedFigure {
     figure: &'static str,
     rule: Rule,
     ours: f64,
     theirs: f64,
 }
 
-/// What a tool says of a capture, connection by connection.
-type Connections<'a> = Vec<(&'a Value, Option<Vec<Compared>>)>;
+/// Figures of a tool for a capture, connection by connection.
+type Connections<'a> = Vec<(&'a Value, Option<Vec<ComparedFigure>>)>;
 
 fn captures(test: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).collect();
@@ -112,7 +112,7 @@ fn compare(
                 differs("connection", connection["number"].to_string(), "none".to_owned());
                 continue;
             };
-            for Compared { figure, rule, ours, theirs } in figures {
+            for ComparedFigure { figure, rule, ours, theirs } in figures {
                 if rule.holds(ours, theirs) {
                     agreed += 1;
                 } else {
@@ -122,7 +122,7 @@ fn compare(
         }
         compared.push(name);
     }
-    for (at, Known { figure, files, why, .. }) in
+    for (at, KnownDifference { figure, files, why, .. }) in
         KNOWN.iter().enumerate().filter(|(_, known)| known.tool == tool)
     {
         for file in files.iter().filter(|file| compared.iter().any(|name| name == *file)) {
@@ -160,7 +160,7 @@ fn reports_agree_with_tcptrace() {
 #[test]
 fn every_known_disagreement_has_a_reason_and_is_told_once() {
     let mut told = std::collections::BTreeSet::new();
-    for Known { tool, figure, files, why } in KNOWN {
+    for KnownDifference { tool, figure, files, why } in KNOWN {
         assert!(why.len() > 20 && why.ends_with('.'), "{why}");
         for file in *files {
             assert!(told.insert((tool, figure, file)), "{tool}, {figure}, {file}");

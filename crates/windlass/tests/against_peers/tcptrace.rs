@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use crate::Rule::{Near, NoLess, Same};
 use crate::support::captures::name;
-use crate::{Compared, Connections, ours};
+use crate::{ComparedFigure, Connections, ours};
 
 /// A connection of the listing: its ends, and its figures by direction.
 #[derive(Default)]
-struct Listed {
+struct ListedConnection {
     ends: Vec<String>,
     figures: [HashMap<String, f64>; 2],
 }
@@ -43,12 +43,12 @@ fn columns(line: &str) -> Option<(&str, f64, f64)> {
     Some((key, leading(left)?, leading(right)?))
 }
 
-fn listing(file: &Path) -> Vec<Listed> {
+fn listing(file: &Path) -> Vec<ListedConnection> {
     let output = Command::new("tcptrace").args(["-l", "-r", "-n"]).arg(file).output().unwrap();
-    let mut all: Vec<Listed> = Vec::new();
+    let mut all: Vec<ListedConnection> = Vec::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         if line.starts_with("TCP connection ") && line.ends_with(':') {
-            all.push(Listed::default());
+            all.push(ListedConnection::default());
         }
         let Some(last) = all.last_mut() else { continue };
         if let Some((_, end)) = line.trim().strip_prefix("host ").and_then(|l| l.split_once(':')) {
@@ -76,13 +76,13 @@ pub(crate) fn compared<'a>(
     Some(connections.iter().map(|report| (report, figures(report, &listing))).collect())
 }
 
-/// Whether both mean the same end: tcptrace writes `::1` as `:0001`.
+/// Returns whether both are the same end: tcptrace writes `::1` as `:0001`.
 fn same_end(listed: &str, plain: &str) -> bool {
     let loopback = |end: &str| end.replace(":0001:", "::1:");
     loopback(listed) == plain
 }
 
-fn figures(report: &Value, listing: &[Listed]) -> Option<Vec<Compared>> {
+fn figures(report: &Value, listing: &[ListedConnection]) -> Option<Vec<ComparedFigure>> {
     let ends = ["sender", "receiver"].map(|key| report[key].as_str().unwrap());
     let plain = ends.map(|end| end.replace(['[', ']'], ""));
     let listed = listing.iter().find(|listed| {
@@ -90,7 +90,7 @@ fn figures(report: &Value, listing: &[Listed]) -> Option<Vec<Compared>> {
     })?;
     let from = usize::from(!same_end(&listed.ends[0], &plain[0]));
     let theirs = |way: usize, key: &str| listed.figures[way].get(key).copied().unwrap_or(f64::NAN);
-    let compared = |figure, rule, ours, theirs| Compared { figure, rule, ours, theirs };
+    let compared = |figure, rule, ours, theirs| ComparedFigure { figure, rule, ours, theirs };
     let mut all = Vec::new();
     for (way, losses) in [(from, "losses"), (1 - from, "losses_returned")] {
         if report[losses].is_null() {

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::Rule::{Near, NoLess, NoMore, Same};
-use crate::{Compared, Connections, ours};
+use crate::{ComparedFigure, Connections, ours};
 
 const FIELDS: [&str; 25] = [
     "frame.number",
@@ -45,7 +45,7 @@ pub(crate) struct Frame {
     pub(crate) stream: u64,
     pub(crate) source: String,
     pub(crate) length: u64,
-    /// Whether it opens, closes or breaks the connection.
+    /// True if the segment opens, closes or resets the connection.
     pub(crate) control: bool,
     pub(crate) sequence: u64,
     pub(crate) ack: Option<u64>,
@@ -157,8 +157,8 @@ fn latencies(data: &[&Frame], acks: &[&Frame], segment: f64) -> (Option<f64>, f6
     (usual.map(|(time, _)| *time), times.last().map_or(f64::NAN, |(time, _)| *time))
 }
 
-/// What tshark says of the data that `from` sent to `to`, beside `losses`.
-fn direction(frames: &[&Frame], from: &str, losses: &Value) -> Vec<Compared> {
+/// Compares tshark's figures for the data from `from` with `losses`.
+fn direction(frames: &[&Frame], from: &str, losses: &Value) -> Vec<ComparedFigure> {
     let (data, acks): (Vec<&Frame>, Vec<&Frame>) =
         frames.iter().partition(|frame| frame.source == from);
     // SYNs that are sent again are counted with the handshake.
@@ -169,7 +169,7 @@ fn direction(frames: &[&Frame], from: &str, losses: &Value) -> Vec<Compared> {
     let late = again + count(&data, "out_of_order");
     let (least, most) = duplicate_acks(&acks);
     let own = |key: &str| ours(losses, &format!("/{key}"));
-    let compared = |figure, rule, ours, theirs| Compared { figure, rule, ours, theirs };
+    let compared = |figure, rule, ours, theirs| ComparedFigure { figure, rule, ours, theirs };
     vec![
         compared("late data", Same, own("retransmissions") + own("out_of_order"), late),
         compared("retransmissions", Same, own("retransmissions"), again),
@@ -181,7 +181,7 @@ fn direction(frames: &[&Frame], from: &str, losses: &Value) -> Vec<Compared> {
 }
 
 /// Probes, closed windows and times, of the larger transfer only.
-fn transfer(frames: &[&Frame], from: &str, report: &Value) -> Vec<Compared> {
+fn transfer(frames: &[&Frame], from: &str, report: &Value) -> Vec<ComparedFigure> {
     let (data, acks): (Vec<&Frame>, Vec<&Frame>) =
         frames.iter().partition(|frame| frame.source == from);
     let count =
@@ -189,7 +189,7 @@ fn transfer(frames: &[&Frame], from: &str, report: &Value) -> Vec<Compared> {
     let own = |key: &str| ours(report, &format!("/receive_window/{key}"));
     let probes = count(&data, "zero_window_probe");
     let asked = probes + count(&data, "keep_alive");
-    let compared = |figure, rule, ours, theirs| Compared { figure, rule, ours, theirs };
+    let compared = |figure, rule, ours, theirs| ComparedFigure { figure, rule, ours, theirs };
     let mut all = vec![
         compared("zero windows", Same, own("zero_windows"), count(&acks, "zero_window")),
         compared("probes and keep-alives", Same, own("probes") + own("keep_alives"), asked),

@@ -16,21 +16,21 @@ use crate::tshark::{Frame, frames};
 /// what the last segments of flights take.
 const HARDLY: f64 = 0.05;
 
-/// What tshark's marks come to for data of one direction.
+/// Counts of tshark's marks for the data of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Late {
+struct LateSegments {
     again: u64,
     out_of_order: u64,
 }
 
-/// Whether `late` was sent after `before`, by the sender's count of packets.
+/// Returns whether `late` was sent after `before`, by the sender's count of packets.
 fn is_later(late: Option<u16>, before: Option<u16>) -> bool {
     let (Some(late), Some(before)) = (late, before) else { return false };
     (1..1 << 15).contains(&late.wrapping_sub(before))
 }
 
-/// Whether a segment repeats the last few bytes that were sent, carries more that is new,
-/// and follows too soon for any timer.
+/// Returns whether a segment repeats the last few sent bytes, carries new ones, and follows too
+/// soon for any timer.
 fn begins_before(frame: &Frame, top: u64, last: f64) -> bool {
     let end = frame.sequence + frame.length;
     let mostly_new = end > top && top - frame.sequence <= frame.length / 2;
@@ -44,7 +44,7 @@ fn begins_before(frame: &Frame, top: u64, last: f64) -> bool {
 /// - A byte that is repeated before its ACK is sent again. tshark calls it a keep-alive.
 /// - What begins at or beyond the end of all data that was captured repeats none of it.
 ///   tshark counts from the number of a FIN that came first as well, or from an ACK that was
-///   captured before what it acknowledges. [`Late::out_of_order`] has the last, whose ACK
+///   captured before what it acknowledges. [`LateSegments::out_of_order`] has the last, whose ACK
 ///   proves that it was sent before. The number of an ACK tells of data before it `far` from
 ///   the sender alone: near it, the capture missed what its ACKs announce.
 /// - A segment that begins a few bytes early, carries mostly new data, and follows within a
@@ -52,9 +52,9 @@ fn begins_before(frame: &Frame, top: u64, last: f64) -> bool {
 /// - What fills a hole was sent again where the sender's count of packets says that it is
 ///   later than the segment behind the hole. tshark goes by the time alone: what comes
 ///   within 3 ms, or a round trip, is out of order.
-fn late(frames: &[&Frame], from: &str, far: bool) -> Late {
+fn late(frames: &[&Frame], from: &str, far: bool) -> LateSegments {
     let (mut top, mut behind, mut acked, mut last) = (0, None, 0, 0.0);
-    let mut late = Late::default();
+    let mut late = LateSegments::default();
     for frame in frames {
         if frame.source != from {
             acked = acked.max(frame.ack.unwrap_or(0));
@@ -90,7 +90,7 @@ fn late(frames: &[&Frame], from: &str, far: bool) -> Late {
     late
 }
 
-/// What tshark says of the receiver's window.
+/// Receive window in tshark's view.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     /// ACKs that offer none.
@@ -133,7 +133,8 @@ fn of_connection(file: &str, report: &Value, frames: &[Frame], findings: &mut Fi
     for (from, losses) in [(ends[0], "losses"), (ends[1], "losses_returned")] {
         let theirs = late(&own, from, far == (from == ends[0]));
         let count = |key: &str| report[losses][key].as_u64().unwrap_or(0);
-        let ours = Late { again: count("retransmissions"), out_of_order: count("out_of_order") };
+        let ours =
+            LateSegments { again: count("retransmissions"), out_of_order: count("out_of_order") };
         let what = format!("#{number} {losses}");
         findings.check(theirs == ours, file, what, format!("{theirs:?}"), format!("{ours:?}"));
     }

@@ -8,13 +8,14 @@ use std::process::{Command, Stdio};
 
 use clap::{Arg, ValueHint};
 
-use crate::support::commands::{Known, commands, words};
+use crate::support::commands::{KnownCommand, commands, words};
 use crate::support::{has, run, told};
 
 /// A file that is there to be offered.
 const FILE: &str = "upload.pcap";
 
-/// What `clap_complete`'s script for a shell does not offer. This fails where it does.
+/// Completions that `clap_complete`'s script for a shell lacks. The test fails if the script offers
+/// them.
 const MISSING: [(&str, &str); 4] = [
     // The words of an argument without a name: clap-rs/clap issue 6295.
     ("fish", "windlass completions "),
@@ -29,7 +30,7 @@ const MISSING: [(&str, &str); 4] = [
 /// itself.
 type Ask = fn(folder: &Path) -> Command;
 
-/// How each shell is asked, with a folder that has the script, as `_windlass`, and
+/// Shells with their functions: each takes a folder that has the script, as `_windlass`, and
 /// `lines`.
 const SHELLS: [(&str, Ask); 3] = [("bash", in_bash), ("fish", in_fish), ("zsh", in_zsh)];
 
@@ -58,7 +59,7 @@ fn in_zsh(folder: &Path) -> Command {
     zsh
 }
 
-/// What a shell offers for each of some lines, where there is nothing but a file.
+/// Returns a shell's completions for some lines, in an empty folder with one file.
 fn offered(shell: &str, ask: Ask, lines: &[String]) -> Vec<BTreeSet<String>> {
     let folder = tempfile::tempdir().unwrap();
     let (script, stderr, code) = told(&run(&format!("completions {shell}")));
@@ -101,7 +102,7 @@ impl Case {
         Self { line, wanted: wanted.into_iter().collect() }
     }
 
-    /// How what is offered differs from what is wanted.
+    /// Returns the differences between the offered and the expected completions.
     ///
     /// Bash offers options beside other words, before one is begun. Fish and zsh offer
     /// files beside a value's words where a file may come instead.
@@ -123,7 +124,7 @@ fn takes_a_file(argument: &Arg) -> bool {
 }
 
 /// All that can be said of a command, as its definition has it.
-fn cases_of(known: &Known) -> Vec<Case> {
+fn cases_of(known: &KnownCommand) -> Vec<Case> {
     let called = known.called();
     let mut cases = vec![Case::new(format!("{called} --"), known.arguments().flat_map(longs))];
     let below: Vec<String> = known.below().map(str::to_owned).collect();
@@ -150,7 +151,7 @@ fn cases_of(known: &Known) -> Vec<Case> {
     cases
 }
 
-/// What people do first, by hand.
+/// Returns the first steps of new users, by hand.
 fn cases_by_hand() -> Vec<Case> {
     let case = |line: &str, wanted: &[&str]| {
         Case::new(line.to_owned(), wanted.iter().map(|word| (*word).to_owned()))

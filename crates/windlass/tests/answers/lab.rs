@@ -120,7 +120,7 @@ fn small_stacks_have_the_causes_that_their_users_report() {
     assert_eq!(cause(&of("healthy")), "path-capacity / queue");
 }
 
-/// How far an estimate may be off.
+/// Maximum error of an estimate, as a share.
 const TOLERANCE: f64 = 0.15;
 
 #[test]
@@ -192,7 +192,7 @@ fn kept(folder: &Path, line: &str) -> PathBuf {
     PathBuf::from(rows(&record)[0]["capture"].as_str().unwrap())
 }
 
-/// What `windlass show` prints of packets, below its heading.
+/// Returns the output of `windlass show` for some packets, below its heading.
 fn shown(capture: &Path, packets: &str) -> String {
     let line = format!("show {} --packets {packets}", capture.display());
     let (stdout, stderr, code) = told(&run(&line));
@@ -320,7 +320,7 @@ fn a_scenario_of_ones_own_names_a_profile_beside_it() {
     let (message, code) = refused(&format!("lab {}", scenario.display()));
     assert_eq!(code, 1);
     assert!(message.contains("printer.toml: line 7, `window = { fixed ="), "{message}");
-    assert!(message.contains("a size is written as"), "{message}");
+    assert!(message.contains("write a size as"), "{message}");
 }
 
 #[test]

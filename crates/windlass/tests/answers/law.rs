@@ -92,14 +92,14 @@ fn a_law_holds_both_ways() {
 #[test]
 fn wrong_values_say_what_is_allowed() {
     for (line, said) in [
-        ("window --window 12x --time 1ms", "a size is written as 2920, 2920B, 56kB"),
-        ("window --window 2920 --time 5sec", "a time is written with its unit, as 117695us"),
-        ("window --rate 10MB --time 5ms", "a rate is written with its unit, as 10MB/s"),
+        ("window --window 12x --time 1ms", "write a size as 2920, 2920B, 56kB"),
+        ("window --window 2920 --time 5sec", "write a time with its unit, as 117695us"),
+        ("window --rate 10MB --time 5ms", "write a rate with its unit, as 10MB/s"),
         ("loss --rtt 5ms --loss 3.7", "write 3.7% for a percentage"),
         ("loss --rtt 5ms", "--loss <SHARE>"),
         ("window --window 2920", "it takes two of --window, --time and --rate"),
         ("window -w 1k -t 1ms -r 1MB/s", "it takes two of --window, --time and --rate"),
-        ("streams --rate 1gbit --rtt 1ms", "it takes --window, --streams or both"),
+        ("streams --rate 1gbit --rtt 1ms", "with --window, --streams or both"),
         ("bdp --window 1000000GB --rate 1bit", "the round trip would be out of range"),
         ("line --rate 1gbit --mtu 20", "20 is not in 128..=65535"),
         ("tide --rate 1gbit", "unrecognized subcommand 'tide'"),

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use clap::Arg;
 
-use crate::support::commands::{Known, commands};
+use crate::support::commands::{KnownCommand, commands};
 use crate::support::{has, run, told};
 
 /// A page, as one reads it.
@@ -21,7 +21,7 @@ struct Page {
 }
 
 impl Page {
-    fn of(known: &Known) -> Self {
+    fn of(known: &KnownCommand) -> Self {
         let (roff, stderr, code) = told(&run(&format!("man {}", known.path)));
         assert_eq!((stderr.as_str(), code), ("", 0), "{}", known.called());
         let mut sections = BTreeMap::new();
@@ -48,12 +48,12 @@ impl Page {
         self.sections.get(title).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a section has some words, wherever its lines end.
+    /// Returns whether a section has some words, wherever its lines end.
     fn says(&self, title: &str, words: &str) -> bool {
         flat(&self.section(title).concat().join(" ")).contains(&flat(words))
     }
 
-    /// Whether a section has a line as it is.
+    /// Returns whether a section has exactly this line.
     fn has_line(&self, title: &str, line: &str) -> bool {
         self.section(title).iter().flatten().any(|other| other == line)
     }
@@ -98,14 +98,14 @@ fn said_of(argument: &Arg) -> Vec<String> {
     said
 }
 
-/// What a page lacks.
-struct Lacks<'a> {
-    known: &'a Known,
+/// Check of a page against its command.
+struct PageCheck<'a> {
+    known: &'a KnownCommand,
     page: &'a Page,
     found: &'a mut Vec<String>,
 }
 
-impl Lacks<'_> {
+impl PageCheck<'_> {
     fn check(&mut self, section: &str, words: &str) {
         if !self.page.says(section, words) {
             self.found.push(format!("{}: {section}: {words}", self.known.called()));
@@ -140,7 +140,7 @@ impl Lacks<'_> {
         }
     }
 
-    /// How it is called: each option, or what the command says itself.
+    /// Checks the synopsis: each option, or the command's own text.
     fn synopsis(&mut self) {
         let usage = self.known.command.clone().render_usage().to_string();
         let forms: Vec<&str> =
@@ -163,7 +163,7 @@ impl Lacks<'_> {
         }
     }
 
-    /// What stands below the options: sections that a line such as `Examples:` opens.
+    /// Checks the sections below the options, which a line such as `Examples:` opens.
     fn closing(&mut self, help: &str) {
         let mut section = String::new();
         for line in help.lines().filter(|line| !line.is_empty()) {
@@ -192,7 +192,7 @@ fn every_page_says_what_the_command_line_says() {
         let version = env!("CARGO_PKG_VERSION");
         let header = format!(".TH {name} 1  \"windlass {version}\" \"User Commands\"");
         assert!(page.roff.contains(&header), "{header}");
-        let mut lacks = Lacks { known: &known, page: &page, found: &mut found };
+        let mut lacks = PageCheck { known: &known, page: &page, found: &mut found };
         let about = command.get_about().unwrap().to_string();
         lacks.check("NAME", &format!("{name} - {about}"));
         lacks.synopsis();

@@ -38,22 +38,22 @@ fn bad_usage_is_two_and_explains_itself() {
         ("print printer --payload zeros", "--bytes <SIZE>"),
         ("print printer --protocol lpr a", "LPR prints on a queue"),
         ("spool serve", "there is no printer"),
-        ("spool serve --printer a", "a printer is written as NAME=DEVICE"),
-        ("spool serve --printer a=tape:/x", "is no device"),
+        ("spool serve --printer a", "write a printer as NAME=DEVICE"),
+        ("spool serve --printer a=tape:/x", "is not a device"),
         ("spool serve --printer a=drop --durability some", "possible values: memory, cache, fsync"),
         ("spool", "Usage: windlass spool"),
         ("spool load", "<TARGET>"),
         ("spool load printer", "give --protocol"),
         ("spool load printer --protocol lpr", "LPR prints on a queue"),
-        ("spool load ipp://printer/a --queues b", "put {} where"),
-        ("spool load socket://printer --hold", "a raw port cannot stop its printer"),
+        ("spool load ipp://printer/a --queues b", "write {} in the target"),
+        ("spool load socket://printer --hold", "printers cannot be stopped over a raw port"),
         ("spool jobs --which lost", "possible values: not-completed"),
         ("spool hold", "<JOB>"),
         ("spool cancel 0", "0 is not in 1.."),
         ("spool stop", "<PRINTER>"),
-        ("spool printers -s socket://h", "socket:// is not spoken here"),
+        ("spool printers -s socket://h", "socket:// is not supported"),
         ("completions csh", "possible values: bash"),
-        ("--color often law", "possible values: auto, always, never"),
+        ("--color often law window", "possible values: auto, always, never"),
         ("man haul", "The commands of windlass are explain, show, report, capture, law"),
         ("man law window x", "window has no commands of its own"),
     ] {
@@ -71,7 +71,7 @@ fn failure_is_one_and_names_the_file() {
         stderr,
         "error: cannot write the manual page /nowhere/at/all/windlass.1: \
          No such file or directory (os error 2)\n\n  \
-         tip: Give a directory that exists and that you may write to.\n"
+         tip: Give an existing directory that you may write to.\n"
     );
 }
 

@@ -2,16 +2,16 @@
 
 use std::sync::atomic::AtomicBool;
 
-use windlass_sys::generator::{self, Frame, Generator, Load, Until};
+use windlass_sys::generator::{self, Frame, Generator, Load, LoadEnd};
 use windlass_sys::process::Signal;
 
-use super::{Held, NUMBER_AT, Wire, count, held, held_in, report_of};
+use super::{CaptureContents, NUMBER_AT, Wire, count, held, held_in, report_of};
 use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
 
-/// What a file must hold of so many frames that were sent.
-fn all_there(held: &Held, report: &serde_json::Value, sent: u64) {
+/// Checks that a file accounts for every frame that was sent.
+fn all_there(held: &CaptureContents, report: &serde_json::Value, sent: u64) {
     assert_eq!(held.packets, count(report, "written"), "{report:#}");
     assert_eq!(held.packets + count(report, "kernel_drops"), sent, "{report:#}");
     assert_eq!(held.info.drops, Some(count(report, "kernel_drops")));
@@ -56,7 +56,7 @@ fn stopped_in_between(wire: &Wire, place: u64, sent: u64) {
     let bytes = Wire::frame();
     let mut send = |packets: u64| {
         let frame = Frame { bytes: &bytes, number_at: Some(NUMBER_AT) };
-        let load = Load { frame, rate: None, until: Until::Packets(packets) };
+        let load = Load { frame, rate: None, until: LoadEnd::Packets(packets) };
         let done = generator::run(&mut generator, &load, &AtomicBool::new(false));
         assert!(done.failure.is_none() && done.packets == packets, "{done:?}");
     };
@@ -135,7 +135,7 @@ fn a_time_ends_between_two_packets() {
     let Some(wire) = Wire::make("a_time_ends_between_two_packets") else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("trace.pcapng");
-    let arguments = ["right", "-w", file.to_str().unwrap(), "--json", "--duration", "400ms"];
+    let arguments = ["right", "-w", file.to_str().unwrap(), "--json", "--time", "400ms"];
     let running = wire.capture(&arguments, &file);
     // It sends on when the time is over.
     let sender = thread::spawn(move || wire.send(400_000));

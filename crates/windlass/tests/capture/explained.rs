@@ -83,14 +83,14 @@ fn every_figure_of_the_account_is_in_the_json() {
     // Three intervals are those of a machine that wakes in time.
     in_real_time(test, || {
         let mut command = windlass();
-        command.args(["capture", "right", "--quiet", "--interval", "200ms", "--duration", "500ms"]);
+        command.args(["capture", "right", "--quiet", "--interval", "200ms", "--time", "500ms"]);
         wire.right.enter(&mut command);
         let output = command.output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         assert_eq!(output.status.code(), Some(0), "{text}");
         assert!(text.contains("buffers/s") && text.contains("0.2-0.4"), "{text}");
         let mut command = windlass();
-        command.args(["capture", "right", "--quiet", "--interval", "200ms", "--duration", "500ms"]);
+        command.args(["capture", "right", "--quiet", "--interval", "200ms", "--time", "500ms"]);
         wire.right.enter(command.arg("--json"));
         let report = report_of(&command.output().unwrap());
         assert_eq!(report["intervals"].as_array().unwrap().len(), 3, "{report:#}");

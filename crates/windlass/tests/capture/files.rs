@@ -163,7 +163,7 @@ fn a_reader_that_goes_away_ends_it_with_a_report() {
             assert!(received > 0 && received <= sent, "{received} of {sent}");
             assert!(count(&report, "write_losses") > 0, "{report:#}");
         } else {
-            assert!(stderr.contains("until nobody read them any more"), "{stderr}");
+            assert!(stderr.contains("the reader closed the pipe"), "{stderr}");
             assert!(!stderr.contains("error"), "{stderr}");
         }
     }
@@ -182,7 +182,7 @@ fn a_pipe_that_nobody_empties_holds_no_end_up() {
     let ways: [(&[&str], Option<Signal>); 4] = [
         (&["-w", "-", "--json"], Some(Signal::INT)),
         (&["-w", "-", "--json"], Some(Signal::TERM)),
-        (&["-w", "-", "--json", "--duration", "1s"], None),
+        (&["-w", "-", "--json", "--time", "1s"], None),
         (&[], Some(Signal::INT)),
     ];
     for (arguments, signal) in ways {
@@ -220,7 +220,7 @@ fn a_pipe_that_nobody_empties_holds_no_end_up() {
         assert!(written > 0 && lost > 0, "{report:#}");
         assert_eq!(report["ended_by"], if signal.is_some() { "signal" } else { "duration" });
         // What is counted as written is what the pipe has, but for a cut record.
-        let (mut capture, mut held) = (super::Capture::new(), super::Held::default());
+        let (mut capture, mut held) = (super::Capture::new(), super::CaptureContents::default());
         capture.read(&bytes, true, &mut held);
         assert_eq!(held.packets, written);
     }

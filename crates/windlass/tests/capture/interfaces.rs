@@ -55,7 +55,7 @@ fn an_interface_that_goes_away_ends_it_with_what_came() {
     let output = running.end();
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(stderr.contains("not there any more"), "{stderr}");
+    assert!(stderr.contains("no longer exists"), "{stderr}");
     let report = report_of(&output);
     assert_eq!(report["ended_by"], "interface-gone");
     assert_eq!((count(&report, "written"), held(&file).packets), (sent, sent));
@@ -150,7 +150,7 @@ fn arp_is_found_by_its_hosts_on_one_interface_and_on_all() {
 #[test]
 fn without_the_right_it_says_which() {
     let mut command = windlass();
-    command.args(["capture", "lo", "--duration", "100ms"]);
+    command.args(["capture", "lo", "--time", "100ms"]);
     // SAFETY is not asked for: the standard library changes the user itself.
     let output = command.uid(65_534).gid(65_534).output();
     let Ok(output) = output else {
@@ -222,7 +222,7 @@ fn what_is_asked_for_in_error_is_told() {
         ("capture nosuch", "there is no interface"),
         ("capture lo --interval 1ms --quiet", "100 ms"),
         ("capture lo -s 300000", "snap length"),
-        ("capture lo -w - --rotate-size 1M", "standard output is one file"),
+        ("capture lo -w - --rotate-size 1M", "standard output cannot be rotated"),
         ("capture lo -w x --files 3", "--rotate-size"),
         ("capture any --promiscuous", "promiscuous"),
         ("capture lo --threads 0", "1 to 64"),

@@ -24,7 +24,7 @@ use std::{fs, thread};
 
 use serde_json::Value;
 use support::{schema, skipped, windlass};
-use windlass_sys::generator::{self, Frame, Generator, Load, Until};
+use windlass_sys::generator::{self, Frame, Generator, Load, LoadEnd};
 use windlass_sys::namespace::Namespace;
 use windlass_sys::process::{Process, Signal};
 use windlass_wire::build::{Addresses, Carrier, Data};
@@ -36,7 +36,7 @@ struct Wire {
     right: Namespace,
 }
 
-/// Where a frame has its number.
+/// Offset of the number in a frame.
 const NUMBER_AT: usize = 42;
 
 /// The bytes of a frame.
@@ -94,7 +94,7 @@ impl Wire {
 
     fn send_all(&self, frame: Frame<'_>, packets: u64) -> u64 {
         let mut generator = Generator::open("left", Some(&self.left)).unwrap();
-        let load = Load { frame, rate: None, until: Until::Packets(packets) };
+        let load = Load { frame, rate: None, until: LoadEnd::Packets(packets) };
         let sent = generator::run(&mut generator, &load, &AtomicBool::new(false));
         assert!(sent.failure.is_none(), "{:?}", sent.failure);
         sent.packets
@@ -121,7 +121,7 @@ impl Wire {
     }
 
     /// Starts a capture in `right`, and waits until it has begun its file.
-    fn capture(&self, arguments: &[&str], file: &Path) -> Running {
+    fn capture(&self, arguments: &[&str], file: &Path) -> RunningCapture {
         let mut command = windlass();
         command.arg("capture").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         self.right.enter(&mut command);
@@ -134,16 +134,16 @@ impl Wire {
             }
             thread::sleep(Duration::from_millis(5));
         }
-        Running { child }
+        RunningCapture { child }
     }
 }
 
 /// A capture that runs.
-struct Running {
+struct RunningCapture {
     child: Child,
 }
 
-impl Running {
+impl RunningCapture {
     fn signal(&self, signal: Signal) {
         Process::of_child(self.child.id()).unwrap().signal(signal);
     }
@@ -182,9 +182,9 @@ fn count(record: &Value, name: &str) -> u64 {
     record[name].as_u64().unwrap_or_else(|| panic!("no {name} in {record:#}"))
 }
 
-/// What is in a file.
+/// Contents of a file.
 #[derive(Default)]
-struct Held {
+struct CaptureContents {
     packets: u64,
     /// The numbers of the frames.
     numbers: BTreeSet<u64>,
@@ -194,7 +194,7 @@ struct Held {
     info: CaptureInfo,
 }
 
-impl Observer for Held {
+impl Observer for CaptureContents {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.packets += 1;
         if let Some(number) = generator::number(packet.data, NUMBER_AT) {
@@ -207,12 +207,12 @@ impl Observer for Held {
 }
 
 /// Reads a file, of which all is whole.
-fn held(file: &Path) -> Held {
+fn held(file: &Path) -> CaptureContents {
     held_in(&fs::read(file).unwrap())
 }
 
-fn held_in(bytes: &[u8]) -> Held {
-    let (mut capture, mut held) = (Capture::new(), Held::default());
+fn held_in(bytes: &[u8]) -> CaptureContents {
+    let (mut capture, mut held) = (Capture::new(), CaptureContents::default());
     let progress = capture.read(bytes, true, &mut held);
     assert!(progress.finished, "{:?}", capture.info());
     assert!(capture.info().damage.is_none(), "{:?}", capture.info());

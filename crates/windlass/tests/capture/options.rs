@@ -7,18 +7,17 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use windlass::commands::capture::tcpdump::{Here, ROWS, Row, table};
+use windlass::commands::capture::tcpdump::{OptionSupport, ROWS, Row, table};
 use windlass_sys::process::{Process, Signal};
 
 use super::rotated::{logger, names, until};
 use super::support::{has, run, told};
-use super::{Held, Wire, windlass};
+use super::{CaptureContents, Wire, windlass};
 
-/// How many packets the files of a folder have, those included that are still
-/// written.
+/// Returns the number of packets in the files of a folder, unfinished files included.
 fn packets_in(folder: &Path) -> u64 {
     let of = |name: String| {
-        let (mut capture, mut held) = (super::Capture::new(), Held::default());
+        let (mut capture, mut held) = (super::Capture::new(), CaptureContents::default());
         let bytes = fs::read(folder.join(name)).unwrap_or_default();
         capture.read(&bytes, false, &mut held);
         held.packets
@@ -35,7 +34,7 @@ fn send_seven_out(wire: &Wire) {
     assert!(sender.status().unwrap().success());
 }
 
-/// How long both may take to have what was sent.
+/// Maximum time until both have the packets that were sent.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Ours and theirs, side by side in folders of their own.
@@ -73,7 +72,7 @@ impl Pair {
         pair
     }
 
-    /// What each has said.
+    /// Returns the output of both.
     fn said(&self, kind: &str) -> [String; 2] {
         self.folders.each_ref().map(|folder| {
             fs::read_to_string(folder.path().with_extension(kind)).unwrap_or_default()
@@ -150,10 +149,10 @@ fn the_same_packets(wire: &Wire, words: &[&str]) {
     pair.end_with(sent);
 }
 
-/// What is tried, by the option that it is tried for.
-type Try = fn(&Wire);
+/// Trial of an option.
+type OptionTrial = fn(&Wire);
 
-const TRIED: [(&[&str], Try); 15] = [
+const TRIED: [(&[&str], OptionTrial); 15] = [
     (&["-B"], |wire| the_same_packets(wire, &["-B", "4096"])),
     (&["-i", "-w"], |wire| the_same_packets(wire, &[])),
     (&["-n", "-l", "-U"], |wire| the_same_packets(wire, &["-n", "-l", "-U"])),
@@ -286,7 +285,7 @@ const ELSEWHERE: [&str; 3] = ["-D", "-h", "--version"];
 #[test]
 fn what_both_can_do_has_the_same_packets() {
     let test = "what_both_can_do_has_the_same_packets";
-    let done = ROWS.iter().filter(|row| !matches!(row.here, Here::Refused(_)));
+    let done = ROWS.iter().filter(|row| !matches!(row.here, OptionSupport::Refused(_)));
     let tried: BTreeSet<&str> = TRIED.iter().flat_map(|(options, _)| *options).copied().collect();
     let known: BTreeSet<&str> = done.filter_map(|row| row.words().next()).collect();
     let all: BTreeSet<&str> = tried.iter().copied().chain(ELSEWHERE).collect();
@@ -305,7 +304,7 @@ fn what_both_can_do_has_the_same_packets() {
 #[test]
 fn what_is_refused_says_why() {
     for row in ROWS {
-        let Here::Refused(why) = row.here else { continue };
+        let OptionSupport::Refused(why) = row.here else { continue };
         for word in row.words() {
             // Two words stand for something else here.
             if ["-q", "--count"].contains(&word) {

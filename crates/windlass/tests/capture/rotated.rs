@@ -61,7 +61,7 @@ fn files_are_named_by_the_time_at_which_they_begin() {
     wire.wait_until_captured();
     let mut sent = 0;
     until(|| names(folder.path()).len() >= 3, || sent += wire.send(3));
-    let running = super::Running { child };
+    let running = super::RunningCapture { child };
     let report = running.stop(Signal::INT);
     assert_eq!(count(&report, "written"), sent);
     let files = packets_of(&report);
@@ -161,7 +161,7 @@ fn a_command_that_fails_is_told_and_the_capture_is_whole() {
         let output = running.end();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{stderr}");
-        assert!(stderr.contains(wanted) && stderr.contains("The capture is whole"), "{stderr}");
+        assert!(stderr.contains(wanted) && stderr.contains("The capture is complete"), "{stderr}");
         let report = report_of(&output);
         let failures = report["afterwards"]["failures"].as_array().unwrap();
         let [failed] = failures.as_slice() else { panic!("{report:#}") };
@@ -204,9 +204,9 @@ fn a_disk_without_room_for_the_compressed_file_keeps_the_whole_one() {
 #[test]
 fn what_cannot_be_finished_is_refused() {
     let cases = [
-        ("capture lo -w - --compress", "standard output has no name"),
-        ("capture lo -w - -z true", "standard output has no name"),
-        ("capture lo -w - --print", "standard output already"),
+        ("capture lo -w - --compress", "standard output is not a file"),
+        ("capture lo -w - -z true", "standard output is not a file"),
+        ("capture lo -w - --print", "already go to standard output"),
         ("capture lo -w /dev/null --compress", "it is no file on a disk"),
         ("capture lo -w x -W 3", "-C or -G"),
         ("capture lo -w x -W 3 -C 1 -G 1", "--files N"),

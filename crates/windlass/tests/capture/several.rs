@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use windlass_sys::generator::{self, Frame, Generator, Load, Until};
+use windlass_sys::generator::{self, Frame, Generator, Load, LoadEnd};
 use windlass_sys::process::Signal;
 use windlass_sys::tun::Tun;
 
@@ -26,11 +26,11 @@ fn send_second(wire: &Wire, packets: u64) -> u64 {
     let mut generator = Generator::open("left2", Some(&wire.left)).unwrap();
     let bytes = Wire::frame();
     let frame = Frame { bytes: &bytes, number_at: Some(NUMBER_AT) };
-    let load = Load { frame, rate: None, until: Until::Packets(packets) };
+    let load = Load { frame, rate: None, until: LoadEnd::Packets(packets) };
     generator::run(&mut generator, &load, &AtomicBool::new(false)).packets
 }
 
-/// What the report says of each interface: its name and what came by it.
+/// Returns the name and the packets of each interface in the report.
 fn each(report: &Value) -> Vec<(String, u64)> {
     let all = report["interfaces"].as_array().unwrap();
     all.iter()
@@ -109,7 +109,7 @@ fn interfaces_of_different_kinds_stand_in_one_file() {
     command.arg(folder.path().join("trace.pcap"));
     wire.right.enter(&mut command);
     let (_, stderr, code) = told(&command.output().unwrap());
-    assert!(code == 2 && stderr.contains("begin in different ways"), "{stderr}");
+    assert!(code == 2 && stderr.contains("different link types"), "{stderr}");
     drop(tun);
 }
 
@@ -131,7 +131,7 @@ fn the_others_go_on_when_one_goes_away() {
     let output = running.end();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("on right2: it is not there any more"), "{stderr}");
+    assert!(stderr.contains("on right2: the interface no longer exists"), "{stderr}");
     let report = report_of(&output);
     assert_eq!((&report["ended_by"], count(&report, "written")), (&"signal".into(), 30));
     assert_eq!(each(&report), [("right".to_owned(), first), ("right2".to_owned(), second)]);
@@ -149,9 +149,9 @@ fn the_others_go_on_when_one_goes_away() {
     assert_eq!(report_of(&output)["ended_by"], "interface-gone");
 }
 
-/// How many packets a file has that is still written.
+/// Returns the number of packets in an unfinished file.
 fn held_whole(file: &Path) -> u64 {
-    let (mut capture, mut held) = (super::Capture::new(), super::Held::default());
+    let (mut capture, mut held) = (super::Capture::new(), super::CaptureContents::default());
     capture.read(&std::fs::read(file).unwrap(), false, &mut held);
     held.packets
 }
@@ -160,7 +160,7 @@ fn held_whole(file: &Path) -> u64 {
 fn what_cannot_be_captured_together_is_refused() {
     let cases = [
         ("capture -i lo -i lo", "lo is named twice"),
-        ("capture -i any -i lo", "any is all interfaces"),
+        ("capture -i any -i lo", "`any` already means all interfaces"),
         ("capture -i lo -i nosuch", "there is no interface \"nosuch\""),
     ];
     for (line, wanted) in cases {

@@ -1,9 +1,9 @@
-//! The same packets as tcpdump takes, at the same time, from the same interface.
+//! Comparison with tcpdump, at the same time and on the same interface.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use windlass_sys::generator::{self, Frame, Generator, Load, Until};
+use windlass_sys::generator::{self, Frame, Generator, Load, LoadEnd};
 use windlass_sys::process::{Process, Signal};
 
 use super::rotated::until;
@@ -40,7 +40,7 @@ impl Tcpdump {
         self.told()
     }
 
-    /// The same, when it ends by itself.
+    /// Returns tcpdump's count after it ends by itself.
     pub(super) fn told(&mut self) -> u64 {
         let mut told = String::new();
         self.stderr.read_to_string(&mut told).unwrap();
@@ -68,8 +68,7 @@ fn short(protocol: u8) -> Vec<u8> {
     frame
 }
 
-/// What is sent: how often, by which interface, and how. A VLAN's own interface
-/// is one that puts the tag to what goes out by it.
+/// Sends the traffic. The interface of a VLAN adds the tag to its packets.
 fn traffic(wire: &Wire, vlan: Option<&str>) -> u64 {
     let (udp, tcp) = (short(17), short(6));
     let five = [(0x8100, 5)];
@@ -88,7 +87,7 @@ fn traffic(wire: &Wire, vlan: Option<&str>) -> u64 {
     let send = |(packets, interface, bytes): &(u64, &str, Vec<u8>)| {
         let mut generator = Generator::open(interface, Some(&wire.left)).unwrap();
         let frame = Frame { bytes, number_at: None };
-        let load = Load { frame, rate: None, until: Until::Packets(*packets) };
+        let load = Load { frame, rate: None, until: LoadEnd::Packets(*packets) };
         let sent = generator::run(&mut generator, &load, &AtomicBool::new(false));
         assert!(sent.failure.is_none(), "{:?}", sent.failure);
         sent.packets

@@ -136,7 +136,7 @@ fn each_form_of_an_archive_gives_the_same() {
     }
 }
 
-/// What goes in at standard input.
+/// Runs windlass with these bytes at standard input.
 fn piped(args: &[&str], bytes: &[u8]) -> (String, String, i32) {
     let mut child = windlass()
         .args(args)
@@ -179,8 +179,8 @@ fn a_tar_is_read_from_a_pipe_and_a_zip_is_not() {
     let (stdout, stderr, code) = piped(&["explain", "-"], b"PK\x03\x04\x14\0\0\0\x08\0");
     assert_eq!((stdout.as_str(), code), ("", 2));
     let told = "error: cannot explain standard input: it is a zip archive, whose list of members \
-                stands at its end\n\n  tip: Save it to a file as it is, and name that. A tar can \
-                be read as it comes.\n";
+                is at its end\n\n  tip: Save it to a file, and name that file. A tar can be read \
+                from a pipe.\n";
     assert_eq!(stderr, told);
 }
 
@@ -198,8 +198,8 @@ fn a_command_of_one_capture_wants_it_named() {
         let output = windlass().current_dir(at).args(args).output().unwrap();
         let (_, stderr, code) = told(&output);
         let wrong = format!(
-            "error: cannot {doing} day.tgz: it is an archive of several captures, as \
-             day/acks-only-window.pcap.gz and day/no-handshake.pcap.gz\n\n  tip: Name one of \
+            "error: cannot {doing} day.tgz: it is an archive of several captures, such \
+             as day/acks-only-window.pcap.gz and day/no-handshake.pcap.gz\n\n  tip: Name one of \
              them: day.tgz::day/acks-only-window.pcap.gz. `windlass explain day.tgz` explains \
              all.\n"
         );
@@ -238,7 +238,8 @@ fn what_came_before_the_damage_is_explained() {
     let told = format!(
         "error: cannot explain wrong.tar: the archive is damaged at byte {header}, after member \
          5: the tar archive is damaged: what should be a header has a wrong checksum\n\n  tip: \
-         What came before it was explained. Check that the archive was copied whole.\n"
+         Everything before the damage was explained. Check that the archive was copied \
+         completely.\n"
     );
     assert_eq!((stderr, code), (told, 1));
     let record: Value = serde_json::from_str(&stdout).unwrap();

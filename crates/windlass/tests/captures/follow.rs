@@ -21,7 +21,7 @@ fn captures(folder: &Path, scenario: &str) -> Vec<std::path::PathBuf> {
     files.filter(|path| path.extension().is_some_and(|name| name == "pcap")).collect()
 }
 
-/// What `explain --follow` says of a capture that comes through a pipe.
+/// Returns the output of `explain --follow` for a capture that comes through a pipe.
 fn followed(path: &Path, json: bool) -> String {
     let mut child = windlass()
         .args(["explain", "--follow", "-"])
@@ -93,7 +93,7 @@ fn afterwards(report: &Value, began: f64, [from, to]: [f64; 2]) -> Option<String
     (most.1 > 0.0).then(|| most.0.to_owned())
 }
 
-/// What was told of seconds, beside what the report says of them.
+/// Limits reported during the capture, and those of the final report.
 #[derive(Debug, Default)]
 struct Seconds {
     told: u32,
@@ -140,7 +140,7 @@ impl Seconds {
         f64::from(self.same) / f64::from(self.told)
     }
 
-    /// The same of those that are told as something.
+    /// Returns the share of agreement among seconds with a known limit.
     fn share_of_known(&self) -> f64 {
         f64::from(self.same) / f64::from(self.told - self.unknown)
     }
@@ -156,8 +156,8 @@ fn what_is_told_of_a_second_holds_afterwards() {
     assert!(seconds.told > 1_000 && seconds.share() >= 0.95, "{seconds:#?}");
 }
 
-/// What a later packet tells is not known before: a silence in which data waits for its ACK is
-/// unknown, until a timer shows that it was lost.
+/// Only a later packet can show some limits: a silence in which data waits for its ACK is unknown,
+/// until a timer shows the loss.
 #[test]
 fn what_is_told_of_a_second_of_many_captures_holds_afterwards() {
     let test = "what_is_told_of_a_second_of_many_captures_holds_afterwards";

@@ -1,4 +1,4 @@
-//! What people read: the reports of a few captures as golden text.
+//! Text for people: the reports of a few captures as golden text.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn unpacked(name: &str) -> Vec<u8> {
 
 /// The packets of several captures of the corpus one behind the other.
 fn joined(folder: &tempfile::TempDir, names: &[&str]) -> PathBuf {
-    /// What stands before the packets of a pcap file.
+    /// Bytes before the packets of a pcap file.
     const HEADER: usize = 24;
     let path = folder.path().join("joined.pcap");
     let mut all = unpacked(names[0]);

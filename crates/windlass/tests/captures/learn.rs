@@ -16,7 +16,7 @@ fn lab(line: &str) -> Value {
     serde_json::from_str(&stdout).unwrap()
 }
 
-/// What `device learn` prints, and the profile that the lab's loader makes of it.
+/// Returns the output of `device learn`, and the profile as the lab's loader reads it.
 fn learned(capture: &Path, more: &[&str], into: &Path) -> Profile {
     let output = windlass().args(["device", "learn"]).arg(capture).args(more).output().unwrap();
     let (stdout, stderr, code) = told(&output);
@@ -43,8 +43,8 @@ fn time(findings: &mut Findings, file: &str, what: &str, slack: f64, ours: Span,
     }
 }
 
-/// What a policy makes of the data of a capture, where that shows it: the time
-/// from data that suffices to the ACK. A timer alone is a constant latency.
+/// Returns the ACK policy in a capture, if it shows: the time from sufficient data to the ACK. A
+/// timer alone is a constant latency.
 fn wait(habits: &Habits, sent_less_than_share: bool) -> Span {
     match habits.ack {
         AckPolicy::ShareOfWindow { timer, .. } if sent_less_than_share => timer,
@@ -78,7 +78,7 @@ fn a_cure_is_learned_with_the_device() {
     assert!(share > 1.0 / 3.0 && share < 1.0, "{share}");
     assert!((timer.as_seconds() - 0.5).abs() < 0.005, "{timer}");
     let text = std::fs::read_to_string(&profile).unwrap();
-    assert!(text.contains("Two readings"), "{text}");
+    assert!(text.contains("Two rules fit"), "{text}");
     let scenario = scenario_text("imagen");
     let again = folder.path().join("again.toml");
     std::fs::write(&again, scenario.replace("\"imagen-v2\"", "\"./learned.toml\"")).unwrap();
@@ -167,7 +167,7 @@ fn what_is_learned_holds_with_another_path_and_another_sender() {
                 // What the capture leaves open stands in the profile.
                 let profile = folder.path().join(format!("{number}-{id}.toml"));
                 let profile = std::fs::read_to_string(profile).unwrap();
-                let open = ["Two readings", "How fast is not seen"];
+                let open = ["Two rules fit", "The speed does not show"];
                 if !open.iter().any(|words| profile.contains(words)) {
                     findings.add(id, what, rate(&theirs), rate(&ours));
                 }
@@ -306,7 +306,7 @@ fn there_is_nothing_to_learn_from_nothing() {
     let capture = PathBuf::from(record["rows"][0]["capture"].as_str().unwrap());
     let (message, code) = refused(&capture, &["--connection", "7"]);
     assert_eq!(code, 1);
-    assert!(message.contains("connection 7 is not there"), "{message}");
+    assert!(message.contains("connection 7 does not exist"), "{message}");
     assert_eq!(refused(&capture, &["--path-rtt", "7x"]).1, 2);
     // One direction: what the device sent is left out.
     let bytes = std::fs::read(&capture).unwrap();

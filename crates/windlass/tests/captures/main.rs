@@ -1,5 +1,4 @@
-//! What is said of captures: of those whose cause is known, of those that others made, and of
-//! those that cannot be read.
+//! Reports on captures: with known causes, of other people, and unreadable ones.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]

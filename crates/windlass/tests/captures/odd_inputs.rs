@@ -1,5 +1,5 @@
-//! What cannot be read, or cannot be written: exit codes, and messages that
-//! name what was being done, to what, what was wrong and what to do.
+//! Unreadable inputs and unwritable outputs: exit codes, and messages with the action, its object,
+//! the error and advice.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
@@ -45,7 +45,7 @@ fn fails(findings: &mut Findings, case: &str, said: &str, got: &(String, String,
     findings.check(*code == 1, case, "exit code", 1, code);
     let starts = stderr.starts_with("error: cannot ") && stderr.contains(said);
     findings.check(starts, case, "message", said, stderr.lines().next().unwrap_or_default());
-    let advises = stderr.contains("\n  tip: ") || stderr.contains("What can be read: ");
+    let advises = stderr.contains("\n  tip: ") || stderr.contains("windlass reads pcap");
     findings.check(advises, case, "advice", "tip: …", stderr.replace('\n', " "));
     findings.check(!stderr.contains("panicked"), case, "message", "no panic", stderr);
     // What was read may be described, but nothing is explained.

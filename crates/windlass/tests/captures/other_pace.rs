@@ -4,12 +4,13 @@
 use crate::support::captures::{Findings, caveats, explained, figure, verdict};
 use crate::support::repository;
 
-/// What is true of a capture.
+/// Truth about a capture.
 pub(super) struct Truth {
     pub(super) file: &'static str,
     /// The causes that are right.
     pub(super) right: &'static [&'static str],
-    /// What would tell, as the caveat that must be there unless the verdict is right.
+    /// Source that would show the truth, as the caveat that must be present unless the verdict is
+    /// right.
     caveat: &'static str,
     /// The most that any change which is proposed would bring, in bytes per second.
     most: f64,
@@ -88,7 +89,7 @@ fn nothing_wrong_is_sure_or_promises_a_rate() {
     holds("other-pace", &ALL);
 }
 
-/// Whether of these captures nothing wrong is sure, nor promises more than there is.
+/// Checks that no wrong verdict on these captures is certain, and that no promise is too high.
 pub(super) fn holds(folder: &str, truths: &[Truth]) {
     let mut findings = Findings::default();
     for &Truth { file, right, caveat, most } in truths {

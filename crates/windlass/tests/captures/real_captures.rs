@@ -7,8 +7,8 @@ use crate::support::captures::{
 };
 use serde_json::Value;
 
-/// What a report must say of a capture's connection.
-struct Expected {
+/// Expected report of a capture's connection.
+struct ExpectedVerdict {
     file: &'static str,
     connection: u64,
     /// Any of these: limits, or limits with their reasons.
@@ -18,8 +18,8 @@ struct Expected {
     caveats: &'static [&'static str],
 }
 
-const EXPECTED: &[Expected] = &[
-    Expected {
+const EXPECTED: &[ExpectedVerdict] = &[
+    ExpectedVerdict {
         file: "own_linux618_zerowindow_probes.pcap",
         connection: 1,
         verdicts: &["zero-window/receiver-not-reading"],
@@ -30,7 +30,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &[],
     },
-    Expected {
+    ExpectedVerdict {
         // 15,312 to 16,704 bytes are 11 and 12 segments of 1,392. The 342 kB/s
         // are those of the whole file, opening and end left out.
         file: "tcptrace_dlt_null_rwndlimited.pcap",
@@ -50,7 +50,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &[],
     },
-    Expected {
+    ExpectedVerdict {
         // Zero window 56 % of the time, room for less than a segment 37 %: of
         // that, a part is the last 770 and 30 bytes of a window that closes.
         file: "tcptrace_urgent_zwin.pcap",
@@ -65,7 +65,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &["no-handshake", "scale-unknown"],
     },
-    Expected {
+    ExpectedVerdict {
         // tcptrace counts 7 retransmissions as well; tshark calls 4 of them
         // out of order.
         file: "tcptrace_sack_nasa_sim.pcap",
@@ -81,7 +81,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &[],
     },
-    Expected {
+    ExpectedVerdict {
         file: "tcptrace_psc_fddi.pcap",
         connection: 1,
         verdicts: &["loss"],
@@ -94,7 +94,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &[],
     },
-    Expected {
+    ExpectedVerdict {
         // 483 data packets, the SYN-ACK, the FIN, and an ACK after the end.
         file: "tcptrace_hardware_dups.pcap",
         connection: 1,
@@ -107,7 +107,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &["captured-twice"],
     },
-    Expected {
+    ExpectedVerdict {
         file: "sanders_zerowindowdead.pcapng",
         connection: 1,
         verdicts: &["zero-window/receiver-not-reading"],
@@ -119,7 +119,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &["no-handshake"],
     },
-    Expected {
+    ExpectedVerdict {
         file: "sanders_zerowindowrecovery.pcapng",
         connection: 1,
         verdicts: &["zero-window"],
@@ -131,7 +131,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &["no-handshake"],
     },
-    Expected {
+    ExpectedVerdict {
         // 9.2 seconds of back-off without an answer.
         file: "sanders_retransmissions.pcapng",
         connection: 1,
@@ -144,7 +144,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &["one-sided"],
     },
-    Expected {
+    ExpectedVerdict {
         file: "sanders_dupack.pcapng",
         connection: 1,
         verdicts: &["loss/fast-recovery"],
@@ -155,7 +155,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &["no-handshake"],
     },
-    Expected {
+    ExpectedVerdict {
         // The tag is on one direction only.
         file: "suricata_bug4376_vlan_sack.pcap",
         connection: 1,
@@ -163,7 +163,7 @@ const EXPECTED: &[Expected] = &[
         figures: &[("/losses/retransmissions", 18.0, 18.0)],
         caveats: &[],
     },
-    Expected {
+    ExpectedVerdict {
         file: "suricata_sll2_tso.pcap",
         connection: 1,
         verdicts: &["congestion-window", "application", "send-buffer", "path-capacity", "unknown"],
@@ -174,7 +174,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &["super-packets"],
     },
-    Expected {
+    ExpectedVerdict {
         file: "suricata_ipv6_loopback_gso.pcap",
         connection: 1,
         verdicts: &["application", "congestion-window", "unknown"],
@@ -186,7 +186,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &[],
     },
-    Expected {
+    ExpectedVerdict {
         file: "wireshark_challenge01_ooo.pcapng",
         connection: 1,
         verdicts: &["application", "receiver-window", "congestion-window"],
@@ -197,7 +197,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &["taken-at-receiver"],
     },
-    Expected {
+    ExpectedVerdict {
         // tshark and tcptrace count the repeated SYN and SYN-ACK too.
         file: "zeek_206_example_a.pcap",
         connection: 2,
@@ -209,7 +209,7 @@ const EXPECTED: &[Expected] = &[
         ],
         caveats: &[],
     },
-    Expected {
+    ExpectedVerdict {
         // 38 seconds of keeping still between two bursts.
         file: "zeek_pppoe_qinq_retrans.pcap",
         connection: 1,

@@ -12,7 +12,7 @@ const LEVEL: &[&str] = &["congestion-window/steady", "send-buffer/path-rtt"];
 const CLOSED: &[&str] = &["zero-window/receiver-not-reading"];
 const LOSS: &[&str] = &["loss/fast-recovery"];
 
-/// What the lines carry, in bytes of data per second.
+/// Payload rate of the links, in bytes per second.
 const MBIT_5: f64 = 0.608e6;
 const MBIT_10: f64 = 1.217e6;
 const MBIT_50: f64 = 6.08e6;

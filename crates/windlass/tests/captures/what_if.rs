@@ -148,7 +148,7 @@ fn changes_that_make_no_sense_are_refused() {
     for (change, said) in [
         ("windows=64k", "there are window, ack-latency"),
         ("window", "KEY=VALUE"),
-        ("window=-1", "a size is written"),
+        ("window=-1", "write a size"),
         ("window=2GiB", "1GiB"),
         ("loss=2", "2%"),
         ("rtt=20", "with its unit"),

@@ -87,7 +87,7 @@ fn traced(copy: &str, folder: &Path) -> Vec<Graph> {
     ["a2b_tsg.xpl", "b2a_tsg.xpl"].map(graph).into()
 }
 
-/// What `show --xplot` says, and the graphs that it draws.
+/// Returns the record of `show --xplot`, and its graphs.
 fn drawn(capture: &Path, to: &Path) -> (Value, Vec<Graph>) {
     let arguments = ["show", "--json", "--xplot"];
     let output = windlass().args(arguments).arg(to).arg(capture).output().unwrap();
@@ -165,10 +165,10 @@ fn a_graph_is_written_whole_or_not_at_all() {
         )
     };
     for (more, to, code, says) in [
-        (&["--packets", "900000.."][..], to.as_path(), 1, "no packet of the connection is among"),
+        (&["--packets", "900000.."][..], to.as_path(), 1, "holds no packet of the connection"),
         (&["--connection", "9"], &to, 1, "there is no connection 9; there are 1"),
         (&["--all"], &to, 2, "cannot be used with"),
-        (&[], folder.path(), 2, "it is there and is no file"),
+        (&[], folder.path(), 2, "it exists and is not a regular file"),
         (&[], Path::new("-"), 2, "Name a file for the graph."),
         (&[], Path::new("/nowhere/up.xpl"), 1, "there is no directory /nowhere"),
         (&[], &capture, 2, "it is the capture that is being read"),

@@ -1,5 +1,5 @@
-//! How often verdicts are right, and how often of those that are sure: over the simulator,
-//! the corpus and the captures from the wild.
+//! Calibration of verdicts, over the simulator, the corpus and the captures from the wild: how
+//! often they are right, by confidence.
 //!
 //! `cargo test -p windlass --test closed_loop -- --ignored write_tables` writes the tables
 //! of docs/accuracy.md, and those of each truth beside this file.
@@ -167,8 +167,8 @@ fn write(document: &str, text: &str) {
     std::fs::write(&path, marked::with_part(&document, [BEGIN, END], text)).unwrap();
 }
 
-/// What is sure is right 99 times in 100, and what is fairly sure 85 times: on each set.
-/// One that is too small for that may have one of them wrong.
+/// Verdicts of high confidence are right 99 times in 100, those of medium confidence 85 times: on
+/// each set. In a set that is too small for that, one may be wrong.
 #[test]
 fn confidence_is_what_it_says() {
     for set in sets("confidence_is_what_it_says") {

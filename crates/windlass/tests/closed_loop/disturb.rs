@@ -20,7 +20,7 @@ fn disturb(injected: Injected, seed: u64, segments: &[Segment]) -> Vec<Segment> 
     mutation(seed).of(segments, &mut Random::new(0x00d1_5700 + kind as u64, seed))
 }
 
-/// What a disturbed capture holds of a transfer.
+/// Returns the segments of a disturbed capture of a transfer.
 pub(crate) fn segments(injected: Injected, seed: u64) -> Vec<Segment> {
     disturb(injected, seed, &captured(&injected.prepare(seed)).1)
 }
@@ -39,7 +39,7 @@ pub(crate) fn disturbed(injected: Injected, seed: u64) -> Option<(Mutation, Outc
     (outcome.purity == Purity::Single).then_some((mutation(seed), outcome))
 }
 
-/// The same as a host captures it whose network card joins what comes within 50 µs.
+/// Returns the outcome as captured by a host whose network card coalesces segments within 50 µs.
 pub(crate) fn joined(injected: Injected, seed: u64) -> Option<Outcome> {
     seen(injected, seed, |_| Mutation::Join(Span::from_micros(50)))
 }

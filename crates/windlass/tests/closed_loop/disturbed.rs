@@ -1,5 +1,5 @@
-//! The same transfers, seen by captures that are not perfect: the truth stays, and so does
-//! what is left of it. A verdict may then be unsure. It may not be wrong.
+//! Imperfect captures of known transfers: the truth stays, as far as it is still visible. A verdict
+//! may then be uncertain, but not wrong.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,14 +23,14 @@ const EACH: u64 = 60;
 /// The share of verdicts that are right, of those that say something.
 const RIGHT: f64 = 0.995;
 
-/// The same by clocks that are none: an ACK that seems to be late is one more that is.
+/// Share of right verdicts with bad clocks: an ACK that seems late is one more late ACK.
 const RIGHT_BY_OTHER_CLOCKS: f64 = 0.96;
 
-/// The same where the SYN was answered nearby: ACKs that are as late as the path is long may be a
+/// Share of right verdicts if the SYN was answered nearby: ACKs as late as the path's RTT may be a
 /// host's.
 const RIGHT_BY_ANOTHER_PATH: f64 = 0.93;
 
-/// What became of the transfers under one disturbance.
+/// Results of the transfers under one disturbance.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     right: u64,
@@ -100,8 +100,8 @@ fn assert_unmisled(seeds: u64, least: f64, seen: impl Fn(Injected, u64) -> Optio
     assert!(right >= least, "only {:.2} % are right:\n{misses}", right * 100.0);
 }
 
-/// What a Linux host captures has joined packets, in both directions, unless its card's
-/// offloads are off.
+/// A Linux host captures coalesced packets in both directions, unless the offloads of its card are
+/// off.
 #[test]
 fn a_card_that_joins_packets_misleads_nobody() {
     assert_unmisled(EACH / 2, RIGHT, joined);

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trial::{Found, Source, Trial};
+use trial::{Source, Trial, TrialBreach};
 
 use crate::segments::{pcap_of, segments_of};
 use crate::setting::Injected;
@@ -56,8 +56,8 @@ fn sources(test: &str) -> Vec<Source> {
     all
 }
 
-/// What breaks in the trials of these seeds, each over the captures in turn.
-fn breaches(sources: &[Source], count: usize, first: u64) -> Vec<Found> {
+/// Returns the breaches in the trials of these seeds, each over the captures in turn.
+fn breaches(sources: &[Source], count: usize, first: u64) -> Vec<TrialBreach> {
     let next = AtomicUsize::new(0);
     let all = Mutex::new(Vec::new());
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -84,8 +84,8 @@ fn breaches(sources: &[Source], count: usize, first: u64) -> Vec<Found> {
 
 /// The breaches by rule: how many, in how many trials, by which mutations, and some to look
 /// at.
-fn table(all: &[Found]) -> String {
-    let mut rules: BTreeMap<&str, Vec<&Found>> = BTreeMap::new();
+fn table(all: &[TrialBreach]) -> String {
+    let mut rules: BTreeMap<&str, Vec<&TrialBreach>> = BTreeMap::new();
     for found in all {
         rules.entry(found.rule).or_default().push(found);
     }
@@ -104,14 +104,14 @@ fn table(all: &[Found]) -> String {
         let _ = writeln!(text, "    by {}", list.collect::<Vec<_>>().join(", "));
         let mut shown = BTreeSet::new();
         for one in found.iter().filter(|one| shown.insert(&one.name)).take(6) {
-            let Found { name, seed, kinds, how, .. } = one;
+            let TrialBreach { name, seed, kinds, how, .. } = one;
             let _ = writeln!(text, "    {name}:{seed} ({kinds}) {how}");
         }
     }
     text
 }
 
-fn assert_none(all: &[Found]) {
+fn assert_none(all: &[TrialBreach]) {
     assert!(all.is_empty(), "{} breaches\n{}", all.len(), table(all));
 }
 

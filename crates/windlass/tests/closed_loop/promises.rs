@@ -1,10 +1,10 @@
-//! What a sender without pauses would give is promised: the closed loop makes the change.
+//! Promises for a sender without pauses: the closed loop makes the change.
 
 use std::fmt::Write as _;
 
 use windlass_base::{Bytes, Cause, Rate, Span};
 use windlass_sim::device::{AckPolicy, Drain, Habits, Window};
-use windlass_sim::sender::Writes;
+use windlass_sim::sender::WritePattern;
 use windlass_sim::{CapturePoint, Hop, LinkSettings, SenderSettings, Setting, Stream};
 use windlass_trace::report::Confidence;
 
@@ -12,16 +12,16 @@ use super::random::Random;
 use super::setting::{bytes, seconds};
 use super::what_if::{followed, rate};
 
-/// How many times what the change gives nine of ten promises are at the most, and each of them.
+/// Maximum ratio of promised to actual rate, for nine of ten promises, and for each of them.
 const TOLERANCE: f64 = 1.15;
 const MOST: f64 = 1.3;
 
 /// Cases of each kind.
 const EACH: u64 = 150;
 
-/// What holds a transfer back besides the pauses of its sender.
+/// Limit of a transfer in addition to the pauses of its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
+enum OtherLimit {
     Reader,
     Window,
     Line,
@@ -29,7 +29,7 @@ enum Beside {
     SendBuffer,
 }
 
-fn setting(beside: Beside, seed: u64) -> (Setting, String) {
+fn setting(beside: OtherLimit, seed: u64) -> (Setting, String) {
     let random = &mut Random::new(2_000 + beside as u64, seed);
     let rtt = random.log(0.001, 0.1);
     let mut line = 125e6;
@@ -49,28 +49,28 @@ fn setting(beside: Beside, seed: u64) -> (Setting, String) {
     // How much goes at once, and what the limit beside would give.
     let piece = random.log(20e3, 400e3);
     let most = match beside {
-        Beside::Reader => {
+        OtherLimit::Reader => {
             let reads = random.log(0.2e6, 20e6);
             device.window = Window::Buffer(bytes(random.log(16e3, 500e3)));
             let chunk = bytes(random.log(1_460.0, 8_000.0));
             device.drain = Drain::Rate { rate: Rate::from_bytes_per_second(reads), chunk };
             reads
         }
-        Beside::Window => {
+        OtherLimit::Window => {
             let window = random.log(6e3, 120e3);
             device.window = Window::Fixed(bytes(window));
             window / rtt
         }
-        Beside::Line => {
+        OtherLimit::Line => {
             line = random.log(0.3e6, 6e6);
             queue = Some(bytes((line * rtt * random.log(1.0, 4.0)).max(20.0 * 1_514.0)));
             line
         }
-        Beside::Loss => {
+        OtherLimit::Loss => {
             loss = random.log(0.001, 0.02);
             1_460.0 / rtt * 1.2 / loss.sqrt()
         }
-        Beside::SendBuffer => {
+        OtherLimit::SendBuffer => {
             let buffer = random.log(6e3, 120e3);
             sender.send_buffer = Some(bytes(buffer));
             // A program that is woken late loses a part of its buffer that no capture shows.
@@ -82,10 +82,10 @@ fn setting(beside: Beside, seed: u64) -> (Setting, String) {
     let pause = piece / most * random.log(0.3, 20.0);
     let pause = pause.clamp(0.005, 3.0);
     sender.writes = match random.chance(0.5) {
-        true => Writes::Bursts { bytes: bytes(piece), pause: seconds(pause) },
+        true => WritePattern::Bursts { bytes: bytes(piece), pause: seconds(pause) },
         false => {
             let every = seconds(pause);
-            Writes::Paced { first: bytes(piece), piece: bytes(piece), every }
+            WritePattern::Paced { first: bytes(piece), piece: bytes(piece), every }
         }
     };
     sender.nagle = false;
@@ -99,14 +99,14 @@ fn setting(beside: Beside, seed: u64) -> (Setting, String) {
     (Setting { path, streams: vec![Stream { sender, device }], seed }, what)
 }
 
-/// What is promised of transfers without the pauses, as shares of what that gives, in order.
-/// Where it is only bounded, the bound holds: so many do.
-fn kept(beside: Beside, table: &mut String) -> (Vec<f64>, u64) {
+/// Returns promised rates without the pauses as shares of the actual rates, in order, and the
+/// number of bounds that hold.
+fn kept(beside: OtherLimit, table: &mut String) -> (Vec<f64>, u64) {
     let (mut shares, mut bounded) = (Vec::new(), 0);
     for seed in 0..EACH {
         let (before, what) = setting(beside, seed);
         let mut after = before.clone();
-        after.streams[0].sender.writes = Writes::Bulk;
+        after.streams[0].sender.writes = WritePattern::Bulk;
         let capture_point = CapturePoint(usize::try_from(seed % 3).unwrap());
         let report = followed(&before, capture_point).report(|end| end.to_string(), None);
         let verdict = &report.verdict;
@@ -135,13 +135,20 @@ fn kept(beside: Beside, table: &mut String) -> (Vec<f64>, u64) {
 
 #[test]
 fn a_sender_without_pauses_gives_what_was_promised() {
-    for beside in [Beside::Reader, Beside::Window, Beside::Line, Beside::Loss, Beside::SendBuffer] {
+    for beside in [
+        OtherLimit::Reader,
+        OtherLimit::Window,
+        OtherLimit::Line,
+        OtherLimit::Loss,
+        OtherLimit::SendBuffer,
+    ] {
         let mut table = String::new();
         let (kept, bounded) = kept(beside, &mut table);
         let estimates = kept.len() as u64;
         assert!(estimates + bounded >= EACH / 5, "{beside:?}: {estimates} and {bounded} bounds");
-        if beside == Beside::Loss {
-            // Loss comes to some bursts and not to others, and a burst is short.
+        if matches!(beside, OtherLimit::Loss | OtherLimit::SendBuffer) {
+            // Loss comes to some bursts and not to others, and a burst is short. What the program's
+            // own writes hold may go with its pauses.
             assert_eq!(estimates, 0, "{table}");
             continue;
         }

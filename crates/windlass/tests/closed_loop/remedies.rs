@@ -1,4 +1,4 @@
-//! What a remedy promises is what it gives: the simulator makes the change that it names.
+//! Promises of remedies against their effect: the simulator makes the named change.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,14 +6,14 @@ use std::fmt::Write as _;
 use windlass_base::{Bytes, Span};
 use windlass_sim::Setting;
 use windlass_sim::device::{AckPolicy, Latency, Window};
-use windlass_sim::sender::Writes;
+use windlass_sim::sender::WritePattern;
 use windlass_trace::report::{Confidence, Remedy};
 
 use super::setting::Injected;
 use super::what_if::{followed, rate};
 
-/// How many times what the change gives a promise may be. A transfer is short here, and how it
-/// begins is told by a law that no receiver which delays ACKs keeps up with.
+/// Maximum ratio of promised to actual rate. A transfer is short here, and the law of its slow
+/// start is faster than any receiver with delayed ACKs.
 const MOST: f64 = 1.6;
 
 /// No change gives more than this factor of a bound: how a transfer ends is no part of its laws.
@@ -22,7 +22,7 @@ pub(crate) const EXCEEDED: f64 = 1.03;
 /// Settings of each kind.
 const EACH: u64 = 40;
 
-/// The same of programs that pause: of a few of these alone the capture shows how fast it could be.
+/// Transfers of programs that pause: few of their captures alone show the possible rate.
 const EACH_OF_PAUSES: u64 = 80;
 
 /// A setting with what a remedy asks for, and that in a word; nothing where the simulator cannot
@@ -63,7 +63,7 @@ fn changed(setting: &Setting, remedy: &Remedy) -> Option<(&'static str, Setting)
             "ack-latency"
         }
         None if action.contains("could send without a pause") => {
-            stream.sender.writes = Writes::Bulk;
+            stream.sender.writes = WritePattern::Bulk;
             "no-pause"
         }
         None if action.contains("TCP_NODELAY") => {

@@ -2,11 +2,11 @@
 
 use windlass_base::{Bytes, Cause, Rate, Span};
 use windlass_sim::device::{
-    AckPolicy, Close, Drain, Latency, StallEvery, Stalls, Window, WindowUpdates,
+    AckPolicy, ClosePolicy, Drain, Latency, StallEvery, Stalls, Window, WindowUpdates,
 };
-use windlass_sim::sender::{Congestion, Segmenting, Writes};
+use windlass_sim::sender::{Congestion, PartialSegmentPolicy, WritePattern};
 use windlass_sim::{
-    CapturePoint, Habits, HeldBy, Hop, LinkSettings, Policer, SenderSettings, Setting, Stream,
+    CapturePoint, Habits, HoldCause, Hop, LinkSettings, Policer, SenderSettings, Setting, Stream,
     Truth,
 };
 
@@ -129,7 +129,7 @@ impl Injected {
         let share = |held| share_of(truth, held);
         match self {
             Self::WindowPathRtt | Self::WindowAckLatency | Self::WindowBelowMss => {
-                share(HeldBy::ReceiveWindow)
+                share(HoldCause::ReceiveWindow)
             }
             Self::ReceiverNotReading
             | Self::NoWindowUpdate
@@ -137,9 +137,9 @@ impl Injected {
             | Self::ReceiverLimited
             | Self::SillyWindow => {
                 // Closed also means: nearly closed.
-                share(HeldBy::ZeroWindow) + share(HeldBy::ReceiveWindow)
+                share(HoldCause::ZeroWindow) + share(HoldCause::ReceiveWindow)
             }
-            Self::BufferPathRtt | Self::BufferDelayedAck => share(HeldBy::SendBuffer),
+            Self::BufferPathRtt | Self::BufferDelayedAck => share(HoldCause::SendBuffer),
             Self::RareLoss
             | Self::FrequentLoss
             | Self::LossByTimer
@@ -160,19 +160,19 @@ impl Injected {
             | Self::Policer
             | Self::Reordering
             | Self::SlowTimer => {
-                share(HeldBy::FastRecovery)
-                    + share(HeldBy::Timeout)
-                    + share(HeldBy::CongestionWindow)
+                share(HoldCause::FastRecovery)
+                    + share(HoldCause::Timeout)
+                    + share(HoldCause::CongestionWindow)
             }
-            Self::SlowStart | Self::RareLoss => share(HeldBy::CongestionWindow),
-            Self::AckLoss => share(HeldBy::Timeout),
+            Self::SlowStart | Self::RareLoss => share(HoldCause::CongestionWindow),
+            Self::AckLoss => share(HoldCause::Timeout),
             Self::FullPath => busy,
-            Self::SenderIdle | Self::AwaitsAnswer => share(HeldBy::Application),
-            Self::NagleDelayedAck => share(HeldBy::Nagle),
+            Self::SenderIdle | Self::AwaitsAnswer => share(HoldCause::Application),
+            Self::NagleDelayedAck => share(HoldCause::Nagle),
         }
     }
 
-    /// Whether this verdict is right, where this share of the segments was lost.
+    /// Returns whether this verdict is right, given this share of lost segments.
     pub(crate) fn accepts(self, cause: Cause, lost: f64) -> bool {
         match self {
             Self::WindowPathRtt => cause == Cause::WindowPathRtt,
@@ -238,7 +238,7 @@ impl Injected {
                 AckPolicy::EverySegment,
                 AckPolicy::EverySecond { timer: Span::from_millis(40) },
             ]),
-            close: random.one_of(&[Close::AtOnce, Close::AfterDrain]),
+            close: random.one_of(&[ClosePolicy::AtOnce, ClosePolicy::AfterDrain]),
             ..Habits::HEALTHY
         };
         let what = match self {
@@ -392,10 +392,10 @@ impl Injected {
                 let piece = random.log(2e3, 60e3);
                 let pause = random.log((6.0 * rtt).max(0.05), 1.5);
                 sender.writes = if random.chance(0.5) {
-                    Writes::Bursts { bytes: bytes(piece), pause: seconds(pause) }
+                    WritePattern::Bursts { bytes: bytes(piece), pause: seconds(pause) }
                 } else {
                     let every = seconds(pause);
-                    Writes::Paced { first: bytes(piece), piece: bytes(piece), every }
+                    WritePattern::Paced { first: bytes(piece), piece: bytes(piece), every }
                 };
                 sender.nagle = false;
                 sender.bytes = bytes(piece * random.log(10.0, 30.0));
@@ -405,7 +405,7 @@ impl Injected {
                 rtt = random.log(0.001, 0.03);
                 let request = random.log(500.0, 12e3);
                 let answer = random.log((4.0 * rtt).max(0.05), 0.5);
-                sender.writes = Writes::Requests {
+                sender.writes = WritePattern::Requests {
                     bytes: bytes(request),
                     answer: bytes(random.log(20.0, 400.0)),
                 };
@@ -453,7 +453,7 @@ impl Injected {
                 device.least_opening = Some(Bytes::new(1));
                 device.updates = WindowUpdates::EachRead;
                 // Such a sender takes what it is offered.
-                sender.segmenting = Segmenting::WhatFits;
+                sender.segmenting = PartialSegmentPolicy::WhatFits;
                 sender.nagle = false;
                 device.ack = AckPolicy::EverySegment;
                 device.drain =
@@ -466,7 +466,8 @@ impl Injected {
                 let timer = random.one_of(&[0.04, 0.1, 0.2]);
                 let request = MSS + random.log(100.0, 1_000.0);
                 device.ack = AckPolicy::EverySecond { timer: seconds(timer) };
-                sender.writes = Writes::Requests { bytes: bytes(request), answer: bytes(64.0) };
+                sender.writes =
+                    WritePattern::Requests { bytes: bytes(request), answer: bytes(64.0) };
                 sender.bytes = bytes(bytes(request).get() as f64 * random.log(20.0, 60.0).floor());
                 format!("requests of {request:.0}, ACK timer {:.0} ms", timer * 1e3)
             }

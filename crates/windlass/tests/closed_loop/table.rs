@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::setting::Injected;
 
-/// How often what was injected was named what.
+/// Counts of injected limits by the named limit.
 #[derive(Default)]
 pub(crate) struct Matrix(BTreeMap<(&'static str, String), u64>);
 

@@ -5,19 +5,21 @@ use std::fmt;
 use std::net::Ipv4Addr;
 
 use windlass_base::{Cause, Limit};
-use windlass_sim::{CapturePoint, Direction, HeldBy, PacketEvent, Stopped, Truth, Until, World};
+use windlass_sim::{
+    CapturePoint, Direction, HoldCause, PacketEvent, RunLimits, StopReason, Truth, World,
+};
 use windlass_trace::report::{Confidence, Verdict};
 use windlass_trace::{Analyzer, Keep};
 use windlass_wire::{Host, Segment};
 
 use super::setting::{Injected, Prepared};
 
-/// What the sender's own account says of an injected limit.
+/// Share of an injected limit in the sender's own account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purity {
-    /// It took nearly all of the time.
+    /// Nearly all of the time.
     Single,
-    /// It took most of it.
+    /// Most of the time.
     Mixed,
     /// Something else took most of it: the setting missed its aim.
     Other,
@@ -36,7 +38,7 @@ impl Purity {
     }
 }
 
-/// What became of a transfer.
+/// Result of a transfer.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) injected: Injected,
@@ -66,9 +68,9 @@ pub(crate) fn captured(prepared: &Prepared) -> (World, Vec<Segment>) {
         let number = segments.len() as u64 + 1;
         segments.push(event.segment.captured(number, event.time, from, to));
     };
-    let until = Until { segments: 400_000, ..Until::OVER };
+    let until = RunLimits { segments: 400_000, ..RunLimits::OVER };
     let stopped = world.run(until, &mut observer);
-    assert_eq!(stopped, Stopped::Over, "{prepared:#?}");
+    assert_eq!(stopped, StopReason::Over, "{prepared:#?}");
     (world, segments)
 }
 
@@ -84,7 +86,7 @@ impl Outcome {
         Self::seen(injected, seed, prepared, &world, &segments)
     }
 
-    /// What the analyser makes of these segments of the transfer.
+    /// Returns the analyser's result for these segments of the transfer.
     pub(crate) fn seen(
         injected: Injected,
         seed: u64,
@@ -108,7 +110,7 @@ impl Outcome {
             .zip(world.hop(1))
             .map_or(0.0, |((one, _), (two, _))| one.busy.max(two.busy).share_of(world.lasted(0)));
         let share = injected.share(&truth, busy, lost);
-        let most = HeldBy::ALL
+        let most = HoldCause::ALL
             .into_iter()
             .filter(|held| held.limit().is_some())
             .map(|held| share_of(&truth, held))
@@ -140,22 +142,22 @@ impl Outcome {
         self.right
     }
 
-    /// Whether its verdict is this limit, for whatever reason.
+    /// Returns whether the verdict is this limit, for any reason.
     pub(crate) fn names(&self, limit: Limit) -> bool {
         self.named.split('/').next() == Some(limit.id())
     }
 }
 
 /// The share of the time that the transfer itself took.
-pub(crate) fn share_of(truth: &Truth, held: HeldBy) -> f64 {
-    let rest = [HeldBy::Opening, HeldBy::Closing].map(|held| truth.span(held));
+pub(crate) fn share_of(truth: &Truth, held: HoldCause) -> f64 {
+    let rest = [HoldCause::Opening, HoldCause::Closing].map(|held| truth.span(held));
     truth.span(held).share_of(truth.total() - rest[0] - rest[1])
 }
 
-/// Whether the sender's account gives this limit a good part of the time.
+/// Returns whether the sender's account gives this limit a significant part of the time.
 fn is_true(cause: Cause, truth: &Truth, busy: f64) -> bool {
     let limit = cause.limit();
-    let share: f64 = HeldBy::ALL
+    let share: f64 = HoldCause::ALL
         .into_iter()
         .filter(|held| held.limit() == Some(limit))
         .map(|held| share_of(truth, held))
@@ -165,8 +167,8 @@ fn is_true(cause: Cause, truth: &Truth, busy: f64) -> bool {
 }
 
 fn told(truth: &Truth, busy: f64) -> String {
-    let mut shares: Vec<(f64, HeldBy)> =
-        HeldBy::ALL.into_iter().map(|held| (share_of(truth, held), held)).collect();
+    let mut shares: Vec<(f64, HoldCause)> =
+        HoldCause::ALL.into_iter().map(|held| (share_of(truth, held), held)).collect();
     shares.sort_by(|one, two| two.0.total_cmp(&one.0));
     let shown = shares.iter().take_while(|(share, _)| *share >= 0.05);
     let list: Vec<String> =

@@ -11,8 +11,8 @@ use windlass_base::{Bytes, Rate, Span};
 use windlass_lab::what_if::{WhatIf, changes, report};
 use windlass_sim::device::{AckPolicy, Drain, Latency, StallEvery, Stalls, Window};
 use windlass_sim::{
-    CapturePoint, Direction, Habits, Hop, LinkSettings, PacketEvent, SenderSettings, Setting,
-    Stopped, Stream, Until, World,
+    CapturePoint, Direction, Habits, Hop, LinkSettings, PacketEvent, RunLimits, SenderSettings,
+    Setting, StopReason, Stream, World,
 };
 use windlass_trace::{Analyzer, Keep, Transfer};
 use windlass_wire::Host;
@@ -21,7 +21,7 @@ use super::random::Random;
 use super::remedies::EXCEEDED;
 use super::setting::{Injected, bytes, seconds};
 
-/// How far the rate may be off.
+/// Maximum error of the rate, as a share.
 const TOLERANCE: f64 = 0.15;
 /// Cases of each kind.
 const EACH: u64 = 8;
@@ -43,8 +43,8 @@ pub(crate) fn followed(setting: &Setting, capture_point: CapturePoint) -> Transf
         let segment = event.segment.captured(number, event.time, from, to);
         analyzer.segment(&segment, &mut ());
     };
-    let until = Until { segments: 400_000, ..Until::OVER };
-    assert_eq!(world.run(until, &mut observer), Stopped::Over, "{setting:#?}");
+    let until = RunLimits { segments: 400_000, ..RunLimits::OVER };
+    assert_eq!(world.run(until, &mut observer), StopReason::Over, "{setting:#?}");
     analyzer.finish().0.remove(0)
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn rate(finished: &Transfer) -> f64 {
     finished.report(|end| end.to_string(), None).bytes_per_second.bytes_per_second()
 }
 
-/// What `--what-if` says of a transfer.
+/// Returns the answer of `--what-if` for a transfer.
 fn asked(finished: &Transfer, change: &str) -> Value {
     let report = report(finished, |end| end.to_string(), None);
     let answer = WhatIf::of(&changes(change).unwrap(), &report, finished);

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use windlass_base::thresholds::{self, Line, Unit};
+use windlass_base::thresholds::{self, Line, ThresholdUnit};
 use windlass_base::{Cause, Limit};
 use windlass_output::figures::plain;
 
@@ -151,7 +151,7 @@ impl Code {
             list.into_iter().map(move |item| (step.to_string(), self.named(&item.text, "rules")))
         });
         // A rule that no list names stands behind the others.
-        let all = self.0.iter().filter(|one| one.kind == "Taking");
+        let all = self.0.iter().filter(|one| one.kind == "TakeoverRule");
         let asked = asked.chain(all.map(|taking| (String::new(), taking)));
         let mut text =
             "\n| step | rule | takes from | gives to | when |\n|---|---|---|---|---|\n".to_owned();
@@ -236,8 +236,8 @@ fn table_of_thresholds() -> String {
             none if none.is_empty() => "no rule".to_owned(),
             users => users,
         };
-        let value = plain(value, (unit == Unit::Seconds).then_some("s")).plain();
-        let value = if unit == Unit::Ratio && value.contains('.') {
+        let value = plain(value, (unit == ThresholdUnit::Seconds).then_some("s")).plain();
+        let value = if unit == ThresholdUnit::Ratio && value.contains('.') {
             value.trim_end_matches('0').to_owned()
         } else {
             value

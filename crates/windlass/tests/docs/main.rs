@@ -49,7 +49,7 @@ const SHORT_PAGES: [(&str, u64); 5] = [
 const GENERATED: [&str; 3] = ["rules.md", "tables.md", "thresholds.md"];
 const MOST_OF_ALL: u64 = 324_000;
 
-/// What the top folders of paths in the text are called.
+/// Top folders of paths in the text.
 const FOLDERS: [&str; 10] = [
     "archive/",
     "crates/",
@@ -69,15 +69,15 @@ struct Document {
     text: String,
 }
 
-/// What is checked of a page.
+/// Checked parts of a page.
 #[derive(Default)]
 struct Parts {
     links: Vec<String>,
-    /// What stands in backticks.
+    /// Texts in backticks.
     code: Vec<String>,
     /// The lines of code blocks that are no other language.
     lines: Vec<String>,
-    /// What headings are linked by.
+    /// Link targets of headings.
     anchors: BTreeSet<String>,
 }
 
@@ -131,7 +131,7 @@ impl Document {
     }
 }
 
-/// What GitHub makes of a heading.
+/// Returns GitHub's anchor of a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|one| one.is_alphanumeric() || " -_".contains(*one));
     kept.collect::<String>().to_lowercase().replace(' ', "-")
@@ -320,8 +320,8 @@ fn commands(words: &[String]) -> Vec<&[String]> {
     found
 }
 
-/// Whether the command line takes it. What stands in a sentence may be the name of a
-/// command or of an option alone.
+/// Parses a command line. A text within a sentence may be the name of a command or of an option
+/// alone.
 fn parses(words: &[String], is_whole: bool) -> Result<(), String> {
     let command = windlass::cli::command();
     let all = std::iter::once("windlass").chain(words.iter().map(String::as_str));
@@ -368,7 +368,7 @@ fn targets(words: &[String]) -> Vec<String> {
     all.concat()
 }
 
-/// What the program prints on a terminal, as a picture.
+/// Returns the program's output on a terminal, as a picture.
 fn explained() -> String {
     let output = windlass()
         .current_dir(repository(""))

@@ -11,13 +11,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use windlass::commands::watched::Watched;
+use windlass::commands::watched::WatchedRecord;
 use windlass_base::{Bytes, Rate, Span};
-use windlass_host::Running;
+use windlass_host::CurrentRun;
 use windlass_lab::{Profile, Scenario};
 use windlass_netlab::device::{
-    Connection, DeviceFacts, DeviceRunReport, IppJobs, Jobs, LinkDirection, LinkReport, More,
-    Services, Written,
+    CaptureSummary, Connection, DeviceFacts, DeviceRunReport, ExtraPorts, IppTotals, LinkDirection,
+    LinkReport, LprTotals, Services,
 };
 use windlass_netlab::{Ending, Scheduling};
 use windlass_output::Format;
@@ -30,7 +30,7 @@ use crate::support::printed::printed;
 use crate::support::schema::fits;
 use crate::support::{devices, has, is_root, repository, skipped, told, windlass};
 
-/// The same, with python3 for the senders.
+/// Returns whether devices can run here, and python3 is there for the senders.
 fn senders(test: &str) -> bool {
     has("python3", test) && devices(test)
 }
@@ -347,8 +347,8 @@ fn what_cannot_be_written_is_named() {
         assert!(stderr.contains(expected), "{stderr}");
     };
     says(&["healthy", "--keep", "/no/such/folder/x"], "cannot write /no/such/folder/x: ", 1);
-    says(&["healthy", "--keep", "/dev/full"], "cannot write /dev/full: it is there and is no", 2);
-    says(&["healthy", "--keep", "-"], "standard output belongs to the command", 2);
+    says(&["healthy", "--keep", "/dev/full"], "cannot write /dev/full: it exists and is no", 2);
+    says(&["healthy", "--keep", "-"], "the command writes to standard output", 2);
     says(&["healthy", "--report", "/no/such/folder/x"], "cannot write the report to /no/", 1);
     says(&["healthy", "--report", "/dev/full"], "cannot write the report: No space left", 1);
 }
@@ -455,7 +455,7 @@ fn without_rights(arguments: &str, before: &str) -> Option<(String, String, i32)
     Some(told(&output))
 }
 
-/// Whether somebody without rights can be made here, who has a TUN device.
+/// Returns whether an unprivileged user with a TUN device can be made here.
 fn nobody(test: &str) -> bool {
     if !is_root() {
         skipped(test, "only root can become somebody without rights: other tests show the rest");
@@ -533,7 +533,7 @@ fn a_closed_tun_device_is_named() {
 /// A report in which no two counts are alike; its transfers are the simulation's.
 fn example() -> DeviceRunReport {
     let profile = Profile::named("netgear-ps101", &|path| panic!("{}", path.display())).unwrap();
-    let more = More { raw: &[9_101], lpr: &[1_515], ipp: &[80] };
+    let more = ExtraPorts { raw: &[9_101], lpr: &[1_515], ipp: &[80] };
     let device = DeviceFacts::new(&profile, Services::new(&profile, more).unwrap());
     let address = |last| Host::V4(Ipv4Addr::new(192, 0, 2, last));
     let (receiver, sender) =
@@ -586,10 +586,10 @@ fn example() -> DeviceRunReport {
         syns_dropped: 272,
         lost_by_device: 71,
         read_bytes: Bytes::new(100_021),
-        lpr: Jobs { control_files: 19, data_files: 23, data_bytes: Bytes::new(60_013) },
-        ipp: IppJobs { jobs: 29, documents: 31, data_bytes: Bytes::new(70_017) },
+        lpr: LprTotals { control_files: 19, data_files: 23, data_bytes: Bytes::new(60_013) },
+        ipp: IppTotals { jobs: 29, documents: 31, data_bytes: Bytes::new(70_017) },
         pings: 205,
-        capture: Some(Written { file: "job.pcapng".into(), packets: 8_848 }),
+        capture: Some(CaptureSummary { file: "job.pcapng".into(), packets: 8_848 }),
     }
 }
 
@@ -598,9 +598,11 @@ fn every_figure_of_the_text_is_in_the_json() {
     let report = example();
     let text = printed(&report, Format::Text);
     insta::assert_snapshot!("device_run_report", text);
-    let json: Value =
-        serde_json::from_str(&printed(&Watched::new(&report, Running::begin(None)), Format::Json))
-            .unwrap();
+    let json: Value = serde_json::from_str(&printed(
+        &WatchedRecord::new(&report, CurrentRun::begin(None)),
+        Format::Json,
+    ))
+    .unwrap();
     fits("device-run", &json);
     assert!(figures(&text).len() > 40);
     let missing = missing(&text, &json, &[]);
@@ -615,13 +617,16 @@ fn what_did_not_happen_is_not_told() {
     (report.left_out, report.without_data, report.pings) = (0, 0, 0);
     (report.syns_dropped, report.lost_by_device, report.unsent_bytes) = (0, 0, Bytes::ZERO);
     (report.sending_on_seconds, report.capture) = (Span::ZERO, None);
-    report.lpr = Jobs { control_files: 0, data_files: 0, data_bytes: Bytes::ZERO };
-    report.ipp = IppJobs { jobs: 0, documents: 0, data_bytes: Bytes::ZERO };
+    report.lpr = LprTotals { control_files: 0, data_files: 0, data_bytes: Bytes::ZERO };
+    report.ipp = IppTotals { jobs: 0, documents: 0, data_bytes: Bytes::ZERO };
     (report.link.missed, report.link.not_taken) = (None, 0);
     insta::assert_snapshot!("device_run_report_of_nothing", printed(&report, Format::Text));
     fits(
         "device-run",
-        &serde_json::from_str(&printed(&Watched::new(&report, Running::begin(None)), Format::Json))
-            .unwrap(),
+        &serde_json::from_str(&printed(
+            &WatchedRecord::new(&report, CurrentRun::begin(None)),
+            Format::Json,
+        ))
+        .unwrap(),
     );
 }

@@ -9,12 +9,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Stdio;
 
 use serde_json::Value;
-use windlass::commands::watched::Watched;
+use windlass::commands::watched::WatchedRecord;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
-use windlass_host::Running;
+use windlass_host::CurrentRun;
 use windlass_netlab::link::{
-    Addresses, Delay, Fading, HalfDuplex, LinkRunReport, LinkSettings, PeerReport, Policer,
-    WayReport,
+    Addresses, Delay, Fading, HalfDuplex, LinkDirectionReport, LinkRunReport, LinkSettings,
+    PeerReport, Policer,
 };
 use windlass_netlab::{Ending, Scheduling};
 use windlass_output::Format;
@@ -27,7 +27,7 @@ use crate::support::printed::printed;
 use crate::support::schema::fits;
 use crate::support::{has, skipped, told, windlass};
 
-/// Whether links can be made here. Where not, the test says that it is skipped.
+/// Returns whether links can be made here. If not, the test says that it is skipped.
 fn links(test: &str) -> bool {
     let output = windlass().args(["link", "--", "true"]).output().unwrap();
     let (_, stderr, code) = told(&output);
@@ -180,7 +180,8 @@ fn both_ways_share_a_radio_and_a_policer_lets_its_rate_pass() {
     assert!(number(&run.report, "/up/bytes") <= most, "{}", run.report["up"]);
 }
 
-/// What waits for long is marked where its sender allows that, and the far end takes it.
+/// Packets with a long queueing time are marked if the sender allows it, and the far end accepts
+/// them.
 #[test]
 fn a_queue_marks_what_waits_for_long() {
     let test = "a_queue_marks_what_waits_for_long";
@@ -378,7 +379,7 @@ fn nothing_is_left_behind_however_it_ends() {
 
 /// A report in which no two figures are alike.
 fn example() -> LinkRunReport {
-    let way = |k: u64| WayReport {
+    let way = |k: u64| LinkDirectionReport {
         settings: LinkSettings {
             rate: Some(Rate::from_bits_per_second(1e8 + 1e7 * k as f64)),
             delay: Span::from_micros(1_225 + k.cast_signed()),
@@ -453,9 +454,11 @@ fn every_figure_of_the_text_is_in_the_json() {
     let report = example();
     let text = printed(&report, Format::Text);
     insta::assert_snapshot!("link_report", text);
-    let json: Value =
-        serde_json::from_str(&printed(&Watched::new(&report, Running::begin(None)), Format::Json))
-            .unwrap();
+    let json: Value = serde_json::from_str(&printed(
+        &WatchedRecord::new(&report, CurrentRun::begin(None)),
+        Format::Json,
+    ))
+    .unwrap();
     fits("link", &json);
     // `99 of 100` is the name of a row.
     let text = text.replace("99 of 100", "");
@@ -479,7 +482,10 @@ fn what_did_not_happen_is_not_a_figure() {
     insta::assert_snapshot!("link_report_of_an_idle_link", printed(&report, Format::Text));
     fits(
         "link",
-        &serde_json::from_str(&printed(&Watched::new(&report, Running::begin(None)), Format::Json))
-            .unwrap(),
+        &serde_json::from_str(&printed(
+            &WatchedRecord::new(&report, CurrentRun::begin(None)),
+            Format::Json,
+        ))
+        .unwrap(),
     );
 }

@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::Value;
-use windlass::commands::watched::Watched;
+use windlass::commands::watched::WatchedRecord;
 use windlass_base::{Bytes, Quantiles, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::buckets::Bucket;
 use windlass_drive::ping::report::PingReport;
-use windlass_drive::ping::{Connection, Kind, Measured, Placement, Socket};
-use windlass_host::Running;
+use windlass_drive::ping::{Connection, Kind, PingResults, Placement, Socket};
+use windlass_host::CurrentRun;
 use windlass_output::Format;
 
 use crate::support::clock::in_real_time;
@@ -88,12 +88,12 @@ fn wait_for(holds: impl Fn() -> bool) {
 }
 
 /// `windlass serve` on a port of its own.
-struct Serving {
+struct WindlassServer {
     child: Child,
     port: u16,
 }
 
-impl Serving {
+impl WindlassServer {
     fn start(more: &[&str]) -> Self {
         let port = free_port();
         let mut child = windlass()
@@ -110,7 +110,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for WindlassServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -176,7 +176,7 @@ fn a_refusal_is_an_answer_and_is_told_apart() {
     let why = format!("each connection was refused: nothing listens on port {port}");
     assert!(stderr.contains(&why) && code == 1, "{stderr}");
     assert_eq!(stdout.matches(", refused\n").count(), 3, "one is for warm-up: {stdout}");
-    assert!(stdout.contains("answered  2, of them 2 refused\n"), "{stdout}");
+    assert!(stdout.contains("answered  2, 2 of them refused\n"), "{stdout}");
     assert!(stdout.contains(", refused\n\nTCP handshakes with"), "{stdout}");
     // The reports of slow requests come as they are made, the rest at the end.
     let first = stdout.lines().next().unwrap();
@@ -185,7 +185,7 @@ fn a_refusal_is_an_answer_and_is_told_apart() {
 
 #[test]
 fn requests_are_answered_by_serve() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let to = format!("127.0.0.1:{} --latency --count 200", serving.port);
     let report = pinged(&format!("{to} --histogram 7 --cpu 0"), 0);
     assert_eq!((number(&report, "/answered"), number(&report, "/loss")), (200.0, 0.0));
@@ -213,7 +213,7 @@ fn requests_are_answered_by_serve() {
 
 #[test]
 fn datagrams_are_answered_by_serve() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let to = format!("127.0.0.1:{} --udp --count 200", serving.port);
     let report = pinged(&format!("{to} --histogram 7 --cpu 0"), 0);
     assert_eq!((number(&report, "/answered"), number(&report, "/loss")), (200.0, 0.0));
@@ -280,7 +280,7 @@ fn the_token_is_asked_for() {
     let file = folder.path().join("token");
     fs::write(&file, "sesame\n").unwrap();
     let file = file.to_str().unwrap();
-    let serving = Serving::start(&["--token-file", file]);
+    let serving = WindlassServer::start(&["--token-file", file]);
     for how in ["--latency", "--udp"] {
         let line = format!("ping 127.0.0.1:{} {how} --count 5", serving.port);
         let (stdout, stderr, code) = told(&run(&line));
@@ -294,7 +294,7 @@ fn the_token_is_asked_for() {
 
 #[test]
 fn a_server_that_goes_leaves_what_was_measured() {
-    let mut serving = Serving::start(&[]);
+    let mut serving = WindlassServer::start(&[]);
     let (port, answered) = forwarder(serving.port);
     let line = format!("127.0.0.1:{port} --latency --rate 100 --time 1h --json");
     let ping = windlass()
@@ -363,8 +363,8 @@ fn nothing_listens_for_requests() {
     });
     let (_, stderr, code) = told(&run(&format!("ping 127.0.0.1:{port} --latency")));
     assert_eq!(code, 1);
-    assert!(stderr.contains("does not keep to the protocol"), "{stderr}");
-    assert!(stderr.contains("that it is windlass serve"), "{stderr}");
+    assert!(stderr.contains("violates the protocol"), "{stderr}");
+    assert!(stderr.contains("windlass serve is the program"), "{stderr}");
     other.join().unwrap();
 }
 
@@ -372,13 +372,13 @@ fn nothing_listens_for_requests() {
 fn what_makes_no_sense_is_refused() {
     for (line, said) in [
         ("", "HOST[:PORT]"),
-        ("localhost:http", "`http` is no port"),
+        ("localhost:http", "`http` is not a port"),
         ("localhost:80 --icmp", "ICMP has no ports"),
-        ("localhost:80 --size 100", "a handshake carries no data"),
-        ("localhost --size 100000", "an echo's data is 65,507 B at most"),
-        ("localhost:80 --latency --size 2M", "a request is 1,048,576 B at most"),
-        ("localhost:80 --latency --response 2M", "an answer is 1,048,576 B at most"),
-        ("localhost:80 --latency --interval 1min", "30 s at most"),
+        ("localhost:80 --size 100", "a TCP handshake carries no data"),
+        ("localhost --size 100000", "an echo's data has at most 65,507 B"),
+        ("localhost:80 --latency --size 2M", "a request has at most 1,048,576 B"),
+        ("localhost:80 --latency --response 2M", "an answer has at most 1,048,576 B"),
+        ("localhost:80 --latency --interval 1min", "at most 30 s"),
         ("localhost:80 --response 100", "--latency"),
         ("localhost:80 --latency --icmp", "cannot be used with"),
         ("localhost:80 --rate 5 --interval 1s", "cannot be used with"),
@@ -386,8 +386,8 @@ fn what_makes_no_sense_is_refused() {
         ("localhost:80 --count 0", "0 is not in 1.."),
         ("localhost:80 --rate fast", "or `flood`"),
         ("localhost:80 --histogram 2ms,1ms", "larger than the one before"),
-        ("localhost:80 --interval 1ns", "an interval is 1 µs at least"),
-        ("localhost:80 --interval 5x", "a time is written with its unit"),
+        ("localhost:80 --interval 1ns", "an interval is at least 1 µs"),
+        ("localhost:80 --interval 5x", "write a time with its unit"),
     ] {
         let (stdout, stderr, code) = told(&run(&format!("ping {line}")));
         assert_eq!((stdout.as_str(), code), ("", 2), "{line}: {stderr}");
@@ -396,9 +396,9 @@ fn what_makes_no_sense_is_refused() {
     for (line, said) in [
         ("no-such-host.invalid", "cannot find no-such-host.invalid: "),
         ("fe80::1", "cannot ping fe80::1: "),
-        ("127.0.0.1 -6", "it has no address of IPv6"),
-        ("[::1]:80 -4", "it has no address of IPv4"),
-        ("127.0.0.1:80 --cpu 9999", "cannot keep to processor 9999: "),
+        ("127.0.0.1 -6", "it has no IPv6 address"),
+        ("[::1]:80 -4", "it has no IPv4 address"),
+        ("127.0.0.1:80 --cpu 9999", "cannot run on processor 9999: "),
         ("127.0.0.1:80 -l --token-file /no/such/file", "cannot read the token in /no/such/file"),
     ] {
         let (stdout, stderr, code) = told(&run(&format!("ping {line}")));
@@ -609,7 +609,7 @@ fn who_may_not_ask_for_echoes_learns_how_to() {
         return skipped(test, "this system lets everybody ask for echoes");
     }
     assert_eq!((stdout.as_str(), code), ("", 1));
-    assert!(stderr.contains("cannot open a socket for ICMP"), "{stderr}");
+    assert!(stderr.contains("cannot open an ICMP socket"), "{stderr}");
     assert!(stderr.contains("net.ipv4.ping_group_range"), "{stderr}");
 }
 
@@ -624,7 +624,7 @@ fn example(kind: Kind) -> PingReport {
     };
     let placement =
         |cpus: &[u32], moves| Placement { cpus: cpus.to_vec(), moves, ..Placement::default() };
-    let measured = Measured {
+    let measured = PingResults {
         kind,
         warmup: 11,
         sent: 1_287,
@@ -658,7 +658,7 @@ fn example(kind: Kind) -> PingReport {
         interrupted: is(Kind::Icmp),
         failure: is(Kind::Latency)
             .then(|| Error::Asked("the other end closed the connection".into())),
-        ..Measured::default()
+        ..PingResults::default()
     };
     PingReport {
         ip: windlass_drive::ip::Ip::default(),
@@ -694,7 +694,8 @@ fn every_figure_of_the_text_is_in_the_json() {
         let report = example(kind);
         let text = printed(&report, Format::Text);
         insta::assert_snapshot!(name, text);
-        let json = checked(&printed(&Watched::new(&report, Running::begin(None)), Format::Json));
+        let json =
+            checked(&printed(&WatchedRecord::new(&report, CurrentRun::begin(None)), Format::Json));
         assert!(figures(&text).len() > 25);
         // What is lost is the sum of two.
         let lost = number(&json, "/silent") + number(&json, "/unreachable");
@@ -707,7 +708,7 @@ fn every_figure_of_the_text_is_in_the_json() {
 fn what_did_not_happen_is_not_a_figure() {
     let mut report = example(Kind::Connect);
     report.histogram = Some(Vec::new());
-    report.measured = Measured {
+    report.measured = PingResults {
         warmup: 0,
         sent: 4,
         answered: 0,
@@ -721,12 +722,12 @@ fn what_did_not_happen_is_not_a_figure() {
         ..report.measured
     };
     insta::assert_snapshot!("ping_without_an_answer", printed(&report, Format::Text));
-    checked(&printed(&Watched::new(&report, Running::begin(None)), Format::Json));
+    checked(&printed(&WatchedRecord::new(&report, CurrentRun::begin(None)), Format::Json));
     let times = example(Kind::Connect).measured.trip_seconds;
     report.measured.trip_seconds =
         times.map(|times| Quantiles { p90: None, p99: None, p99_9: None, ..times });
     let few = report;
     let text = printed(&few, Format::Text);
     assert!(text.contains("p50") && !text.contains("p9"), "{text}");
-    checked(&printed(&Watched::new(&few, Running::begin(None)), Format::Json));
+    checked(&printed(&WatchedRecord::new(&few, CurrentRun::begin(None)), Format::Json));
 }

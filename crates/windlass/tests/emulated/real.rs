@@ -14,8 +14,7 @@ use crate::support::figures::{Figure, figures, leaves};
 use crate::support::schema::fits;
 use crate::support::{run, skipped, told, windlass};
 
-/// Whether transfers can run in real time here. Where not, the test says that it
-/// is skipped.
+/// Returns whether transfers can run in real time here. If not, the test says that it is skipped.
 fn possible(test: &str) -> bool {
     let (_, stderr, code) = told(&run("lab imagen --real --device imagen-v3.3 --bytes 20kB"));
     if code != 0 {
@@ -45,7 +44,7 @@ fn near(row: &Value) {
     assert!(difference.abs() < 0.10, "{difference}: {row}");
 }
 
-/// It is, and both have this cause.
+/// Checks that both verdicts have this cause.
 fn alike(row: &Value, expected: &str) {
     near(row);
     assert_eq!(cause(&row["verdict"]), expected, "{row}");
@@ -152,7 +151,7 @@ fn the_text_says_both_rates() {
     assert_eq!((stderr.as_str(), code), ("", 0));
     let words = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "Beside the simulation",
+        "Compared with the simulation",
         "a send buffer of 2,048 B was asked for. The kernel granted 2,048 B",
         "a send buffer of 6,144 B was asked for. The kernel granted 12,288 B",
         "In real time: sent by this system's TCP with cubic.",

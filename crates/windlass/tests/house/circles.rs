@@ -9,7 +9,7 @@ type Path = Vec<String>;
 /// A file of a crate, without its tests and comments.
 struct File {
     code: String,
-    /// What a name at its beginning leads to: what it imports, and its children.
+    /// Targets of names: imports and children.
     names: BTreeMap<String, Path>,
 }
 
@@ -64,12 +64,12 @@ impl File {
     }
 }
 
-/// How long the name is that a text begins with.
+/// Returns the length of the name at the start of a text.
 fn word(text: &str) -> usize {
     text.find(|one: char| !one.is_alphanumeric() && one != '_').unwrap_or(text.len())
 }
 
-/// Whether a name begins here.
+/// Returns whether a name begins here.
 fn begins(code: &str, at: usize) -> bool {
     let before = code[..at].chars().next_back().unwrap_or(' ');
     !before.is_alphanumeric() && !"_:.".contains(before)

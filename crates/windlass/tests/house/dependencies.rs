@@ -22,8 +22,8 @@ fn texts(rules: &Table, part: &str, key: &str) -> Vec<String> {
     all.iter().map(|one| one.as_str().unwrap().to_owned()).collect()
 }
 
-/// What the workspace is built with on any platform, with any feature; nothing where cargo
-/// cannot have it here.
+/// Returns the dependencies of the workspace on any platform, with any feature; `None` if cargo
+/// cannot get them here.
 fn packages(test: &str) -> Option<Vec<Value>> {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--format-version", "1", "--all-features", "--locked"]);
@@ -37,7 +37,7 @@ fn packages(test: &str) -> Option<Vec<Value>> {
     Some(metadata["packages"].as_array().unwrap().clone())
 }
 
-/// Whether one of the licences is enough.
+/// Returns whether one of the licences is sufficient.
 fn is_enough(expression: &str, allowed: &[Licensee]) -> bool {
     let parsed = Expression::parse_mode(expression, ParseMode::LAX);
     parsed.is_ok_and(|licence| {

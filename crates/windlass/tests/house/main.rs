@@ -1,5 +1,5 @@
-//! What crates may not know, by their manifests. `clippy.toml` of each crate has
-//! what its code may not call.
+//! Dependencies that crates must not have, by their manifests. `clippy.toml` of each crate lists
+//! the functions that its code must not call.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod circles;
@@ -204,7 +204,7 @@ fn each_threshold_of_live_facts_has_a_test() {
     assert!(count > 40, "{count}");
 }
 
-/// Whether a format string in it gives a number of places: `{rate:.2}`.
+/// Returns whether a line has a format string with a number of decimals: `{rate:.2}`.
 fn formats_a_fraction(line: &str) -> bool {
     line.match_indices('{').any(|(at, _)| {
         let Some((name, rest)) = line[at + 1..].split_once(':') else { return false };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::peer::{Listening, Serving, run, send, send_told};
+use crate::peer::{ListeningPeer, WindlassServer, run, send, send_told};
 use crate::support::clock::in_real_time;
 use crate::support::port::free_port;
 use crate::support::{has, told, windlass};
@@ -38,7 +38,7 @@ fn an_iperf_server_counts_what_is_sent() {
         "--bytes 1000 --length 100",
         "--time 1s --window 64k --nodelay",
     ] {
-        let server = Listening::start("iperf -s -f B -p PORT");
+        let server = ListeningPeer::start("iperf -s -f B -p PORT");
         let report = send(server.port, &format!("--protocol iperf {options}"));
         let printed = server.end();
         let way = &report["directions"][0];
@@ -58,7 +58,7 @@ fn a_client_of_iperf_is_served() {
     if !has("iperf", "a_client_of_iperf_is_served") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for options in ["-t 1", "-n 20M", "-n 1000 -l 100", "-t 1 -P 3", "-t 1 -e", "-t 1 -w 64K -N"] {
         let output = run(&format!("iperf -c 127.0.0.1 -f B -p {} {options}", serving.plain));
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -85,7 +85,7 @@ fn a_client_of_iperf_gets_data_back_and_prints_what_was_sent() {
     if !has("iperf", "a_client_of_iperf_gets_data_back_and_prints_what_was_sent") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for (option, tests, ways) in [
         ("-R", 1, 1),
         ("--full-duplex", 1, 2),
@@ -129,7 +129,7 @@ fn a_pace_that_a_client_of_iperf_asks_for_ends_with_its_time() {
     if !has("iperf", "a_pace_that_a_client_of_iperf_asks_for_ends_with_its_time") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let line = format!("iperf -c 127.0.0.1 -f B -p {} -t 1 -R -b 8M", serving.plain);
     let began = Instant::now();
     let printed = String::from_utf8_lossy(&run(&line).stdout).into_owned();
@@ -148,7 +148,7 @@ fn a_client_of_iperf_that_asks_who_serves_it_is_answered() {
     if !has("iperf", "a_client_of_iperf_that_asks_who_serves_it_is_answered") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for options in ["-X -n 1M", "-X -n 1M --trip-times", "-X -R -n 1M"] {
         let output = run(&format!("iperf -c 127.0.0.1 -f B -p {} {options}", serving.plain));
         let printed = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -164,7 +164,7 @@ fn requests_of_iperf_are_answered_when_they_are_to_be() {
     if !has("iperf", test) {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let asked = |options: &str| {
         let line = format!("iperf -c 127.0.0.1 -p {} -t 1 --bounceback {options}", serving.plain);
         let (stdout, stderr, code) = told(&run(&line));
@@ -196,8 +196,7 @@ fn requests_of_iperf_are_answered_when_they_are_to_be() {
     assert!((0.0..took).contains(&to), "{delays} in {took} ms");
 }
 
-/// What `ttcp -r` does: it reads one connection after the other to its end, and
-/// says how much came.
+/// Acts as `ttcp -r`: reads one connection after the other to its end, and returns the bytes.
 fn ttcp_receiver(connections: usize) -> (u16, thread::JoinHandle<Vec<u64>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -245,12 +244,12 @@ fn what_ttcp_sends_is_kept_as_its_receiver_does() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.prn");
     let data: Vec<u8> = (0..3_000_000_u32).map(|number| (number % 251) as u8).collect();
-    let serving = Serving::start(&["--once", "--output", path.to_str().unwrap()]);
+    let serving = WindlassServer::start(&["--once", "--output", path.to_str().unwrap()]);
     TcpStream::connect(("127.0.0.1", serving.plain)).unwrap().write_all(&data).unwrap();
     assert_eq!(whole(&serving.ends(), "/server/directions/0/bytes"), 3_000_000);
     assert!(std::fs::read(&path).unwrap() == data);
     // A full disk is no good end.
-    let serving = Serving::start(&["--once", "--output", "/dev/full"]);
+    let serving = WindlassServer::start(&["--once", "--output", "/dev/full"]);
     // The server may close before all is written.
     let _ = TcpStream::connect(("127.0.0.1", serving.plain)).unwrap().write_all(&data);
     assert!(serving.ends()["server"]["directions"][0]["error"].is_string());
@@ -258,7 +257,7 @@ fn what_ttcp_sends_is_kept_as_its_receiver_does() {
 
 #[test]
 fn ttcp_is_served_one_client_after_the_other() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     // A client whose whole data is shorter than what tells iperf apart, too.
     for (writes, length) in [(2_048, 8_192), (100, 1_000), (1, 1), (1, 40)] {
         let mut stream = TcpStream::connect(("127.0.0.1", serving.plain)).unwrap();
@@ -298,7 +297,7 @@ fn interrupt(child: &Child) {
 
 #[test]
 fn a_continuous_test_begins_anew_until_ctrl_c() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let mut child = continuous(serving.plain, Stdio::piped());
     for _ in 0..3 {
         assert_eq!(whole(&serving.ends(), "/server/directions/0/bytes"), 100_000);
@@ -362,7 +361,7 @@ fn a_receiver_that_goes_is_an_error() {
     assert!(serde_json::from_str::<Value>(&stdout).unwrap()["failure"].is_string());
     let (_, stderr, code) = send_told(port, "--protocol ttcp");
     assert_eq!(code, 1);
-    assert!(stderr.contains("Start ttcp -r there"), "{stderr}");
+    assert!(stderr.contains("Start ttcp -r on the host"), "{stderr}");
 }
 
 /// Listens on an address that was free: a connection of another test may have its port for a

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::peer::{Serving, received, send, send_told};
+use crate::peer::{WindlassServer, received, send, send_told};
 use crate::support::port::free_port;
 use crate::whole;
 
 /// A datagram of no more bytes is a mark (`UDPMINLEN`).
 const MARK: usize = 4;
 
-/// What `ttcp -r -u` does: a short datagram begins what is counted, and the next one ends it.
+/// Acts as `ttcp -r -u`: a short datagram begins the count, and the next one ends it.
 fn ttcp_receiver() -> (u16, thread::JoinHandle<(u64, u64)>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -39,7 +39,7 @@ fn ttcp_receiver() -> (u16, thread::JoinHandle<(u64, u64)>) {
     (port, receiving)
 }
 
-/// What `ttcp -t -u` does, without its last marks where they are lost.
+/// Acts as `ttcp -t -u`, without lost end marks.
 fn ttcp_sender(port: u16, datagrams: &[Vec<u8>], marks: usize) -> UdpSocket {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(("127.0.0.1", port)).unwrap();
@@ -79,7 +79,7 @@ fn a_receiver_of_ttcp_counts_what_is_sent() {
 
 #[test]
 fn a_sender_of_ttcp_is_served() {
-    let serving = Serving::start(&["--touch"]);
+    let serving = WindlassServer::start(&["--touch"]);
     for _ in 0..2 {
         let _sender = ttcp_sender(serving.plain, &pattern(), 4);
         let ends = serving.ends();
@@ -92,7 +92,7 @@ fn a_sender_of_ttcp_is_served() {
 
 #[test]
 fn a_sender_whose_end_was_lost_is_told_of() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let _sender = ttcp_sender(serving.plain, &pattern()[..3], 0);
     while serving.says()["event"] != "begins" {}
     serving.interrupt();
@@ -107,7 +107,7 @@ fn what_datagrams_carry_is_kept() {
     let data: Vec<u8> = (0..30_000_u32).map(|number| (number % 251) as u8).collect();
     fs::write(&job, &data).unwrap();
     let serving =
-        Serving::start(&["--once", "--output", kept.to_str().unwrap(), "--blocks", "512"]);
+        WindlassServer::start(&["--once", "--output", kept.to_str().unwrap(), "--blocks", "512"]);
     let line = format!("--protocol ttcp --udp --length 1000 --file {}", job.to_str().unwrap());
     let report = send(serving.plain, &line);
     assert_eq!(whole(&report, "/directions/0/sender/datagrams/count"), 30);

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use windlass_base::{Bytes, Rate};
 use windlass_drive::client::{self, Test};
 use windlass_drive::iperf3;
-use windlass_drive::side::Ends;
-use windlass_drive::transfer::{Direction, Transfer, Until};
+use windlass_drive::side::ThreadSettings;
+use windlass_drive::transfer::{Direction, EndCondition, Transfer};
 
-use crate::peer::Serving;
+use crate::peer::WindlassServer;
 
 /// Clients at a time.
 const CLIENTS: usize = 10;
@@ -24,26 +24,26 @@ const TESTS: usize = 100;
 /// datagrams.
 const THREADS: usize = 5;
 
-/// What a process holds: descriptors, threads, and memory in bytes.
+/// Resources of a process: descriptors, threads, and memory in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Held {
+struct HeldResources {
     files: usize,
     threads: usize,
     memory: u64,
 }
 
-fn held(id: u32) -> Held {
+fn held(id: u32) -> HeldResources {
     let count = |what: &str| fs::read_dir(format!("/proc/{id}/{what}")).unwrap().count();
     let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     // A thread that ends has closed its descriptors: those that are left are counted after it.
     let threads = count("task");
-    Held { files: count("fd"), threads, memory: kilobytes << 10 }
+    HeldResources { files: count("fd"), threads, memory: kilobytes << 10 }
 }
 
-/// What it holds once the threads of the last tests have ended.
-fn settled(id: u32) -> Held {
+/// Returns the resources once the threads of the last tests have ended.
+fn settled(id: u32) -> HeldResources {
     let since = Instant::now();
     loop {
         let now = held(id);
@@ -57,7 +57,7 @@ fn settled(id: u32) -> Held {
 /// One of a few kinds of tests, and of connections that come to nothing.
 fn one(serving: (SocketAddr, SocketAddr), number: usize) {
     let (at, plain) = serving;
-    let bytes = Until::Bytes(Bytes::new(20_000));
+    let bytes = EndCondition::Bytes(Bytes::new(20_000));
     let direction = if number.is_multiple_of(10) { Direction::Both } else { Direction::Reverse };
     let transfer = Transfer { until: bytes, direction, length: 10_000, ..Transfer::default() };
     // Few enough for a socket whose reader is kept away.
@@ -70,7 +70,7 @@ fn one(serving: (SocketAddr, SocketAddr), number: usize) {
     match number % 5 {
         0..=2 => {
             let control = TcpStream::connect(at).unwrap();
-            let ends = Ends::default();
+            let ends = ThreadSettings::default();
             let outcome = iperf3::client::run((control, at), &transfer, ends, &|| false, tell);
             let outcome = outcome.unwrap();
             assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
@@ -79,7 +79,7 @@ fn one(serving: (SocketAddr, SocketAddr), number: usize) {
         }
         3 => {
             let test = Test { to: at, token: None, transfer: &transfer, latency: false };
-            let outcome = client::run(&test, Ends::default(), &|| false, tell).unwrap();
+            let outcome = client::run(&test, ThreadSettings::default(), &|| false, tell).unwrap();
             assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
         }
         _ => {
@@ -95,7 +95,7 @@ fn one(serving: (SocketAddr, SocketAddr), number: usize) {
 
 #[test]
 fn a_thousand_tests_leave_nothing_behind() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let id = serving.id();
     let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
     let ports = (at(serving.port), at(serving.plain));

@@ -6,13 +6,13 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::peer::{Serving, run};
+use crate::peer::{WindlassServer, run};
 use crate::support::clock::in_real_time;
 use crate::support::{has, skipped, told, windlass};
 use crate::{number, whole};
 
-/// What iperf3 reports of a test.
-fn asked(serving: &Serving, options: &str) -> Value {
+/// Returns iperf3's report of a test.
+fn asked(serving: &WindlassServer, options: &str) -> Value {
     let output = run(&format!("iperf3 -c 127.0.0.1 -p {} -J {options}", serving.port));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(output.status.success() && report["error"].is_null(), "{options}: {report:#}");
@@ -29,9 +29,9 @@ fn direction<'a>(ends: &'a Value, role: &str) -> &'a Value {
     directions(ends).iter().find(|one| one["role"] == role).unwrap_or_else(|| panic!("{ends:#}"))
 }
 
-/// What a sender says to have sent, by what each stream's kernel has put on the wire, each byte
-/// once: what it was given and still holds is not sent. What the client has, has come, also
-/// where the kernel was asked before it was sent.
+/// Returns the bytes that a sender reports, which are those on the wire of each stream, each byte
+/// once. Data still in the send buffer is not sent; data at the client has arrived, even if the
+/// kernel was asked earlier.
 fn on_the_wire(sender: &Value, client: &Value) -> u64 {
     let streams = sender["streams"].as_array().unwrap();
     let theirs = client["end"]["streams"].as_array().unwrap().iter().map(|one| &one["receiver"]);
@@ -50,7 +50,7 @@ fn what_a_client_sends_is_counted_to_the_byte() {
     if !has("iperf3", "what_a_client_sends_is_counted_to_the_byte") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for options in [
         "-t 1",
         "-t 1 -P 4",
@@ -92,7 +92,7 @@ fn a_client_prints_what_the_server_says_where_it_asks() {
     if !has("iperf3", "a_client_prints_what_the_server_says_where_it_asks") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for (options, did) in [("-t 1 -P 2", "received"), ("-t 1 -R", "acknowledged")] {
         let theirs = asked(&serving, &format!("{options} --get-server-output"));
         let ends = serving.ends();
@@ -113,7 +113,7 @@ fn a_client_that_is_slow_by_choice_has_its_time() {
     if !has("iperf3", "a_client_that_is_slow_by_choice_has_its_time") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     // One block at once, and the next two seconds later.
     let began = Instant::now();
     let theirs = asked(&serving, "-t 1 -b 4M -l 1M");
@@ -161,7 +161,7 @@ fn what_a_client_asks_for_comes() {
     if !has("iperf3", "what_a_client_asks_for_comes") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for options in ["-R -t 1", "-R -t 1 -P 3", "-R -t 1 -w 64K", "-R -t 1 -b 40M -l 8K"] {
         let theirs = asked(&serving, options);
         let ends = serving.ends();
@@ -202,7 +202,7 @@ fn both_ways_at_once_are_told_apart() {
     if !has("iperf3", "both_ways_at_once_are_told_apart") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for options in ["--bidir -t 1", "--bidir -t 1 -P 3"] {
         let theirs = asked(&serving, options);
         let ends = serving.ends();
@@ -234,7 +234,7 @@ fn a_start_that_does_not_count_is_left_out() {
     if !has("iperf3", test) {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for options in OMITTING {
         asked(&serving, options);
         let ends = serving.ends();
@@ -262,7 +262,7 @@ fn several_clients_are_served_at_once() {
     if !has("iperf3", "several_clients_are_served_at_once") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let port = serving.port;
     let options = ["-t 1 -P 2", "-t 1 -R", "-t 1 --bidir", "-t 1"];
     let clients = options.map(|options| {
@@ -284,7 +284,7 @@ fn what_is_not_served_is_refused_in_iperf3s_words() {
     if !has("iperf3", "what_is_not_served_is_refused_in_iperf3s_words") {
         return;
     }
-    let serving = Serving::start(&["--tests", "1"]);
+    let serving = WindlassServer::start(&["--tests", "1"]);
     let refused = |options: &str| {
         let output = run(&format!("iperf3 -c 127.0.0.1 -p {} -J {options}", serving.port));
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();

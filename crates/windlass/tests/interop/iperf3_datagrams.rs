@@ -5,15 +5,15 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::peer::{Listening, Serving, run, send};
+use crate::peer::{ListeningPeer, WindlassServer, run, send};
 use crate::support::clock::in_real_time;
 use crate::support::overflows::Overflows;
 use crate::support::schema::checked;
 use crate::support::{has, skipped, told, windlass};
 use crate::{number, whole};
 
-/// What a stock client reports of a test.
-fn asked(serving: &Serving, options: &str) -> Value {
+/// Returns a stock client's report of a test.
+fn asked(serving: &WindlassServer, options: &str) -> Value {
     let output = run(&format!("iperf3 -c 127.0.0.1 -p {} -u -J {options}", serving.port));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(output.status.success() && report["error"].is_null(), "{options}: {report:#}");
@@ -34,7 +34,7 @@ fn a_stock_client_prints_what_came() {
     if !has("iperf3", "a_stock_client_prints_what_came") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for options in [
         "-t 1 -b 20M",
         "-t 1 -b 20M -l 1000 -P 3",
@@ -78,7 +78,7 @@ fn what_a_stock_client_leaves_out_does_not_count_here() {
     if !has("iperf3", test) {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     // So slow that the socket of a stock client bridges some hundred milliseconds.
     let tests = [
         ("-O 1 -t 1 -b 2M -l 1000", "receiver"),
@@ -118,7 +118,7 @@ fn a_stock_client_gets_what_it_asks_for() {
     if !has("iperf3", "a_stock_client_gets_what_it_asks_for") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     // So slow that the socket of a stock client bridges some hundred milliseconds.
     for options in ["-R -t 1 -b 4M", "-R -t 1 -b 2M -P 3 -l 1000", "-R -n 200K -b 2M -l 1000"] {
         let (before, began) = (Overflows::now(), Instant::now());
@@ -158,7 +158,7 @@ fn clients_of_one_host_are_told_apart() {
     if !has("iperf3", "clients_of_one_host_are_told_apart") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let port = serving.port;
     let counts = [100, 200, 300, 400];
     let (before, mut lost) = (Overflows::now(), 0);
@@ -196,7 +196,7 @@ fn a_stock_server_is_asked_and_heard() {
     if !has("iperf3", "a_stock_server_is_asked_and_heard") {
         return;
     }
-    let server = Listening::start("iperf3 -s -p PORT");
+    let server = ListeningPeer::start("iperf3 -s -p PORT");
     for options in [
         "--time 1s --rate 20mbit",
         "--time 1s --rate 6mbit --streams 3 --length 1000",
@@ -248,8 +248,8 @@ fn server_port(report: &Value) -> &str {
     report["address"].as_str().unwrap().rsplit(':').next().unwrap()
 }
 
-/// What stock clients report over a link to `windlass serve`, and what the link did; nothing
-/// where none can be made.
+/// Returns the reports of stock clients over a link to `windlass serve`, and of the link; `None` if
+/// no link can be made.
 fn over(test: &str, link: &str, clients: &[&str]) -> Option<(Vec<Value>, Value)> {
     let program = env!("CARGO_BIN_EXE_windlass");
     let folder = tempfile::tempdir().unwrap();

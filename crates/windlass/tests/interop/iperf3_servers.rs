@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::peer::{Listening, send, send_told};
+use crate::peer::{ListeningPeer, send, send_told};
 use crate::support::clock::in_real_time;
 use crate::support::port::free_port;
 use crate::support::work::until_worked;
@@ -15,11 +15,11 @@ use crate::{number, whole};
 
 /// A stock server. One that has just served a test is busy for a moment, so each
 /// test has its own.
-fn server() -> Listening {
-    Listening::start("iperf3 -s -p PORT")
+fn server() -> ListeningPeer {
+    ListeningPeer::start("iperf3 -s -p PORT")
 }
 
-/// What a test to a stock server reports.
+/// Returns the report of a test to a stock server.
 fn tested(options: &str) -> Value {
     send(server().port, &format!("--protocol iperf3 {options}"))
 }
@@ -162,10 +162,10 @@ fn errors_say_what_to_do() {
     lines.for_each(drop);
     assert_eq!(taking.wait().unwrap().code(), Some(0));
     // A server that speaks otherwise.
-    let other = Listening::start("iperf3 -s -p PORT");
+    let other = ListeningPeer::start("iperf3 -s -p PORT");
     let (_, stderr, code) = send_told(other.port, "--no-latency --bytes 1kB");
     assert_eq!(code, 1);
-    assert!(stderr.contains("windlass serve that listens"), "{stderr}");
+    assert!(stderr.contains("windlass serve is the program"), "{stderr}");
     // What iperf3 cannot be asked for is a wrong use.
     let (_, stderr, code) = send_told(server.port, "--protocol iperf3 --length 2M");
     assert_eq!(code, 2, "{stderr}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::peer::{self, Listening, Serving, run, send, send_told};
+use crate::peer::{self, ListeningPeer, WindlassServer, run, send, send_told};
 use crate::support::clock::in_real_time;
 use crate::support::overflows::Overflows;
 use crate::support::port::free_port;
@@ -14,9 +14,9 @@ use crate::support::schema::checked;
 use crate::support::{has, skipped, told, windlass};
 use crate::{number, whole};
 
-/// What iperf prints of a flow that was received.
+/// iperf's report of a received flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Printed {
+struct IperfReport {
     bytes: u64,
     jitter_seconds: f64,
     lost: u64,
@@ -25,28 +25,28 @@ struct Printed {
 
 /// All of it, sorted by its bytes: `[ 1] 0.0000-1.0151 sec 267540 Bytes 2108467 bits/sec 0.002 ms
 /// 0/182 (0%)`.
-fn printed(text: &str) -> Vec<Printed> {
+fn printed(text: &str) -> Vec<IperfReport> {
     let row = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let at = |what: &str| words.iter().position(|word| *word == what);
         let (bytes, jitter) = (at("Bytes")?, at("ms")?);
         let (lost, datagrams) = words.get(jitter + 1)?.split_once('/')?;
-        Some(Printed {
+        Some(IperfReport {
             bytes: words[bytes - 1].parse().ok()?,
             jitter_seconds: words[jitter - 1].parse::<f64>().ok()? / 1e3,
             lost: lost.parse().ok()?,
             datagrams: datagrams.parse().ok()?,
         })
     };
-    let mut rows: Vec<Printed> =
+    let mut rows: Vec<IperfReport> =
         text.lines().filter(|line| !line.starts_with("[SUM")).filter_map(row).collect();
     sort(&mut rows);
     rows
 }
 
-fn sort(rows: &mut [Printed]) {
+fn sort(rows: &mut [IperfReport]) {
     rows.sort_by(|one, other| {
-        let whole = |row: &Printed| (row.bytes, row.datagrams);
+        let whole = |row: &IperfReport| (row.bytes, row.datagrams);
         let by_jitter = one.jitter_seconds.total_cmp(&other.jitter_seconds);
         whole(one).cmp(&whole(other)).then(by_jitter)
     });
@@ -60,11 +60,11 @@ fn direction<'a>(ends: &'a Value, role: &str) -> Option<&'a Value> {
     directions.iter().find(|one| one["role"] == role)
 }
 
-/// The same as its client prints it.
-fn received(ends: &Value) -> Printed {
+/// Returns the report as the client prints it.
+fn received(ends: &Value) -> IperfReport {
     let found = direction(ends, "receiver").unwrap();
     let datagrams = &found["datagrams"];
-    Printed {
+    IperfReport {
         bytes: whole(found, "/bytes"),
         jitter_seconds: number(datagrams, "/jitter_seconds"),
         lost: whole(datagrams, "/lost"),
@@ -72,13 +72,13 @@ fn received(ends: &Value) -> Printed {
     }
 }
 
-/// Whether two say the same: iperf prints microseconds of jitter.
-fn assert_same(ours: &[Printed], theirs: &[Printed], of: &str) {
+/// Checks that both reports agree: iperf prints microseconds of jitter.
+fn assert_same(ours: &[IperfReport], theirs: &[IperfReport], of: &str) {
     assert_eq!(ours.len(), theirs.len(), "{of}: {ours:?} {theirs:?}");
     for (one, other) in ours.iter().zip(theirs) {
         let jitter = (one.jitter_seconds - other.jitter_seconds).abs();
         assert!(jitter <= 1.1e-6, "{of}: {one:?} {other:?}");
-        let same = Printed { jitter_seconds: other.jitter_seconds, ..*one };
+        let same = IperfReport { jitter_seconds: other.jitter_seconds, ..*one };
         assert_eq!(same, *other, "{of}");
     }
 }
@@ -88,7 +88,7 @@ fn a_stock_client_prints_what_came() {
     if !has("iperf", "a_stock_client_prints_what_came") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for (options, flows) in [
         ("-t 1 -b 10M", 1),
         ("-t 1 -b 2M -l 1000 -P 3", 3),
@@ -100,7 +100,7 @@ fn a_stock_client_prints_what_came() {
         let line = format!("iperf -c 127.0.0.1 -f B -u -p {} {options}", serving.plain);
         let output = run(&line);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut ours: Vec<Printed> = (0..flows).map(|_| received(&serving.ends())).collect();
+        let mut ours: Vec<IperfReport> = (0..flows).map(|_| received(&serving.ends())).collect();
         sort(&mut ours);
         // A client that measures one-way times prints a report without jitter.
         if options.contains("--trip-times") {
@@ -120,7 +120,7 @@ fn a_stock_client_gets_what_it_wants_back() {
     if !has("iperf", "a_stock_client_gets_what_it_wants_back") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for (option, ways) in [("-R", 1), ("-d", 2), ("-r", 2), ("--full-duplex", 2), ("-R -n 100K", 1)]
     {
         // With -d and -r it listens itself.
@@ -151,7 +151,7 @@ fn a_stock_client_gets_what_it_wants_back() {
 #[test]
 fn a_server_of_iperf_is_asked_and_heard() {
     let test = "a_server_of_iperf_is_asked_and_heard";
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let is_there = has("iperf", test);
     for options in [
         "--time 1s --rate 10mbit",
@@ -161,7 +161,7 @@ fn a_server_of_iperf_is_asked_and_heard() {
         // A server of 2.1.8 breaks down behind several flows, also with its own client, and now
         // and then behind one: each has its own.
         let is_asked = is_there && !options.contains("--streams");
-        let stock = is_asked.then(|| Listening::of_datagrams("iperf -s -u -f B -p PORT"));
+        let stock = is_asked.then(|| ListeningPeer::of_datagrams("iperf -s -u -f B -p PORT"));
         for port in stock.iter().map(|server| server.port).chain([serving.plain]) {
             let before = Overflows::now();
             let report = send(port, &format!("--protocol iperf --udp {options}"));
@@ -190,7 +190,7 @@ fn a_server_of_iperf_is_asked_and_heard() {
 /// A client of 2.0.5 has numbers of 32 bits, and its header four bytes earlier.
 #[test]
 fn an_old_client_is_answered_where_it_looks() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(("127.0.0.1", serving.plain)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -218,7 +218,7 @@ fn an_old_client_is_answered_where_it_looks() {
 /// Whoever writes many addresses on first datagrams takes half of the places, and no more.
 #[test]
 fn many_first_datagrams_leave_room_for_others() {
-    let serving = Serving::start(&["--tests", "8"]);
+    let serving = WindlassServer::start(&["--tests", "8"]);
     let first = |number: i64| {
         let mut datagram = vec![0; 100];
         let [a, b, c, d, low @ ..] = number.to_be_bytes();
@@ -261,8 +261,8 @@ fn many_first_datagrams_leave_room_for_others() {
     assert!(ended >= 4);
 }
 
-/// What stock clients print over a link to `windlass serve`, and what the link did; nothing where
-/// none can be made.
+/// Returns the output of stock clients over a link to `windlass serve`, and of the link; `None` if
+/// no link can be made.
 fn over(test: &str, link: &str, clients: &[&str]) -> Option<(String, Value)> {
     let program = env!("CARGO_BIN_EXE_windlass");
     let folder = tempfile::tempdir().unwrap();
@@ -297,7 +297,9 @@ fn a_stock_client_prints_the_loss_of_the_link() {
             let Some((text, link)) = over(test, &link, &[&client]) else { return };
             let gave = whole(&link[way], "/lost");
             let given = gave as f64 / (gave + whole(&link[way], "/packets")) as f64;
-            let [Printed { lost, datagrams, .. }] = printed(&text)[..] else { panic!("{text}") };
+            let [IperfReport { lost, datagrams, .. }] = printed(&text)[..] else {
+                panic!("{text}")
+            };
             let share = lost as f64 / datagrams as f64;
             assert!((share - given).abs() < 0.01, "{share} {given}");
             // Beside them there are last ones that are said again, and answers.
@@ -355,7 +357,7 @@ fn several_clients_are_served_at_once() {
     if !has("iperf", "several_clients_are_served_at_once") {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let port = serving.plain;
     let clients: Vec<_> = (0..6)
         .map(|place| {
@@ -366,10 +368,10 @@ fn several_clients_are_served_at_once() {
             })
         })
         .collect();
-    let mut theirs: Vec<Printed> =
+    let mut theirs: Vec<IperfReport> =
         clients.into_iter().flat_map(|client| printed(&client.join().unwrap())).collect();
     sort(&mut theirs);
-    let mut ours: Vec<Printed> = (0..6).map(|_| received(&serving.ends())).collect();
+    let mut ours: Vec<IperfReport> = (0..6).map(|_| received(&serving.ends())).collect();
     sort(&mut ours);
     assert_same(&ours, &theirs, "six");
 }

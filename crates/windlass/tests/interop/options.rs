@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::peer::{Serving, run};
+use crate::peer::{WindlassServer, run};
 use crate::support::has;
 use crate::support::port::free_port;
 
-/// What becomes of an option.
+/// Effect of an option.
 #[derive(Clone, Copy)]
-enum Does {
+enum OptionEffect {
     /// The server goes by it: its transfer has this there.
     Served(&'static str, fn() -> Value),
     /// The server takes part, and the client prints this.
@@ -28,14 +28,14 @@ enum Does {
     OwnRefusal(&'static str),
     /// The server refuses it. The client prints this, and the server says that.
     Refused(&'static str, &'static str),
-    /// It is not tried: why.
+    /// The option is not tried, for this reason.
     Untried(&'static str),
 }
 
-use Does::{Answered, Own, OwnRefusal, Printed, Refused, Served, Untried};
+use OptionEffect::{Answered, Own, OwnRefusal, Printed, Refused, Served, Untried};
 
 /// An option: its words, what is tried, and what becomes of it.
-type Row = (&'static [&'static str], &'static str, Does);
+type Row = (&'static [&'static str], &'static str, OptionEffect);
 
 /// Those of `iperf3 -c` (3.12).
 const IPERF3: &[Row] = &[
@@ -215,17 +215,17 @@ fn missing(table: &[Row], help: &BTreeSet<String>) -> Vec<String> {
     help.iter().filter(|option| !known.contains(option.as_str())).cloned().collect()
 }
 
-/// How long a client may take.
+/// Maximum time of a client.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How long one that was refused may go on before it is ended: it may wait for ever.
+/// Maximum time of a refused client before it is ended: it may wait for ever.
 const REFUSED: Duration = Duration::from_secs(2);
 
-/// How often a client is tried that goes on for ever without a connection: a thread of iperf 2.1.8
-/// spins behind one of some 370 tests in both directions, on a busy machine, when all is closed.
+/// Attempts for a client that runs for ever without a connection. A thread of iperf 2.1.8 spins
+/// after about one of 370 tests in both directions, on a busy machine, when all is closed.
 const TRIES: usize = 3;
 
-/// Whether a process holds a socket.
+/// Returns whether a process holds a socket.
 fn has_socket(process: u32) -> bool {
     let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
     let mut links = files.filter_map(|file| fs::read_link(file.path()).ok());
@@ -244,7 +244,7 @@ fn printed(
     tries.next().unwrap_or_else(|| panic!("{program} {words} does not end by itself"))
 }
 
-/// The same once; nothing where it has no connection any more, and does not end.
+/// Tries an option once; returns `None` if the client has no connection any more, and does not end.
 fn tried_once(
     program: &str,
     words: &str,
@@ -285,7 +285,7 @@ fn tried_once(
 }
 
 /// Tries each row of a table against a server of its own.
-fn tried(program: &str, table: &[Row], wanted_port: fn(&Serving) -> u16) {
+fn tried(program: &str, table: &[Row], wanted_port: fn(&WindlassServer) -> u16) {
     let folder = tempfile::tempdir().unwrap();
     let content: Vec<u8> = (0..3_000_000_u32).map(|number| number as u8).collect();
     fs::write(folder.path().join("file"), content).unwrap();
@@ -293,7 +293,7 @@ fn tried(program: &str, table: &[Row], wanted_port: fn(&Serving) -> u16) {
         if let Untried(_) = does {
             continue;
         }
-        let serving = Serving::start(&[]);
+        let serving = WindlassServer::start(&[]);
         let own = free_port().to_string();
         let fill = |text: &str| {
             text.replace("PORT", &own).replace("FOLDER", folder.path().to_str().unwrap())

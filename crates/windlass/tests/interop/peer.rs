@@ -13,10 +13,10 @@ use serde_json::Value;
 use crate::support::port::free_port;
 use crate::support::{told, windlass};
 
-/// How long a program may take to be ready, and to say what it has to say.
+/// Maximum time until a program is ready, and until it prints its output.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Whether somebody takes datagrams on a port.
+/// Returns whether a program receives datagrams on a port.
 fn is_bound_to(port: u16) -> bool {
     let tables = ["/proc/net/udp", "/proc/net/udp6"].map(fs::read_to_string);
     tables.iter().flatten().flat_map(|table| table.lines()).any(|line| {
@@ -25,8 +25,8 @@ fn is_bound_to(port: u16) -> bool {
     })
 }
 
-/// Whether somebody listens on a port. A connection would tell, too, but be one
-/// to a program that serves one.
+/// Returns whether a program listens on a port. A connection would show it, too, but count as a
+/// client of a program that serves one.
 fn is_listened_on(port: u16) -> bool {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
     tables.iter().flatten().flat_map(|table| table.lines()).any(|line| {
@@ -38,18 +38,18 @@ fn is_listened_on(port: u16) -> bool {
 }
 
 /// A program that listens, until this goes.
-pub(crate) struct Listening {
+pub(crate) struct ListeningPeer {
     child: Option<Child>,
     pub(crate) port: u16,
 }
 
-impl Listening {
+impl ListeningPeer {
     /// Starts it with the words of a command, in which `PORT` is its port.
     pub(crate) fn start(line: &str) -> Self {
         Self::once(line, is_listened_on)
     }
 
-    /// The same of one that takes datagrams alone.
+    /// Starts a program that receives datagrams only.
     pub(crate) fn of_datagrams(line: &str) -> Self {
         Self::once(line, is_bound_to)
     }
@@ -86,7 +86,7 @@ impl Listening {
     }
 }
 
-impl Drop for Listening {
+impl Drop for ListeningPeer {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             // It may have ended by itself.
@@ -97,7 +97,7 @@ impl Drop for Listening {
 }
 
 /// A `windlass serve` on two ports of the loopback.
-pub(crate) struct Serving {
+pub(crate) struct WindlassServer {
     child: Child,
     events: Receiver<Value>,
     /// For iperf3.
@@ -106,7 +106,7 @@ pub(crate) struct Serving {
     pub(crate) plain: u16,
 }
 
-impl Serving {
+impl WindlassServer {
     pub(crate) fn start(options: &[&str]) -> Self {
         let mut child = windlass()
             .args(["serve", "--json", "--bind", "127.0.0.1", "--port", "0", "--plain-port", "0"])
@@ -137,12 +137,12 @@ impl Serving {
         serving
     }
 
-    /// What it says next.
+    /// Returns the next event.
     pub(crate) fn says(&self) -> Value {
         self.events.recv_timeout(PATIENCE).unwrap()
     }
 
-    /// What it says next, but for where it listens.
+    /// Returns the next event other than a listening port.
     pub(crate) fn heeds(&self) -> Value {
         loop {
             let event = self.says();
@@ -152,7 +152,7 @@ impl Serving {
         }
     }
 
-    /// What it says at the end of the next test that ends.
+    /// Returns the event at the end of the next test.
     pub(crate) fn ends(&self) -> Value {
         loop {
             let event = self.says();
@@ -187,7 +187,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for WindlassServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -211,14 +211,14 @@ pub(crate) fn run(line: &str) -> Output {
     Command::new(words.next().unwrap()).args(words).stdin(Stdio::null()).output().unwrap()
 }
 
-/// What `windlass send` to a port reports.
+/// Returns the report of `windlass send` to a port.
 pub(crate) fn send(port: u16, options: &str) -> Value {
     let (stdout, stderr, code) = send_told(port, &format!("{options} --json"));
     assert_eq!((code, stderr.as_str()), (0, ""), "{options}: {stdout}");
     serde_json::from_str(&stdout).unwrap()
 }
 
-/// What it prints, and its exit code.
+/// Returns the output and the exit code.
 pub(crate) fn send_told(port: u16, options: &str) -> (String, String, i32) {
     let mut command = windlass();
     command.args(["send", "127.0.0.1", "--port", &port.to_string()]);

@@ -1,4 +1,4 @@
-//! Whether a transfer was what it was built to be.
+//! Check that a transfer has the properties of its label.
 
 use crate::figures::Figures;
 
@@ -9,14 +9,14 @@ pub(crate) struct Bound {
     pub(crate) most: f64,
 }
 
-/// What must hold of every transfer: both captures are whole, and the link was punctual.
+/// Bounds for every transfer: both captures are complete, and the link was punctual.
 const PUNCTUAL: [Bound; 3] = [
     Bound { figure: "capture_lost", least: 0.0, most: 0.0 },
     Bound { figure: "missed", least: 0.0, most: 0.0 },
     Bound { figure: "lengthened", least: 0.0, most: 0.15 },
 ];
 
-/// What a transfer with a label is long enough for.
+/// Minimum length of a labelled transfer.
 const LONG: [Bound; 2] = [
     Bound { figure: "data_segments", least: 30.0, most: f64::MAX },
     Bound { figure: "seconds", least: 0.2, most: 14.0 },

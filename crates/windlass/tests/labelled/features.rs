@@ -1,4 +1,4 @@
-//! What `windlass explain --why` says of each labelled capture, as one table.
+//! Table of `windlass explain --why` for each labelled capture.
 //!
 //! The captures stay out of the repository. What is measured of them goes into it, and a judgement
 //! can be fitted and scored on that alone.

@@ -1,4 +1,4 @@
-//! What both ends, the link and both captures say of a transfer, as figures with names.
+//! Figures of a transfer from both ends, the link and both captures, with names.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::segments::segments_of;
 /// Figures by their names.
 pub(crate) type Figures = BTreeMap<String, f64>;
 
-/// Where figures come from.
+/// Sources of figures.
 pub(crate) struct Sources {
     pub(crate) sender: Value,
     pub(crate) receiver: Value,
@@ -109,7 +109,7 @@ pub(crate) fn figures(plan: &Plan, sources: &Sources) -> Result<Figures, String>
     Ok(told)
 }
 
-/// What the segments of a capture say of the way with the most data.
+/// Figures of a capture's segments, in the direction with the most data.
 #[derive(Default)]
 struct Side {
     bytes: f64,

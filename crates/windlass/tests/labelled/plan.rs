@@ -16,7 +16,7 @@ pub(crate) struct Plan {
     pub(crate) line: f64,
     /// The round trip of the idle path, seconds.
     pub(crate) rtt: f64,
-    /// Whether the near end sends the data.
+    /// True if the near end sends the data.
     pub(crate) is_upload: bool,
     /// Options of the link beside rate and round trip. `AHEAD` stands for the way of the data.
     pub(crate) link: Vec<String>,
@@ -28,9 +28,9 @@ pub(crate) struct Plan {
     pub(crate) receiver: Value,
     /// The port of the server.
     pub(crate) port: u16,
-    /// What must be measured for the label to hold.
+    /// Measurements that must hold for the label.
     pub(crate) bounds: Vec<Bound>,
-    /// What was drawn, for the list.
+    /// Drawn parameters, for the list.
     pub(crate) parameters: String,
 }
 
@@ -41,7 +41,7 @@ impl Plan {
         Self::with(draw, line, rtt, congestion)
     }
 
-    /// The same with this congestion control.
+    /// Makes the plan with this congestion control.
     pub(crate) fn with(draw: &mut Draw, line: f64, rtt: f64, congestion: &str) -> Self {
         let timestamps = u8::from(draw.chance(0.65));
         let sysctl = json!({ "tcp_timestamps": timestamps });

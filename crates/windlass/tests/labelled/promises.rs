@@ -1,4 +1,4 @@
-//! What `windlass explain` promises of a change, beside what the change brings when it is made.
+//! Promises of `windlass explain` for a change, compared with its effect.
 //!
 //! A promise is a remedy of a labelled transfer, at one end. Its change is made to the plan of the
 //! transfer, which has the same seed and the same sizes, and the transfer runs again.
@@ -34,7 +34,7 @@ struct Promise {
     verdict: String,
     confidence: String,
     kind: &'static str,
-    /// Whether a law or the simulator knows the change.
+    /// True if a law or the simulator knows the change.
     has_law: bool,
     change: Option<Change>,
     now: f64,

@@ -16,14 +16,14 @@ use crate::{named, option, program};
 
 /// A transfer that has not ended after so many seconds never will.
 const PATIENCE: &str = "25";
-/// How timeout(1) tells that.
+/// Exit code of timeout(1) at a timeout.
 const OUT_OF_PATIENCE: i32 = 124;
 
 /// The result of a transfer: its label, or why it has none.
 pub(crate) enum RunResult {
     /// Its label holds: what was drawn, and the checked figures.
     Kept(String),
-    /// It failed, or its label does not hold.
+    /// The transfer failed, or its label does not hold.
     Dropped(String),
 }
 

@@ -11,7 +11,7 @@ use crate::support::{devices, run, skipped, told, windlass};
 use crate::terminal::{Terminal, program};
 use crate::{LARGE, SMALL, process, signal};
 
-/// Whether all of these stand on a view.
+/// Returns whether all of these words are in a view.
 fn has<'a>(words: &'a [&str]) -> impl Fn(&str) -> bool + 'a {
     move |screen| {
         screen.contains("q end and report")
@@ -113,7 +113,7 @@ fn a_server_shows_the_tests_that_run() {
     assert_eq!(code, 0, "{screen}");
 }
 
-/// Whether links can be made here. Where not, the test says that it is skipped.
+/// Returns whether links can be made here. If not, the test says that it is skipped.
 fn links(test: &str) -> bool {
     let (_, stderr, code) = told(&run("link -- true"));
     if code != 0 {
@@ -179,7 +179,7 @@ fn a_link_shows_both_ways_and_prints_what_its_command_wrote() {
     // It ends with its command, which finds nothing to read: keys are the view's.
     terminal.begin(&format!("{link} -- sh -c 'cat; echo written; echo beside >&2' | cat"));
     let (screen, code) = terminal.restored();
-    assert!(screen.contains("takes a terminal") && code == 0, "behind a pipe: {screen}");
+    assert!(screen.contains("needs a terminal") && code == 0, "behind a pipe: {screen}");
     terminal.begin(&format!("{link} -- sh -c 'cat; echo written; echo beside >&2' 2>errors"));
     let (screen, code) = terminal.restored();
     assert!(screen.contains("written") && !screen.contains("beside"), "{screen}");
@@ -228,7 +228,7 @@ fn a_device_shows_its_connections_and_reports() {
     let (screen, code) = terminal.restored();
     assert!(screen.contains("to-be-seen"), "{screen}");
     let report = std::fs::read_to_string(terminal.file("report")).unwrap();
-    assert!(report.contains("What came") && report.contains("4,000 B"), "{report}");
+    assert!(report.contains("Received") && report.contains("4,000 B"), "{report}");
     assert_eq!(code, 1, "{screen}");
 }
 
@@ -237,7 +237,7 @@ fn where_no_view_can_be_shown_it_is_refused() {
     for line in ["serve --live", "link --live -- true", "device run healthy --live -- true"] {
         let (stdout, stderr, code) = told(&run(line));
         assert_eq!((stdout.as_str(), code), ("", 2), "{line}: {stderr}");
-        assert!(stderr.contains("takes a terminal"), "{line}: {stderr}");
+        assert!(stderr.contains("needs a terminal"), "{line}: {stderr}");
         let (before, after) = line.split_once(" --live").unwrap();
         let (_, stderr, code) = told(&run(&format!("{before} --live --json{after}")));
         assert_eq!(code, 2, "{line}: {stderr}");
@@ -249,7 +249,7 @@ fn where_no_view_can_be_shown_it_is_refused() {
     for line in ["link --live", "device run healthy --live"] {
         terminal.begin(&format!("{} {line}", program()));
         let (screen, code) = terminal.restored();
-        assert!(screen.contains("a live view has the terminal, and your shell"), "{screen}");
+        assert!(screen.contains("the live view and your shell"), "{screen}");
         assert_eq!(code, 2, "{screen}");
     }
 }

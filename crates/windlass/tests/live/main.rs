@@ -80,7 +80,7 @@ fn a_view_fits_its_terminal_and_another_size_of_it() {
     terminal.key("q");
     let (screen, code) = terminal.restored();
     // What was measured is reported, on the screen of before.
-    assert!(screen.contains("drops what goes beyond 484 kB/s"), "{screen}");
+    assert!(screen.contains("drops data above 484 kB/s"), "{screen}");
     assert_eq!(code, 0, "{screen}");
 }
 
@@ -130,10 +130,7 @@ fn a_view_takes_a_terminal() {
     let file = corpus.display();
     let (stdout, stderr, code) = told(&run(&format!("explain --follow {file} --live")));
     assert_eq!((stdout.as_str(), code), ("", 2), "{stderr}");
-    assert!(
-        stderr.contains("takes a terminal") && stderr.contains("tip: Leave --live"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("needs a terminal") && stderr.contains("tip: Omit --live"), "{stderr}");
     for (line, wrong) in [
         (format!("explain --follow {file} --live --json"), "cannot be used with '--json'"),
         (format!("explain {file} --live"), "tip: Add --follow."),
@@ -145,6 +142,8 @@ fn a_view_takes_a_terminal() {
     let Some(terminal) = Terminal::open("a_view_takes_a_terminal", SMALL) else { return };
     terminal.begin(&format!("TERM=dumb {} explain --follow {file} --live", program()));
     let (screen, code) = terminal.restored();
-    assert!(screen.contains("TERM names none"), "{screen}");
+    // The screen breaks long lines.
+    let words: String = screen.split_whitespace().collect();
+    assert!(words.contains("TERMisunsetordumb"), "{screen}");
     assert_eq!(code, 2, "{screen}");
 }

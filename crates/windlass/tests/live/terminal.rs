@@ -14,11 +14,11 @@ use crate::support::has;
 /// On a busy machine things take their time.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often it looks at the screen.
+/// Interval between two looks at the screen.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How a line begins by which the shell says how a command ended, by its number: what stands on
-/// the screen of the one before is no answer.
+/// Returns the prefix of the line in which the shell reports the exit code of a command, by its
+/// number: the line of an earlier command is no answer.
 fn said(number: u32) -> String {
     format!("exit-{number}=")
 }
@@ -26,7 +26,7 @@ fn said(number: u32) -> String {
 /// A terminal with a shell on it.
 pub(crate) struct Terminal {
     folder: TempDir,
-    /// How many commands were begun.
+    /// Number of commands so far.
     begun: Cell<u32>,
 }
 
@@ -79,14 +79,14 @@ impl Terminal {
         self.tmux(&["resize-window", "-x", &columns, "-y", &rows]);
     }
 
-    /// What stands on the screen, without spaces at the ends of lines.
+    /// Returns the text of the screen, without trailing spaces.
     pub(crate) fn screen(&self) -> String {
         let output = self.tmux(&["capture-pane", "-p"]);
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
     }
 
-    /// What stands on the screen, once it is as is wanted.
+    /// Returns the text of the screen once it is as wanted.
     pub(crate) fn wait(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
         let since = Instant::now();
         loop {
@@ -99,7 +99,7 @@ impl Terminal {
         }
     }
 
-    /// Whether the cursor is shown, another screen is on, and long lines wrap.
+    /// Returns whether the cursor is shown, the alternate screen is on, and long lines wrap.
     pub(crate) fn flags(&self) -> (bool, bool, bool) {
         let format = "#{cursor_flag}#{alternate_on}#{wrap_flag}";
         let output = self.tmux(&["display", "-p", format]);

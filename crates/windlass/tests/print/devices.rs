@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::support::{clock, devices, has, repository, windlass};
-use super::{Printed, judged};
+use super::{PrintResult, judged};
 
 /// A system that gives a send buffer of 4 KiB, as 4.2BSD gave 2: there is one in
 /// each network namespace.
@@ -28,7 +28,7 @@ fn imagen(folder: &Path) -> String {
 
 /// Prints so many zeros from such a system to a device. `before` is what the
 /// command is run by, `device` what is said to the device.
-fn from_small(profile: &str, device: &[&str], before: &[&str], line: &str) -> Printed {
+fn from_small(profile: &str, device: &[&str], before: &[&str], line: &str) -> PrintResult {
     let output = windlass()
         .args(["device", "run", "--json", "--report", "/dev/null", profile])
         .args(device)

@@ -15,7 +15,7 @@ use super::devices::cause;
 use super::judged;
 use super::support::{clock, devices, run, schema, told, windlass};
 
-/// Where the rate of a device comes from.
+/// Source of a device's rate.
 enum Rate {
     /// A figure of a document, in bytes a second.
     Documented(f64),
@@ -31,15 +31,15 @@ struct Row {
     profile: &'static str,
     /// Its raw port.
     raw: u16,
-    /// What is said to `device run`.
+    /// Options of `device run`.
     device: &'static str,
-    /// What the system's send buffers hold, where they are not Linux's own.
+    /// Send buffers of the system, if they are not Linux's own.
     send_buffer: Option<u32>,
     bytes: u64,
     rate: Rate,
-    /// How far the rate may be from that, as a share.
+    /// Maximum error of the rate, as a share.
     tolerance: f64,
-    /// What the packets say.
+    /// Cause by the packets.
     cause: &'static str,
 }
 
@@ -167,7 +167,7 @@ const FAST: [Row; 9] = [
     },
 ];
 
-/// What has a send buffer of a size: there is one for each network namespace.
+/// Script that sets the send buffer: each network namespace has its own.
 const BUFFER: &str = r#"echo "$0 $0 $0" > /proc/sys/net/ipv4/tcp_wmem && exec "$@""#;
 
 /// The protocols, and where each is to be found.

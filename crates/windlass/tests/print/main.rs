@@ -24,8 +24,8 @@ fn checked(text: &str) -> Value {
     schema::checked("print", text)
 }
 
-/// What a run came to.
-struct Printed {
+/// Result of a run.
+struct PrintResult {
     /// The report; null where there was none.
     report: Value,
     stderr: String,
@@ -34,7 +34,7 @@ struct Printed {
 }
 
 /// Prints with the words of a line, and this on standard input.
-fn print_with(line: &str, input: &[u8]) -> Printed {
+fn print_with(line: &str, input: &[u8]) -> PrintResult {
     let began = Instant::now();
     let mut child = windlass()
         .args(["print", "--json"])
@@ -49,17 +49,17 @@ fn print_with(line: &str, input: &[u8]) -> Printed {
     judged(&child.wait_with_output().unwrap(), began.elapsed())
 }
 
-fn print(line: &str) -> Printed {
+fn print(line: &str) -> PrintResult {
     print_with(line, b"")
 }
 
-fn judged(output: &Output, took: Duration) -> Printed {
+fn judged(output: &Output, took: Duration) -> PrintResult {
     let (stdout, stderr, code) = told(output);
     let report = if stdout.is_empty() { Value::Null } else { checked(&stdout) };
-    Printed { report, stderr, code, took }
+    PrintResult { report, stderr, code, took }
 }
 
-/// How long a server of a test waits for its client. What ends before does so by itself.
+/// Maximum wait of a test server for its client. A server that ends earlier does so by itself.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that takes one connection, and does with it what it is told.

@@ -114,8 +114,8 @@ fn a_printer_that_takes_nothing_ends_it_after_the_patience() {
     served.join().unwrap();
 }
 
-/// Whether the kernel has data for this port of ours that is not acknowledged and that no window
-/// takes: more than a receive buffer (`proc_net_tcp(5)`: the queues are the fifth column).
+/// Returns whether the kernel holds unacknowledged data for this port that no window admits: more
+/// than a receive buffer (`proc_net_tcp(5)`: the queues are the fifth column).
 fn holds_back(port: u16) -> bool {
     let table = fs::read_to_string("/proc/net/tcp").unwrap();
     let to = format!("0100007F:{port:04X}");
@@ -205,7 +205,7 @@ fn a_printer_tells_its_status_in_pjl() {
     assert_eq!(printed.report["transfer"]["sent_bytes"], 4);
 }
 
-/// What a server of LPR got.
+/// Job that an LPR server received.
 #[derive(Debug, Default)]
 struct Job {
     queue: Vec<u8>,
@@ -341,14 +341,14 @@ fn refusals_of_lpr_are_told_with_what_was_said() {
     });
     let printed = print(&line(port));
     assert_eq!(printed.code, 1);
-    let said = "answered 2 to the data file: refused for now, as where there is no space left; \
+    let said = "answered 2 to the data file: refused for now, for example for lack of space; \
                 it says \"no space left\"";
     assert!(printed.stderr.contains(said), "{}", printed.stderr);
     assert_eq!(printed.report["transfer"]["complete"], false);
     served.join().unwrap();
 }
 
-/// What a server does, and what is said of it.
+/// Behaviour of a server, with the expected report.
 type Script = (fn(TcpStream), &'static str, &'static str);
 
 /// A patience that nothing needs.
@@ -357,13 +357,13 @@ const LONG: &str = "10min";
 #[test]
 fn servers_of_lpr_that_close_drip_or_say_nothing_end_it() {
     let cases: [Script; 4] = [
-        (drop, "closed the connection while its answer to the queue", LONG),
+        (drop, "closed the connection while windlass waited for the answer to the queue", LONG),
         (
             |stream| {
                 // It hears of the queue, and then the end.
                 all(&stream);
             },
-            "nothing moved for",
+            "no progress for",
             "1s",
         ),
         (
@@ -383,7 +383,7 @@ fn servers_of_lpr_that_close_drip_or_say_nothing_end_it() {
                 stream.write_all(&[0]).unwrap();
                 one_line(&mut stream).unwrap();
             },
-            "closed the connection while its answer to the name of the control file",
+            "closed the connection while windlass waited for the answer to the control file's name",
             LONG,
         ),
     ];
@@ -549,10 +549,10 @@ fn refusals_of_ipp_and_http_are_named() {
     for (status, said) in [
         (
             "413 Request Entity Too Large",
-            "which is client-error-request-entity-too-large: its spool is full",
+            "which means client-error-request-entity-too-large: the server's spool is full",
         ),
         ("426 Upgrade Required", "encrypted connections only"),
-        ("401 Unauthorized", "asks for a name and a password"),
+        ("401 Unauthorized", "the server requires a login"),
         ("404 Not Found", "there is no such printer"),
     ] {
         for within in [false, true] {
@@ -627,11 +627,11 @@ fn hostile_servers_of_ipp_end_it_with_an_error() {
         (format!("{chunked}zz\r\n").into_bytes(), "does not begin with its size"),
         (
             format!("{ok}Content-Length: 9\r\n\r\n\x02\0\0\0\0\0\0\x63\x03").into_bytes(),
-            "it answers request 99, and request 1 was sent",
+            "it answers request 99 instead of request 1",
         ),
-        (format!("{ok}Content-Length: 3\r\n\r\n\x02\0\0").into_bytes(), "cut off"),
+        (format!("{ok}Content-Length: 3\r\n\r\n\x02\0\0").into_bytes(), "incomplete"),
         (b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec(), "it is no HTTP"),
-        (b"HTTP/1.1 100 Continue\r\n\r\n".repeat(3_000), "it says only that it goes on"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n".repeat(3_000), "it sends only interim responses"),
     ];
     for (bytes, said) in cases {
         let (port, served) = server(move |stream| {
@@ -697,7 +697,7 @@ fn a_send_buffer_is_not_learned_from_what_does_not_tell() {
         (None, "No such file"),
         (Some(here), "it has no connection that carried data to 127.0.0.1"),
         (Some(r#"{ "schema": "windlass.ping/1" }"#), "it is a report of windlass.ping/1"),
-        (Some("{ \"schema\": "), "it is no report: EOF"),
+        (Some("{ \"schema\": "), "it is not a report: EOF"),
         (Some("%!PS-Adobe-3.0"), "cannot learn from "),
     ] {
         match holds {

@@ -1,5 +1,5 @@
-//! The same capture in other file formats: those that are read, and those that are
-//! named, with the command that makes one of them that is read.
+//! A capture in other file formats: readable ones, and named ones with the command that converts
+//! them.
 
 use std::fs::File;
 use std::io::Write;
@@ -41,7 +41,7 @@ fn convert(folder: &Path, format: &str, into: &str) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-/// What is the same in any format: some know no microseconds.
+/// Returns the part that is equal in any format: some lack microseconds.
 fn verdict(connections: &Value) -> (Value, Value, Value) {
     let one = &connections[0];
     (one["verdict"]["limit"].clone(), one["verdict"]["because"].clone(), one["bytes"].clone())

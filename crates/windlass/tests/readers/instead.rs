@@ -6,36 +6,36 @@ use serde_json::Value;
 use windlass_base::Timestamp;
 use windlass_wire::LinkType;
 
-use super::sample::{Held, pcap, transfer};
+use super::sample::{HeldPacket, pcap, transfer};
 use crate::support::schema::validator;
 use crate::support::{told, windlass};
 
 /// A packet of raw IP: this protocol, and these bytes behind the header.
-fn packet(protocol: u8, payload: &[u8]) -> Held {
+fn packet(protocol: u8, payload: &[u8]) -> HeldPacket {
     let length = u16::try_from(20 + payload.len()).unwrap().to_be_bytes();
     let mut data = vec![0x45, 0, length[0], length[1], 0, 1, 0, 0, 64, protocol, 0, 0];
     data.extend([192, 0, 2, 1, 192, 0, 2, 2]);
     data.extend(payload);
     let original_length = u32::try_from(data.len()).unwrap();
-    Held { time: Timestamp::from_nanos(1_000_000_000), original_length, data }
+    HeldPacket { time: Timestamp::from_nanos(1_000_000_000), original_length, data }
 }
 
-fn udp(port: u16) -> Held {
+fn udp(port: u16) -> HeldPacket {
     let port = port.to_be_bytes();
     packet(17, &[0xc3, 0x50, port[0], port[1], 0, 12, 0, 0, 0x40, 1, 2, 3])
 }
 
 /// An encrypted frame of a wireless network.
-fn encrypted() -> Held {
+fn encrypted() -> HeldPacket {
     let mut data = vec![0x88, 0x41];
     data.resize(60, 0x5a);
     data[22..26].fill(0);
-    Held { time: Timestamp::from_nanos(1_000_000_000), original_length: 60, data }
+    HeldPacket { time: Timestamp::from_nanos(1_000_000_000), original_length: 60, data }
 }
 
 /// Writes a capture, and gives what `explain` says of it: the message, with its tip,
 /// and the record.
-fn explained(folder: &Path, link: LinkType, packets: &[Held]) -> (String, Value) {
+fn explained(folder: &Path, link: LinkType, packets: &[HeldPacket]) -> (String, Value) {
     let file = folder.join("capture.pcap");
     std::fs::write(&file, pcap(link, packets)).unwrap();
     let output = windlass().args(["explain", "--json"]).arg(&file).output().unwrap();

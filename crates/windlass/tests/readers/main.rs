@@ -1,6 +1,6 @@
-//! What can be read, and what is said of the rest: the same transfer behind each link
-//! header, in each tunnel and in each file format, with tshark and editcap to compare
-//! with. And what the built-in packet filters let through.
+//! Readable inputs, and reports on others: a transfer behind each link header, in each tunnel and
+//! in each file format, compared with tshark and editcap. Also the verdicts of built-in packet
+//! filters.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(unreachable_pub, reason = "a test has no callers from outside")]

@@ -14,19 +14,19 @@ use crate::support::{told, windlass};
 
 /// A packet as a file holds it.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct HeldPacket {
     pub time: Timestamp,
     pub original_length: u32,
     pub data: Vec<u8>,
 }
 
 #[derive(Default)]
-struct Keep(Vec<Held>);
+struct Keep(Vec<HeldPacket>);
 
 impl Observer for Keep {
     fn packet(&mut self, packet: &Packet<'_>) {
         assert_eq!(packet.link, LinkType::RAW);
-        self.0.push(Held {
+        self.0.push(HeldPacket {
             time: packet.time,
             original_length: packet.original_length,
             data: packet.data.to_vec(),
@@ -37,7 +37,7 @@ impl Observer for Keep {
 }
 
 /// The packets of a transfer to a slow print server: raw IPv4, 96 bytes of each.
-pub fn transfer() -> Vec<Held> {
+pub fn transfer() -> Vec<HeldPacket> {
     let entry =
         corpus().into_iter().find(|entry| entry.file == "receiver-window-ack-latency.snd.pcap.gz");
     let packed = std::fs::File::open(entry.unwrap().path).unwrap();
@@ -49,18 +49,18 @@ pub fn transfer() -> Vec<Held> {
 }
 
 /// These packets behind an Ethernet header.
-pub fn ethernet(packets: &[Held]) -> Vec<Held> {
+pub fn ethernet(packets: &[HeldPacket]) -> Vec<HeldPacket> {
     let head = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
     behind(packets, |_| head.to_vec())
 }
 
 /// These packets behind what is made of each.
-pub fn behind(packets: &[Held], head: impl Fn(&Held) -> Vec<u8>) -> Vec<Held> {
+pub fn behind(packets: &[HeldPacket], head: impl Fn(&HeldPacket) -> Vec<u8>) -> Vec<HeldPacket> {
     packets
         .iter()
         .map(|packet| {
             let head = head(packet);
-            Held {
+            HeldPacket {
                 time: packet.time,
                 original_length: packet.original_length + u32::try_from(head.len()).unwrap(),
                 data: [head, packet.data.clone()].concat(),
@@ -70,7 +70,7 @@ pub fn behind(packets: &[Held], head: impl Fn(&Held) -> Vec<u8>) -> Vec<Held> {
 }
 
 /// A pcap of microseconds.
-pub fn pcap(link: LinkType, packets: &[Held]) -> Vec<u8> {
+pub fn pcap(link: LinkType, packets: &[HeldPacket]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let writer = PcapWriter { nanoseconds: false, link, ..PcapWriter::default() };
     writer.header(&mut bytes);
@@ -80,7 +80,7 @@ pub fn pcap(link: LinkType, packets: &[Held]) -> Vec<u8> {
     bytes
 }
 
-/// What `windlass explain --json` says of a file.
+/// Returns the record of `windlass explain --json` for a file.
 pub fn explained(file: &Path) -> Value {
     let output = windlass().args(["explain", "--json"]).arg(file).output().unwrap();
     let (stdout, stderr, code) = told(&output);

@@ -1,5 +1,5 @@
-//! The same packets behind link headers and in tunnels: the report must stay as it is,
-//! and tshark must see TCP in the same frames.
+//! Packets behind link headers and in tunnels: the report must stay equal, and tshark must see TCP
+//! in the same frames.
 
 use std::path::Path;
 
@@ -8,25 +8,25 @@ use windlass_base::Span;
 use windlass_wire::write::{PcapngWriter, Section};
 use windlass_wire::{ByteOrder, LinkType};
 
-use super::sample::{Held, behind, ethernet, explained, pcap, tcp_frames, transfer};
+use super::sample::{HeldPacket, behind, ethernet, explained, pcap, tcp_frames, transfer};
 use crate::support::captures::Findings;
 use crate::support::has;
 
 /// A way to carry packets.
-struct Way {
+struct Encapsulation {
     name: &'static str,
     link: LinkType,
-    packets: Vec<Held>,
-    /// Whether tshark looks inside.
+    packets: Vec<HeldPacket>,
+    /// True if tshark looks inside.
     tshark: bool,
 }
 
-fn length16(packet: &Held, more: u32) -> [u8; 2] {
+fn length16(packet: &HeldPacket, more: u32) -> [u8; 2] {
     u16::try_from(packet.original_length + more).unwrap().to_be_bytes()
 }
 
 /// An IPv4 header for a packet that is to be carried behind `inside` bytes.
-fn ip(packet: &Held, protocol: u8, inside: u32) -> Vec<u8> {
+fn ip(packet: &HeldPacket, protocol: u8, inside: u32) -> Vec<u8> {
     let length = length16(packet, 20 + inside);
     let mut head = vec![0x45, 0, length[0], length[1], 0, 9, 0, 0, 64, protocol, 0, 0];
     head.extend([198, 51, 100, 1, 198, 51, 100, 2]);
@@ -34,7 +34,11 @@ fn ip(packet: &Held, protocol: u8, inside: u32) -> Vec<u8> {
 }
 
 /// IPv4 and UDP to a port, with a tunnel's header behind.
-fn udp(packets: &[Held], port: u16, head: impl Fn(&Held) -> Vec<u8>) -> Vec<Held> {
+fn udp(
+    packets: &[HeldPacket],
+    port: u16,
+    head: impl Fn(&HeldPacket) -> Vec<u8>,
+) -> Vec<HeldPacket> {
     behind(packets, |packet| {
         let head = head(packet);
         let more = 8 + u32::try_from(head.len()).unwrap();
@@ -64,7 +68,7 @@ fn radiotap(flags: u8) -> Vec<u8> {
 }
 
 /// IPv6 between a Teredo client and another host, with the transfer in it.
-fn six(packet: &Held) -> Vec<u8> {
+fn six(packet: &HeldPacket) -> Vec<u8> {
     let mut head = vec![0x60, 0, 0, 0];
     head.extend(length16(packet, 0));
     head.extend([4, 60, 0x20, 1, 0, 0]);
@@ -75,8 +79,8 @@ fn six(packet: &Held) -> Vec<u8> {
 }
 
 /// Link headers.
-fn links(raw: &[Held]) -> Vec<Way> {
-    let link = |name, link, head: &[u8]| Way {
+fn links(raw: &[HeldPacket]) -> Vec<Encapsulation> {
+    let link = |name, link, head: &[u8]| Encapsulation {
         name,
         link,
         packets: behind(raw, |_| head.to_vec()),
@@ -92,7 +96,7 @@ fn links(raw: &[Held]) -> Vec<Way> {
     let mut tap = [108_u32, 1, 12].map(u32::to_le_bytes).concat();
     tap.extend(b"utun3");
     tap.resize(108, 0);
-    let ipnet = |packet: &Held| {
+    let ipnet = |packet: &HeldPacket| {
         let mut head = vec![1, 2, 0, 0];
         // tshark reads no packet that is cut.
         head.extend(u32::try_from(packet.data.len()).unwrap().to_be_bytes());
@@ -100,7 +104,7 @@ fn links(raw: &[Held]) -> Vec<Way> {
         head
     };
     // A record of IPv4.
-    let erf = |packet: &Held| {
+    let erf = |packet: &HeldPacket| {
         let length = length16(packet, 0);
         let mut head = vec![0; 8];
         head.extend([22, 4]);
@@ -116,14 +120,14 @@ fn links(raw: &[Held]) -> Vec<Way> {
     let mut slip = vec![1, 0x45];
     slip.resize(16, 0);
     // Netfilter logs the first bytes of a packet, and says nothing of the rest.
-    let kept: Vec<Held> = raw
+    let kept: Vec<HeldPacket> = raw
         .iter()
         .map(|packet| {
             let original_length = u32::try_from(packet.data.len()).unwrap();
-            Held { original_length, ..packet.clone() }
+            HeldPacket { original_length, ..packet.clone() }
         })
         .collect();
-    let log = |packet: &Held| {
+    let log = |packet: &HeldPacket| {
         let length = u16::try_from(4 + packet.data.len()).unwrap().to_le_bytes();
         let fixed = [2, 0, 0, 5, 8, 0, 1, 0, 8, 0, 1, 0];
         [&fixed[..], &length, &[9, 0]].concat()
@@ -132,7 +136,7 @@ fn links(raw: &[Held]) -> Vec<Way> {
     let security = |head: &[u8]| tagged(&[&[0x89, 0x09], head].concat());
     let cooked = [0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0, 8, 0];
     let cooked2 = [8, 0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0];
-    let session = |packet: &Held| {
+    let session = |packet: &HeldPacket| {
         let length = length16(packet, 2);
         vec![0x11, 0, 0, 1, length[0], length[1], 0, 0x21]
     };
@@ -140,12 +144,17 @@ fn links(raw: &[Held]) -> Vec<Way> {
         link("raw IP of BSD", LinkType::RAW_BSD, &[]),
         link("raw IP of OpenBSD", LinkType::RAW_OPENBSD, &[]),
         link("raw IPv4", LinkType::IPV4, &[]),
-        Way { name: "raw IPv6", link: LinkType::IPV6, packets: behind(raw, six), tshark: true },
+        Encapsulation {
+            name: "raw IPv6",
+            link: LinkType::IPV6,
+            packets: behind(raw, six),
+            tshark: true,
+        },
         link("BSD null", LinkType::NULL, &[2, 0, 0, 0]),
         link("BSD loopback", LinkType::LOOP, &[0, 0, 0, 2]),
         link("PPP", LinkType::PPP, &[0xff, 3, 0, 0x21]),
         link("PPP like HDLC", LinkType::PPP_HDLC, &[0xff, 3, 0, 0x21]),
-        Way {
+        Encapsulation {
             name: "PPPoE",
             link: LinkType::PPP_ETHER,
             packets: behind(raw, session),
@@ -169,12 +178,22 @@ fn links(raw: &[Held]) -> Vec<Way> {
         link("PPI", LinkType::PPI, &[common, plain].concat()),
         link("PKTAP", LinkType::PKTAP, &tap),
         link("PKTAP for private use", LinkType::USER2, &tap),
-        Way { name: "NFLOG", link: LinkType::NFLOG, packets: behind(&kept, log), tshark: true },
+        Encapsulation {
+            name: "NFLOG",
+            link: LinkType::NFLOG,
+            packets: behind(&kept, log),
+            tshark: true,
+        },
         link("frame relay", LinkType::FRAME_RELAY, &[0x18, 0x41, 3, 0xcc]),
         link("Cisco HDLC", LinkType::C_HDLC, &[0x0f, 0, 8, 0]),
-        Way { tshark: false, ..link("SLIP", LinkType::SLIP, &slip) },
-        Way { name: "ipnet", link: LinkType::IPNET, packets: behind(raw, ipnet), tshark: true },
-        Way { name: "ERF", link: LinkType::ERF, packets: behind(raw, erf), tshark: true },
+        Encapsulation { tshark: false, ..link("SLIP", LinkType::SLIP, &slip) },
+        Encapsulation {
+            name: "ipnet",
+            link: LinkType::IPNET,
+            packets: behind(raw, ipnet),
+            tshark: true,
+        },
+        Encapsulation { name: "ERF", link: LinkType::ERF, packets: behind(raw, erf), tshark: true },
         link("pflog", LinkType::PFLOG, &pflog),
         link("enc", LinkType::ENC, &[2, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]),
         link("InfiniBand", LinkType::IPOIB, &infiniband),
@@ -184,7 +203,7 @@ fn links(raw: &[Held]) -> Vec<Way> {
         link("VN-Tag", LinkType::ETHERNET, &tagged(&[0x89, 0x26, 0, 0, 0, 0x33])),
         link("metadata", LinkType::ETHERNET, &security(&[1, 1, 0, 1, 0, 2])),
         // tshark knows of one word only.
-        Way {
+        Encapsulation {
             tshark: false,
             ..link(
                 "longer metadata",
@@ -197,22 +216,22 @@ fn links(raw: &[Held]) -> Vec<Way> {
 }
 
 /// Tunnels, in raw IP.
-fn tunnels(raw: &[Held]) -> Vec<Way> {
+fn tunnels(raw: &[HeldPacket]) -> Vec<Encapsulation> {
     let frames = ethernet(raw);
-    let way = |name, packets| Way { name, link: LinkType::RAW, packets, tshark: true };
+    let way = |name, packets| Encapsulation { name, link: LinkType::RAW, packets, tshark: true };
     let gtp = |flags: u8, options: Vec<u8>| {
         udp(raw, 2152, move |packet| {
             let length = length16(packet, u32::try_from(options.len()).unwrap());
             [&[flags, 0xff], &length[..], &[0, 0, 0, 7], &options].concat()
         })
     };
-    let in_ip = |protocol: u8, packets: &[Held], head: &[u8]| {
+    let in_ip = |protocol: u8, packets: &[HeldPacket], head: &[u8]| {
         let more = u32::try_from(head.len()).unwrap();
         behind(packets, |packet| [ip(packet, protocol, more), head.to_vec()].concat())
     };
     let vxlan = [8, 0, 0, 0, 0, 0, 7, 0];
     let erspan = [0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x10, 0, 0, 0, 0, 0, 0, 0];
-    let ayiya = |packet: &Held| {
+    let ayiya = |packet: &HeldPacket| {
         let mut head = vec![0x41, 0x52, 0x11, 41, 0x5f, 0, 0, 0];
         head.resize(8 + 16 + 20, 0x55);
         [head, six(packet)].concat()
@@ -249,7 +268,7 @@ fn tunnels(raw: &[Held]) -> Vec<Way> {
 }
 
 /// Those whose frames are not all TCP to tshark, in one file with an interface for each.
-fn others_in_tshark(ways: &[Way], file: &Path) -> Vec<&'static str> {
+fn others_in_tshark(ways: &[Encapsulation], file: &Path) -> Vec<&'static str> {
     let mut bytes = Vec::new();
     let section = Section::default();
     let mut writer = PcapngWriter::begin(&mut bytes, ByteOrder::Little, &section);
@@ -257,7 +276,7 @@ fn others_in_tshark(ways: &[Way], file: &Path) -> Vec<&'static str> {
     for way in ways.iter().filter(|way| way.tshark) {
         let interface = writer.interface(&mut bytes, way.link, 0, way.name);
         for packet in &way.packets {
-            let Held { time, original_length, data } = packet;
+            let HeldPacket { time, original_length, data } = packet;
             writer.packet(&mut bytes, interface, *time, *original_length, data, &[]);
             frames.push(way.name);
         }
@@ -282,11 +301,11 @@ fn link_headers_and_tunnels_change_nothing() {
     std::fs::write(&file, pcap(LinkType::RAW, &raw)).unwrap();
     let expected = explained(&file)["connections"].clone();
     assert_eq!(expected[0]["verdict"]["because"], "ack-latency");
-    let ways: Vec<Way> = links(&raw).into_iter().chain(tunnels(&raw)).collect();
+    let ways: Vec<Encapsulation> = links(&raw).into_iter().chain(tunnels(&raw)).collect();
     let is_among = |link: &LinkType| ways.iter().any(|way| way.link == *link);
     let missing: Vec<_> = LinkType::READ.iter().filter(|link| !is_among(link)).collect();
     assert!(missing.is_empty(), "{missing:?} are read, and no transfer is behind them here");
-    for Way { name, link, packets, .. } in &ways {
+    for Encapsulation { name, link, packets, .. } in &ways {
         std::fs::write(&file, pcap(*link, packets)).unwrap();
         let mut got = explained(&file);
         // What of the link itself is told comes from there.
@@ -321,17 +340,17 @@ fn each_packet_of_an_aggregate_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("aggregates.pcap");
     // Whole packets, so that the second follows the first: those without data.
-    let raw: Vec<Held> = transfer()
+    let raw: Vec<HeldPacket> = transfer()
         .into_iter()
         .filter(|packet| packet.data.len() == packet.original_length as usize)
         .collect();
-    let subframe = |packet: &Held| {
+    let subframe = |packet: &HeldPacket| {
         let length = u16::try_from(8 + packet.data.len()).unwrap().to_be_bytes();
         let mut bytes = [&[2; 12][..], &length, &SNAP, &packet.data].concat();
         bytes.resize(bytes.len().next_multiple_of(4), 0);
         bytes
     };
-    let frames: Vec<Held> = raw
+    let frames: Vec<HeldPacket> = raw
         .chunks_exact(2)
         .map(|pair| {
             let mut head = vec![2; 26];
@@ -339,7 +358,7 @@ fn each_packet_of_an_aggregate_is_read() {
             head[22..].copy_from_slice(&[0, 0, 0x80, 0]);
             let data = [radiotap(0), head, subframe(&pair[0]), subframe(&pair[1])].concat();
             let original_length = u32::try_from(data.len()).unwrap();
-            Held { time: pair[0].time, original_length, data }
+            HeldPacket { time: pair[0].time, original_length, data }
         })
         .collect();
     assert!(frames.len() > 15, "{}", frames.len());

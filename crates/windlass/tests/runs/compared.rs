@@ -1,9 +1,9 @@
 //! Runs held against each other, and made again.
 
-use super::{Kept, checked, figure};
+use super::{RunsFolder, checked, figure};
 
-/// So many runs of a device, with a tag.
-fn lab(kept: &Kept, device: &str, bytes: &str, tag: &str, count: usize) {
+/// Makes this many runs of a device, with a tag.
+fn lab(kept: &RunsFolder, device: &str, bytes: &str, tag: &str, count: usize) {
     for _ in 0..count {
         kept.done(&format!("lab imagen --device {device} --bytes {bytes} --tag {tag}"));
     }
@@ -11,7 +11,7 @@ fn lab(kept: &Kept, device: &str, bytes: &str, tag: &str, count: usize) {
 
 #[test]
 fn two_runs_stand_side_by_side() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     lab(&kept, "imagen-v2", "20kB", "old", 1);
     lab(&kept, "imagen-v3.3", "20kB", "new", 1);
     let found = kept.json("runs-compare", "compare tag:old last");
@@ -22,12 +22,12 @@ fn two_runs_stand_side_by_side() {
     assert_eq!(differs[0]["values"], serde_json::json!([["imagen-v2"], ["imagen-v3.3"]]));
     assert_eq!(found["cautions"][0]["caution"], "few-runs");
     let text = kept.done("runs compare tag:old last");
-    assert!(text.contains("--device") && text.contains("no difference is claimed"), "{text}");
+    assert!(text.contains("--device") && text.contains("No difference is claimed"), "{text}");
 }
 
 #[test]
 fn repeats_are_compared_and_a_condition_decides_the_exit_code() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     lab(&kept, "imagen-v3.3", "20kB", "fast", 5);
     lab(&kept, "imagen-v3.3", "2kB", "short", 5);
     let found = kept.json("runs-compare", "compare tag:fast tag:short");
@@ -54,17 +54,17 @@ fn repeats_are_compared_and_a_condition_decides_the_exit_code() {
     let (_, stderr, code) = told(&kept, &["tag:fast", "tag:short", "--fail-if", "jitter > 1ms"]);
     assert!(code == 2 && stderr.contains("these runs have no jitter"), "{stderr}");
     let (_, stderr, code) = told(&kept, &["tag:fast", "--fail-if", "speed > 1"]);
-    assert!(code == 2 && stderr.contains("\"speed\" is no figure"), "{stderr}");
+    assert!(code == 2 && stderr.contains("\"speed\" is not a figure"), "{stderr}");
 }
 
-fn told(kept: &Kept, words: &[&str]) -> (String, String, i32) {
+fn told(kept: &RunsFolder, words: &[&str]) -> (String, String, i32) {
     let all: Vec<&str> = ["runs", "compare"].iter().chain(words).copied().collect();
     super::support::told(&kept.command(&all).output().unwrap())
 }
 
 #[test]
 fn a_run_is_repeated_in_turn_with_another() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     lab(&kept, "imagen-v3.3", "20kB", "mine", 1);
     let words =
         "runs repeat last -n 5 --tag night --json -- lab imagen --device imagen-v3.3 --bytes 10kB";
@@ -95,12 +95,12 @@ fn a_run_is_repeated_in_turn_with_another() {
     assert!(runs[1..].iter().all(|run| run["tags"].to_string().contains("night")));
     assert!(runs[1]["tags"].to_string().contains("mine"), "{}", runs[1]);
     let (_, stderr, code) = kept.told("runs repeat last -- law window --window 1k --rtt 1ms");
-    assert!(code == 2 && stderr.contains("is no command that keeps its runs"), "{stderr}");
+    assert!(code == 2 && stderr.contains("does not keep its runs"), "{stderr}");
 }
 
 #[test]
 fn what_cannot_be_repeated_says_why() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     let scenario = kept.folder.path().join("own.toml");
     std::fs::write(&scenario, super::support::LOST).unwrap();
     kept.told(&format!("lab {}", scenario.display()));

@@ -1,4 +1,4 @@
-//! What is kept of a run, and where.
+//! Kept runs: their contents and their folder.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::thread;
 use serde_json::Value;
 
 use super::support::{is_root, skipped, told, windlass};
-use super::{Kept, checked, figure, is_empty};
+use super::{RunsFolder, checked, figure, is_empty};
 
 /// A printer that takes so many connections, and reads each to its end.
 fn printer(connections: usize) -> (u16, thread::JoinHandle<()>) {
@@ -23,7 +23,7 @@ fn printer(connections: usize) -> (u16, thread::JoinHandle<()>) {
 
 #[test]
 fn each_measurement_is_kept_with_all_that_it_found() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     let (port, takes) = printer(4);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let listening = listener.local_addr().unwrap().port();
@@ -39,7 +39,7 @@ fn each_measurement_is_kept_with_all_that_it_found() {
         format!("spool load {printer} --jobs 3"),
     ];
     if is_root() {
-        commands.push("capture lo --duration 200ms --quiet".to_owned());
+        commands.push("capture lo --time 200ms --quiet".to_owned());
     } else {
         skipped("each_measurement_is_kept_with_all_that_it_found, of capture", "it takes root");
     }
@@ -88,7 +88,7 @@ fn each_measurement_is_kept_with_all_that_it_found() {
 
 #[test]
 fn what_is_not_to_be_kept_is_not() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     kept.done("lab imagen --no-save");
     let words = ["lab", "imagen"];
     let output = kept.command(&words).env("WINDLASS_STORE", "").output().unwrap();
@@ -135,7 +135,7 @@ fn runs_are_kept_where_the_users_data_is() {
     assert_eq!(list["runs"].as_array().unwrap().len(), 2);
 }
 
-/// Where nothing can be kept the measurement goes on: the same output and exit code, and a
+/// Checks that a measurement continues if it cannot be kept: equal output and exit code, and a
 /// warning.
 fn warns(command: &mut std::process::Command, why: &str) {
     let (stdout, stderr, code) = told(&command.output().unwrap());
@@ -147,7 +147,7 @@ fn warns(command: &mut std::process::Command, why: &str) {
 
 #[test]
 fn a_home_that_may_not_be_written_warns_and_goes_on() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     let file = kept.folder.path().join("file");
     std::fs::write(&file, "").unwrap();
     let store = file.join("runs");
@@ -165,7 +165,7 @@ fn a_full_disk_warns_and_leaves_nothing_behind() {
     if !is_root() {
         return skipped(test, "it takes root to mount a file system that is full");
     }
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     let place = kept.folder.path().join("small");
     std::fs::create_dir(&place).unwrap();
     // In a mount namespace of its own, which ends with the shell.
@@ -187,7 +187,7 @@ fn a_full_disk_warns_and_leaves_nothing_behind() {
 
 #[test]
 fn what_failed_after_it_measured_is_kept_with_its_error() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     // Nothing answers in a millisecond what is dropped: a network for documents (RFC 5737).
     let (_, stderr, code) = kept.told("ping 127.0.0.1 --count 1 --timeout 1ns --interval 1ms");
     if code == 0 {
@@ -206,11 +206,11 @@ fn what_failed_after_it_measured_is_kept_with_its_error() {
 
 #[test]
 fn lists_tags_notes_and_deletions() {
-    let kept = Kept::new();
-    assert!(kept.done("runs list").starts_with("There is no such run in "));
+    let kept = RunsFolder::new();
+    assert!(kept.done("runs list").starts_with("No runs found in "));
     let (_, stderr, code) = kept.told("runs show last");
     assert_eq!(code, 1);
-    assert!(stderr.contains("Measure something"), "{stderr}");
+    assert!(stderr.contains("Measure first"), "{stderr}");
     for device in ["imagen-v2", "imagen-v3.3"] {
         kept.done(&format!("lab imagen --device {device} --bytes 20kB --tag {device}"));
     }
@@ -246,12 +246,12 @@ fn lists_tags_notes_and_deletions() {
     assert_eq!(listed(""), [ids[2].as_str()]);
     let (_, stderr, code) = kept.told(&format!("runs show {}", ids[0]));
     assert_eq!(code, 1);
-    assert!(stderr.contains("there is none of this name"), "{stderr}");
+    assert!(stderr.contains("no run has this name"), "{stderr}");
 }
 
 #[test]
 fn exports_are_whole() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     kept.done("lab imagen");
     kept.done("sweep --simulate white-space");
     let lines = kept.done("runs export");

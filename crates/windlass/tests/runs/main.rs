@@ -18,11 +18,11 @@ use support::told;
 use tempfile::TempDir;
 
 /// A folder of runs of a test's own.
-struct Kept {
+struct RunsFolder {
     folder: TempDir,
 }
 
-impl Kept {
+impl RunsFolder {
     fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -38,13 +38,13 @@ impl Kept {
         command
     }
 
-    /// What it wrote, its last words, and its exit code.
+    /// Returns the output, the errors, and the exit code.
     fn told(&self, line: &str) -> (String, String, i32) {
         let words: Vec<&str> = line.split_whitespace().collect();
         told(&self.command(&words).output().unwrap())
     }
 
-    /// What it wrote where all is well.
+    /// Returns the output of a successful command.
     fn done(&self, line: &str) -> String {
         let (stdout, stderr, code) = self.told(line);
         assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
@@ -81,7 +81,7 @@ fn figure(run: &Value, name: &str, of: Option<&str>) -> f64 {
     figures.iter().find(is_it).unwrap_or_else(|| panic!("{name}: {run}"))["value"].as_f64().unwrap()
 }
 
-/// Whether a folder has no file in it, or is not there.
+/// Returns whether a folder has no file, or does not exist.
 fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).map_or(true, |mut files| files.next().is_none())
 }

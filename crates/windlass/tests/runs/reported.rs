@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::support::browser::{LEAST_LETTERS, WIDTHS, shown};
 use super::support::devtools::{Browser, serious_faults};
 use super::support::{has, repository, told};
-use super::{Kept, figure};
+use super::{RunsFolder, figure};
 
 /// A report of what is named, and what was said of it.
-fn written(kept: &Kept, what: &str, file: &str) -> (String, String) {
+fn written(kept: &RunsFolder, what: &str, file: &str) -> (String, String) {
     let to = kept.folder.path().join(file);
     let said = kept.done(&format!("report {what} -o {}", to.display()));
     (std::fs::read_to_string(to).unwrap(), said)
@@ -16,7 +16,7 @@ fn written(kept: &Kept, what: &str, file: &str) -> (String, String) {
 
 #[test]
 fn a_run_is_a_page_and_a_ticket() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     let printed = kept.done("lab imagen --tag both");
     let printed_sweep = kept.done("sweep --simulate white-space --tag both --note <b>");
     let runs = kept.list();
@@ -52,12 +52,12 @@ fn a_run_is_a_page_and_a_ticket() {
 
 #[test]
 fn what_is_neither_a_file_nor_a_run_is_told() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     kept.done("lab imagen");
     let to = kept.folder.path().join("r.html");
     for (what, code, says) in [
         ("last~7", 1, "windlass runs list"),
-        ("tag:none", 1, "there is none"),
+        ("tag:none", 1, "no run has this tag"),
         ("uplaod.pcap", 1, "cannot report on uplaod.pcap"),
     ] {
         let (stdout, stderr, exit) = kept.told(&format!("report {what} -o {}", to.display()));
@@ -83,7 +83,7 @@ fn what_is_neither_a_file_nor_a_run_is_told() {
 
 #[test]
 fn the_graphs_of_runs_are_a_picture() {
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     kept.done("sweep --simulate white-space --tag drawn");
     kept.done("watch --count 3 --interval 100ms --tag drawn");
     let (svg, said) = written(&kept, "tag:drawn", "drawn.svg");
@@ -106,7 +106,7 @@ fn the_page_of_a_run_can_be_read_at_any_width() {
     if !has("chromium", test) {
         return;
     }
-    let kept = Kept::new();
+    let kept = RunsFolder::new();
     kept.done("lab imagen --tag all");
     kept.done("sweep --simulate white-space --tag all");
     kept.done("watch --count 3 --interval 100ms --tag all");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::support::repository;
 use super::support::schema::{SHARED, files, validator_of};
 
-/// Where schemas are called by. Nothing is there to be fetched.
+/// Base of the schemas' identifiers. Nothing is fetched from there.
 const PLACE: &str = "https://example.invalid/windlass/";
 
 /// The end of the name of a definition that others close: its fields are those of
@@ -33,14 +33,14 @@ fn each<'a>(schema: &'a Value, at: &str, see: &mut impl FnMut(&'a Value, &str)) 
     }
 }
 
-/// The same in all files.
+/// Visits each schema of all files.
 fn each_of_all(files: &BTreeMap<String, Value>, mut see: impl FnMut(&str, &Value, &str)) {
     for (file, schema) in files {
         each(schema, "", &mut |part, at| see(file, part, at));
     }
 }
 
-/// Where a reference in a file leads, as `file#/$defs/name`.
+/// Returns the target of a reference in a file, as `file#/$defs/name`.
 fn resolved(file: &str, reference: &str) -> String {
     let (to, name) = reference.split_once('#').unwrap();
     let folder = file.rfind('/').map_or("", |end| &file[..=end]);
@@ -126,8 +126,8 @@ fn bare(file: &str, schema: &Value) -> Value {
     }
 }
 
-/// Whether a schema says what a record looks like: its fields, or its words. The rest
-/// is how schemas are put together.
+/// Returns whether a schema describes the shape of a record: its fields, or its keywords. The rest
+/// combines schemas.
 fn is_a_shape(schema: &Value) -> bool {
     schema.get("properties").is_some_and(Value::is_object)
         || schema.get("enum").and_then(Value::as_array).is_some_and(|words| words.len() > 3)

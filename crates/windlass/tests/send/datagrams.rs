@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::serving::Serving;
+use crate::serving::WindlassServer;
 use crate::support::clock::{at_once, in_real_time};
 use crate::support::linked::sent;
 use crate::support::{told, windlass};
 use crate::{checked, number};
 
 /// The report of a test on the loopback that went well.
-fn report(serving: &Serving, options: &str) -> Value {
+fn report(serving: &WindlassServer, options: &str) -> Value {
     let mut command = windlass();
     command.args(["send", "127.0.0.1", "--port", &serving.port, "--udp", "--json"]);
     let (stdout, stderr, code) = told(&command.args(options.split_whitespace()).output().unwrap());
@@ -37,7 +37,7 @@ fn accounted(report: &Value, way: usize) {
 
 #[test]
 fn datagrams_are_counted_each_way() {
-    let serving = Serving::start(&["--json"]);
+    let serving = WindlassServer::start(&["--json"]);
     for options in ["", "--streams 3", "--reverse", "--bidirectional --streams 2"] {
         let report = report(&serving, &format!("{options} --bytes 4000x500 --rate 40mbit"));
         let ways = report["directions"].as_array().unwrap().len();
@@ -58,7 +58,7 @@ fn datagrams_are_counted_each_way() {
 
 #[test]
 fn what_a_socket_has_no_room_for_is_none_of_the_paths_loss() {
-    let serving = Serving::start(&["--json"]);
+    let serving = WindlassServer::start(&["--json"]);
     // As fast as it goes, in datagrams of many fragments, into a socket that is read by one
     // thread.
     let report = report(&serving, "--time 1s --rate 100gbit --length 60000 --no-latency");
@@ -72,7 +72,7 @@ fn what_a_socket_has_no_room_for_is_none_of_the_paths_loss() {
 fn a_pace_is_kept_evenly() {
     let test = "a_pace_is_kept_evenly";
     in_real_time(test, || {
-        let serving = Serving::start(&[]);
+        let serving = WindlassServer::start(&[]);
         let report = report(&serving, "--time 2s --rate 8mbit --length 1000 --no-latency");
         // 1,000 datagrams a second.
         let sent = whole(&report, "/directions/0/sender/datagrams/count");
@@ -84,7 +84,7 @@ fn a_pace_is_kept_evenly() {
     });
 }
 
-/// What a test over a link reports, and what the link does; nothing where none can be made.
+/// Returns the report of a test over a link, and of the link; `None` if no link can be made.
 fn over(test: &str, link: &str, send: &str) -> Option<(Value, Value)> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("link.json");
@@ -184,7 +184,7 @@ fn the_rate_of_the_link_is_found() {
 
 #[test]
 fn a_sender_that_cannot_keep_the_rate_is_told_and_not_the_path() {
-    let serving = Serving::start(&["--json"]);
+    let serving = WindlassServer::start(&["--json"]);
     // A datagram of 60,000 bytes is as long as the loopback takes. What does not fit the buffer
     // of its receiver is none of the path's.
     let report = report(&serving, "--find-rate --rate 1gbit --time 300ms --length 60000");

@@ -19,8 +19,8 @@ const TESTS: [(&str, &str); 5] = [
     ("--udp --pace 20mbit --reverse", "-u -b 20M -R"),
 ];
 
-/// What is in iperf3's report and in none of ours: what nobody measures here, and of datagrams
-/// the buffers.
+/// Fields of iperf3's report that ours lacks: figures that windlass does not measure, and the
+/// buffers of datagrams.
 const ELSEWHERE: [&str; 3] =
     ["/start/cookie", "/intervals/streams/pmtu", "/intervals/streams/rttvar"];
 const ELSEWHERE_OF_UDP: [&str; 2] = ["/start/sndbuf_actual", "/start/rcvbuf_actual"];
@@ -47,9 +47,9 @@ fn places(value: &Value, path: &str, found: &mut BTreeMap<String, &'static str>)
 }
 
 /// A stock server, which answers one test.
-struct Stock(Child);
+struct StockServer(Child);
 
-impl Drop for Stock {
+impl Drop for StockServer {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -65,7 +65,7 @@ fn stock(options: &str) -> Value {
         server.args(["-s", "-1", "--forceflush", "-B", "127.0.0.1", "-p", &port]);
         let mut child = server.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
-        let _server = Stock(child);
+        let _server = StockServer(child);
         let mut line = String::new();
         let listens = loop {
             line.clear();

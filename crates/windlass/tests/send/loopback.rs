@@ -7,21 +7,21 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::serving::Serving;
+use crate::serving::WindlassServer;
 use crate::support::port::free_port;
 use crate::support::work::until_worked;
 use crate::support::{told, windlass};
 use crate::{checked, number};
 
 /// Sends to a server, and gives what was printed and the exit code.
-fn send(serving: &Serving, options: &[&str]) -> (String, String, i32) {
+fn send(serving: &WindlassServer, options: &[&str]) -> (String, String, i32) {
     let mut command = windlass();
     command.args(["send", "127.0.0.1", "--port", &serving.port]).args(options);
     told(&command.output().unwrap())
 }
 
 /// The report of a test that went well.
-fn report(serving: &Serving, options: &[&str]) -> Value {
+fn report(serving: &WindlassServer, options: &[&str]) -> Value {
     let (stdout, stderr, code) = send(serving, &[options, &["--json"]].concat());
     assert_eq!((code, stderr.as_str()), (0, ""), "{stdout}");
     checked("send", &stdout)
@@ -29,7 +29,7 @@ fn report(serving: &Serving, options: &[&str]) -> Value {
 
 #[test]
 fn a_count_of_writes_is_sent_to_the_byte_both_ways() {
-    let serving = Serving::start(&["--json"]);
+    let serving = WindlassServer::start(&["--json"]);
     for options in [&["--streams", "3"][..], &["--reverse"], &["--bidirectional"]] {
         let report = report(&serving, &[options, &["--bytes", "16384x8192"]].concat());
         let ways = report["directions"].as_array().unwrap();
@@ -55,7 +55,7 @@ fn a_count_of_writes_is_sent_to_the_byte_both_ways() {
 
 #[test]
 fn a_file_and_standard_input_are_sent_whole() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("job.prn");
     fs::write(&path, vec![7; 1_234_567]).unwrap();
@@ -86,31 +86,31 @@ fn a_token_keeps_others_out() {
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     });
-    let serving = Serving::start(&["--token-file", &right]);
+    let serving = WindlassServer::start(&["--token-file", &right]);
     let tried = |options: &[&str]| send(&serving, &[&["--bytes", "1kB"], options].concat());
     let (_, stderr, code) = tried(&[]);
     assert_eq!(code, 1);
     assert!(stderr.contains("asks for a token") && stderr.contains("--token-file"), "{stderr}");
     let (_, stderr, code) = tried(&["--token-file", &wrong]);
     assert_eq!(code, 1);
-    assert!(stderr.contains("its token is not this server's"), "{stderr}");
+    assert!(stderr.contains("the client's token differs from the server's"), "{stderr}");
     let (_, stderr, code) = tried(&["--token-file", &empty]);
     assert_eq!(code, 1);
-    assert!(stderr.contains("it is empty"), "{stderr}");
+    assert!(stderr.contains("the file is empty"), "{stderr}");
     let (_, stderr, code) = tried(&["--token-file", &right]);
     assert_eq!((code, stderr.as_str()), (0, ""));
 }
 
 #[test]
 fn one_test_and_then_the_end() {
-    let serving = Serving::start(&["--once"]);
+    let serving = WindlassServer::start(&["--once"]);
     report(&serving, &["--bytes", "1MB", "--no-latency"]);
     assert_eq!(serving.ends(), Some(0));
 }
 
 #[test]
 fn ctrl_c_prints_what_was_measured() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     for direction in ["--no-latency", "--reverse"] {
         let child = windlass()
             .args(["send", "127.0.0.1", "--port", &serving.port, "--json", "--time", "10min"])
@@ -136,7 +136,7 @@ fn ctrl_c_prints_what_was_measured() {
 
 #[test]
 fn a_server_that_is_killed_costs_no_figures() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let child = windlass()
         .args(["send", "127.0.0.1", "--port", &serving.port, "--json", "--time", "10min"])
         .stdout(Stdio::piped())
@@ -151,7 +151,7 @@ fn a_server_that_is_killed_costs_no_figures() {
     assert_eq!(code, 1);
     assert!(stderr.contains("the other end closed the connection"), "{stderr}");
     // It was windlass serve that listened: the test ran.
-    assert!(stderr.contains("runs there still"), "{stderr}");
+    assert!(stderr.contains("the server still runs"), "{stderr}");
     let record = checked("send", &stdout);
     assert!(number(&record, "/directions/0/sender/bytes") > 0.0);
     assert_eq!(record["directions"][0]["receiver"], Value::Null);
@@ -159,7 +159,7 @@ fn a_server_that_is_killed_costs_no_figures() {
 
 #[test]
 fn who_stopped_a_test_is_told() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let mut child = windlass()
         .args(["send", "127.0.0.1", "--port", &serving.port, "--time", "10min"])
         .args(["--interval", "100ms"])
@@ -187,7 +187,7 @@ fn who_stopped_a_test_is_told() {
 
 #[test]
 fn many_streams_with_long_writes_begin_at_once() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let options = ["--streams", "60", "--length", "16M", "--reverse", "--time", "1s"];
     let report = report(&serving, &[&options[..], &["--no-latency"]].concat());
     assert!(number(&report, "/directions/0/sender/bytes") > 0.0);
@@ -200,7 +200,7 @@ fn many_streams_with_long_writes_begin_at_once() {
 
 #[test]
 fn a_port_may_stand_behind_its_host() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let host = format!("127.0.0.1:{}", serving.port);
     let output = windlass().args(["send", &host, "-4", "--bytes", "10k", "--json"]).output();
     let (stdout, stderr, code) = told(&output.unwrap());
@@ -234,7 +234,7 @@ fn errors_say_what_to_do() {
         let (stderr, code) = failed(wrong);
         assert_eq!(code, 2, "{wrong:?} {stderr}");
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let (_, stderr, code) = send(&serving, &["--congestion", "no_such_control"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("tcp_available_congestion_control"), "{stderr}");
@@ -244,7 +244,7 @@ fn errors_say_what_to_do() {
     assert!(stderr.contains("Give another --port"), "{stderr}");
 }
 
-/// What a process holds: descriptors, threads.
+/// Returns the resources of a process: descriptors, threads.
 fn holds(id: u32) -> (usize, usize) {
     let count = |what: &str| fs::read_dir(format!("/proc/{id}/{what}")).unwrap().count();
     (count("fd"), count("task"))
@@ -252,7 +252,7 @@ fn holds(id: u32) -> (usize, usize) {
 
 #[test]
 fn a_server_does_not_grow() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let (_, idle) = holds(serving.id());
     let once = || report(&serving, &["--bytes", "100kB", "--streams", "4"]);
     once();

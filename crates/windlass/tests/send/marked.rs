@@ -1,4 +1,5 @@
-//! What is set on the packets of IP is on the wire, both ways, and leaves where it was told to.
+//! IP options of sent packets are on the wire, both ways, and the packets leave by the chosen
+//! interface.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
@@ -14,7 +15,7 @@ use windlass_wire::{Capture, Observer, Packet, Segment};
 use super::checked;
 use super::support::{has, skipped, told, windlass};
 
-/// What is seen of a packet: its source, the type of service, and the hops.
+/// Seen fields of a packet: its source, the type of service, and the hops.
 type Mark = (String, u8, u8);
 
 /// The packets of a capture on `lo` that carry TCP to a port or from it, or ICMP.
@@ -25,6 +26,8 @@ struct Marks {
     /// Those from there that carry data: no word of a control connection is so long.
     from: BTreeSet<Mark>,
     icmp: BTreeSet<Mark>,
+    /// Source ports of SYNs and of long datagrams.
+    ports: BTreeSet<u16>,
 }
 
 impl Observer for Marks {
@@ -46,9 +49,19 @@ impl Observer for Marks {
             return;
         }
         let port = |at: usize| u16::from_be_bytes([ip[head + at], ip[head + at + 1]]);
+        if protocol == 17 {
+            // The datagrams that measure latency are shorter than those of data.
+            if port(2) == self.port && packet.original_length > 1_000 {
+                self.ports.insert(port(0));
+            }
+            return;
+        }
         // What the kernel answers for a connection that is over has its own mark.
         let header = usize::from(ip[head + 12] >> 4) * 4;
         let is_syn = ip[head + 13] & 2 != 0;
+        if port(2) == self.port && is_syn {
+            self.ports.insert(port(0));
+        }
         let has_data = packet.original_length as usize > 14 + head + header;
         if port(2) == self.port && (is_syn || has_data) {
             self.to.insert(mark);
@@ -91,7 +104,7 @@ impl Host {
         told(&command.output().unwrap())
     }
 
-    /// What `lo` sees while something runs.
+    /// Captures `lo` while `work` runs.
     fn seen(&self, folder: &Path, work: impl FnOnce()) -> Marks {
         let file = folder.join("trace.pcapng");
         let _ = std::fs::remove_file(&file);
@@ -170,6 +183,31 @@ fn the_packets_of_both_ends_are_marked() {
 }
 
 #[test]
+fn data_comes_from_the_ports_that_were_asked_for() {
+    let test = "data_comes_from_the_ports_that_were_asked_for";
+    let Some(host) = Host::start(test, &[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let ports = |options: &str| {
+        let marks = host.seen(folder.path(), || {
+            let mut command = windlass();
+            command.args(["send", "127.0.0.1", "--json", "--bytes", "1M", "--length", "1400"]);
+            let (stdout, stderr, code) = host.run(command.args(options.split_whitespace()));
+            assert_eq!(code, 0, "{options}: {stderr}");
+            assert_eq!(checked("send", &stdout)["transfer"]["ip"]["bind"]["port"], 40_000);
+        });
+        // The control connection comes from another port.
+        marks.ports.range(40_000..40_008).copied().collect::<Vec<_>>()
+    };
+    assert_eq!(ports("--cport 40000 --no-latency"), [40_000]);
+    // The last connection from there is remembered for a minute.
+    assert_eq!(ports("--cport 40000 --streams 3"), [40_000, 40_001, 40_002]);
+    assert_eq!(ports("--cport 40000 --streams 2 --protocol iperf3"), [40_000, 40_001]);
+    let datagrams = "--cport 40000 --streams 2 --udp --pace 1gbit";
+    assert_eq!(ports(datagrams), [40_000, 40_001]);
+    assert_eq!(ports(&format!("{datagrams} --protocol iperf3")), [40_000, 40_001]);
+}
+
+#[test]
 fn questions_of_each_kind_are_marked() {
     let test = "questions_of_each_kind_are_marked";
     let Some(host) = Host::start(test, &[]) else { return };
@@ -203,7 +241,9 @@ fn what_cannot_be_set_is_told() {
         ("send 127.0.0.1 --dscp nothing", 2, "af11"),
         ("send 127.0.0.1 --tos 1 --dscp ef", 2, "cannot be used with"),
         ("send 127.0.0.1 --ttl 0", 2, "--ttl"),
-        ("sweep --simulate gigabit --ttl 5", 2, "no packets of IP"),
+        ("send 127.0.0.1 --cport 65535 --streams 2", 2, "need 2 source ports"),
+        ("send 127.0.0.1 --cport 5201 --bind 127.0.0.1", 1, "the address and port to send from"),
+        ("sweep --simulate gigabit --ttl 5", 2, "no IP packets"),
         ("ping 127.0.0.1:5201 --bind 198.51.100.1", 1, "the address to send from"),
         ("serve --port 0 --bind %nosuch", 1, "the interface"),
     ];

@@ -4,14 +4,14 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use windlass::commands::watched::Watched;
+use windlass::commands::watched::WatchedRecord;
 use windlass_base::{Bytes, Quantiles, Rate, Span};
 use windlass_drive::Protocol;
 use windlass_drive::report::{
     Cpu, DirectionReport, Latency, LimitTimes, Outcome, SenderStream, SideReport, StreamReport,
 };
 use windlass_drive::transfer::{Buffers, Direction, End, Role, Transfer};
-use windlass_host::Running;
+use windlass_host::CurrentRun;
 use windlass_output::records::send::SendReport;
 use windlass_output::{Format, Output};
 
@@ -122,9 +122,9 @@ fn report(protocol: Protocol, transfer: &Transfer, outcome: &Outcome) -> SendRep
 }
 
 #[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
+struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Shared {
+impl Write for SharedBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -134,8 +134,8 @@ impl Write for Shared {
 }
 
 fn printed(report: &SendReport, format: Format) -> String {
-    let report = &Watched::new(report, Running::begin(None));
-    let sink = Shared::default();
+    let report = &WatchedRecord::new(report, CurrentRun::begin(None));
+    let sink = SharedBuffer::default();
     Output::new(Box::new(sink.clone()), format, 80, false).print(report).unwrap();
     let bytes = sink.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
@@ -211,7 +211,7 @@ fn ttcp_says_nothing_and_counts_in_1024s() {
     };
     let report = report(Protocol::Ttcp, &transfer, &outcome);
     let text = printed(&report, Format::Text);
-    assert!(text.contains("not known: ttcp does not tell"), "{text}");
+    assert!(text.contains("not known: ttcp does not report it"), "{text}");
     // 5,251,413 bytes per second.
     assert!(text.contains("5,128.33 KB/s of 1,024 B"), "{text}");
     let json = checked("send", &printed(&report, Format::Json));

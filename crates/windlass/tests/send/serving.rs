@@ -8,17 +8,17 @@ use std::time::Duration;
 
 use crate::support::windlass;
 
-/// How long it may take to say what it has to say.
+/// Maximum time until the server prints its lines.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A `windlass serve` that runs until this goes.
-pub(crate) struct Serving {
+pub(crate) struct WindlassServer {
     child: Child,
     lines: Receiver<String>,
     pub(crate) port: String,
 }
 
-impl Serving {
+impl WindlassServer {
     /// Starts it on a free port of the loopback.
     pub(crate) fn start(options: &[&str]) -> Self {
         let mut command = windlass();
@@ -33,7 +33,7 @@ impl Serving {
         Self { child, lines, port }
     }
 
-    /// What it says next.
+    /// Returns the next line.
     pub(crate) fn says(&self) -> String {
         self.lines.recv_timeout(PATIENCE).unwrap()
     }
@@ -48,7 +48,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for WindlassServer {
     fn drop(&mut self) {
         // It may have ended by itself.
         let _ = self.child.kill();

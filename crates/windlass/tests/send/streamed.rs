@@ -137,7 +137,7 @@ const DRAWN: [(&str, &[(&str, &str)]); 6] = [
     ),
 ];
 
-/// What came of the data of one end, in each interval, in Mbit/s.
+/// Returns the received rate of one end's data in each interval, in Mbit/s.
 fn arrived(record: &serde_json::Value, from: &str) -> Vec<f64> {
     let intervals = record["intervals"].as_array().unwrap().iter();
     let is_of = |one: &&serde_json::Value| one["role"] == "receiver" && one["end"] != from;
@@ -187,5 +187,5 @@ fn a_test_of_each_kind_is_a_data_file_of_flents() {
         }
     }
     let (_, stderr, code) = server.send("--udp --reverse --flent none.flent.gz");
-    assert!(code == 2 && stderr.contains("flent has no test of datagrams"), "{stderr}");
+    assert!(code == 2 && stderr.contains("flent has no test of UDP"), "{stderr}");
 }

@@ -15,7 +15,7 @@ use crate::support::{has, is_root, skipped};
 /// The congestion controls that are tried, where the kernel has them.
 const CONTROLS: [&str; 3] = ["bbr", "cubic", "reno"];
 
-/// How long a path is interrupted.
+/// Duration of an interruption of the path.
 const OUTAGE: &str = "1.5";
 
 /// A path, a transfer over it, and what holds that by the way it is made.
@@ -171,7 +171,7 @@ fn rate(record: &Value) -> f64 {
     record["directions"][0]["receiver"]["bytes_per_second"].as_f64().unwrap()
 }
 
-/// Whether what the test needs is there.
+/// Returns whether the requirements of the test are met.
 fn can(test: &str, case: &Case) -> bool {
     case.interrupted_after.is_none() || has("ip", test)
 }
@@ -194,7 +194,7 @@ fn hold(test: &str, cases: &[&Case]) {
     });
 }
 
-/// What is wrong with a verdict; nothing where it is the cause that was made.
+/// Returns the error of a verdict; `None` if the verdict is the injected cause.
 fn wrong(test: &str, case: &Case, control: &str) -> Option<String> {
     let record = sent(test, case, case.send, control)?;
     let made = case.others.iter().find(|(other, _)| *other == control);

@@ -13,10 +13,10 @@ use super::support::cups::{Cups, Setup};
 use super::support::{has, skipped, told, windlass};
 use super::{begin, counts, ended, load};
 
-/// What cupsd says of a job that is done.
+/// cupsd's message for a completed job.
 const COMPLETED: &str = "Job completed.";
 
-/// What it says of a request that its spool has no room for.
+/// cupsd's log of a request that its full spool refuses.
 const FULL: &str = "HTTP/1.1\" 413 ";
 
 fn queues(cups: &Cups, queues: &str) -> String {
@@ -188,7 +188,7 @@ fn jobs_are_held_and_released() {
     // What was stopped already stays so, and its jobs are not waited for for ever.
     let loaded = load(&format!("{all} --hold --jobs 3 --size 10kB --patience 3s"));
     assert_eq!(loaded.code, 1);
-    assert!(loaded.stderr.contains("3 of 3 jobs wait still"), "{}", loaded.stderr);
+    assert!(loaded.stderr.contains("3 of 3 jobs still wait"), "{}", loaded.stderr);
     assert!(loaded.stderr.contains("3 of 3 printers are stopped"), "{}", loaded.stderr);
     assert_eq!(loaded.report["process"]["stopped_printers"], 3);
     assert_eq!(loaded.report["hold"]["stopped_already"], 3);
@@ -208,7 +208,7 @@ fn a_stopped_run_keeps_what_was_measured_and_starts_printers_again() {
     assert!(sent.unwrap().success());
     let loaded = ended(child, began);
     assert_eq!(loaded.code, 1);
-    assert!(loaded.stderr.contains("it was stopped before its end"), "{}", loaded.stderr);
+    assert!(loaded.stderr.contains("the load was stopped before its end"), "{}", loaded.stderr);
     let report = &loaded.report;
     assert_eq!(report["interrupted"], true);
     assert_eq!(report["hold"]["left_stopped"], 0);

@@ -31,8 +31,8 @@ fn counts(record: &Value) -> [u64; 6] {
         .map(|name| record["counts"][name].as_u64().unwrap())
 }
 
-/// What a run came to.
-struct Loaded {
+/// Result of a run.
+struct LoadResult {
     /// The report; null where there was none.
     report: Value,
     stderr: String,
@@ -51,17 +51,17 @@ fn begin(line: &str) -> Child {
         .unwrap()
 }
 
-fn ended(child: Child, began: Instant) -> Loaded {
+fn ended(child: Child, began: Instant) -> LoadResult {
     judged(&child.wait_with_output().unwrap(), began.elapsed())
 }
 
 /// Loads with the words of a line.
-fn load(line: &str) -> Loaded {
+fn load(line: &str) -> LoadResult {
     ended(begin(line), Instant::now())
 }
 
-fn judged(output: &Output, took: Duration) -> Loaded {
+fn judged(output: &Output, took: Duration) -> LoadResult {
     let (stdout, stderr, code) = told(output);
     let report = if stdout.is_empty() { Value::Null } else { checked(&stdout) };
-    Loaded { report, stderr, code, took }
+    LoadResult { report, stderr, code, took }
 }

@@ -1,5 +1,4 @@
-//! What became of jobs once they were acknowledged: nothing but what is completed
-//! counts as such.
+//! Final states of acknowledged jobs: only completed jobs count as completed.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +7,7 @@ use serde_json::Value;
 use super::serve::Serve;
 use super::support::cups::{Cups, Setup};
 use super::support::{told, windlass};
-use super::{Loaded, begin, counts, ended, load};
+use super::{LoadResult, begin, counts, ended, load};
 
 /// Jobs that were completed, aborted, canceled, wait still, are missing, are unknown.
 fn became(report: &Value) -> [u64; 6] {
@@ -20,7 +19,7 @@ fn became(report: &Value) -> [u64; 6] {
 }
 
 /// No count is one that wrapped.
-fn is_sane(loaded: &Loaded) {
+fn is_sane(loaded: &LoadResult) {
     let text = format!("{} {}", loaded.report, loaded.stderr);
     assert!(!text.contains("18446744073709551") && !text.contains("18,446,744"), "{text}");
 }
@@ -192,7 +191,7 @@ fn a_full_spool_of_windlass_is_full() {
         (&trouble["kind"], &trouble["jobs"], &loaded.report["full"][0]["kind"]),
         (&"spool-full".into(), &refused.into(), &"spool-full".into())
     );
-    assert!(loaded.stderr.contains("Its spool is full"), "{}", loaded.stderr);
+    assert!(loaded.stderr.contains("The server's spool is full"), "{}", loaded.stderr);
     // It has room again by itself.
     let loaded = load(&format!("{} --jobs 6 --size 8kB --retry-full 60s", serve.uri("a")));
     assert_eq!((loaded.code, counts(&loaded.report)[1]), (0, 6), "{}", loaded.stderr);

@@ -12,7 +12,7 @@ use super::support::port::free_port;
 use super::support::{has, run, told};
 use super::{counts, load};
 
-/// How long a server of a test waits for its client, and a test for its server.
+/// Maximum wait of a test server for its client, and of a test for its server.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A server that does so with each connection, and hands over what comes of it.
@@ -168,7 +168,7 @@ fn what_cannot_be_reached_or_held_is_told_at_once() {
     let (stdout, stderr, code) =
         told(&run(&format!("spool load ipp://127.0.0.1:{port}/printers/a")));
     assert_eq!((stdout.as_str(), code), ("", 1));
-    assert!(stderr.contains("Nothing takes jobs on port"), "{stderr}");
+    assert!(stderr.contains("No server accepts jobs on port"), "{stderr}");
     // A server that says no to all: its printers are not stopped.
     let (port, _got) = server(|mut stream| {
         let mut some = [0; 4_096];

@@ -1,4 +1,4 @@
-//! Who asks, and what he may: by names of the server, by the kernel's word, by policies.
+//! Users and their rights: by names of the server, by the kernel's credentials, by policies.
 
 use std::fs::{self, Permissions};
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ use super::support::{has, skipped, windlass};
 /// The number of the user nobody, who is on every host of Debian's family.
 const NOBODY: u32 = 65_534;
 
-/// What is answered to a request with these headers.
+/// Returns the answer to a request with these headers.
 fn posted(spool: &Spool, headers: &str, request: &Message) -> (u16, String) {
     let body = request.encode().unwrap();
     let mut stream = connect(spool.ipp);
@@ -153,7 +153,7 @@ fn a_socket_that_somebody_has_is_not_taken() {
 /// The printer of these servers.
 const PRINTER: &str = "\n[[printer]]\nname = \"a\"\ndevice = \"drop\"\nstopped = true\n";
 
-/// What a server may be told of who may do what.
+/// Starts a server with these settings of rights.
 fn with_settings(folder: &Path, settings: &str) -> Spool {
     let config = folder.join("spool.toml");
     fs::write(&config, format!("{settings}{PRINTER}")).unwrap();
@@ -224,7 +224,7 @@ fn a_connection_that_is_open_has_the_rights_of_now() {
     // Ann is no administrator any more, and nobody is by TCP alone.
     fs::write(folder.path().join("spool.toml"), settings("\"bob\"", "print") + PRINTER).unwrap();
     spool.signal("HUP");
-    spool.says("settings read");
+    spool.says("settings reloaded");
     let asked_for_a_name = asked_on(&mut local, &resume, b"").unwrap_err().to_string();
     assert_eq!(asked_for_a_name, "401");
     let [ann, bob] = &mut known;
@@ -267,13 +267,16 @@ fn what_policies_cannot_mean_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("spool.toml");
     for (settings, expected) in [
-        ("local = \"print\"\n[[policy]]\nmay = [\"print\"]\n", "local: there are policies"),
-        ("[[policy]]\nmay = []\n", "policy: number 1: may: it is empty"),
-        ("[[policy]]\nmay = [\"fly\"]\n", "may: \"fly\" is none of print, see"),
-        ("[[policy]]\nfrom = [\"moon\"]\nmay = [\"see\"]\n", "this-host and socket are places"),
-        ("[[policy]]\nusers = [\"@\"]\nmay = [\"see\"]\n", "\"@\" is no name"),
-        ("local = \"moon\"\n", "local: \"moon\" is none of administer"),
-        ("socket-mode = \"999\"\n", "socket-mode: \"999\" is no mode"),
+        (
+            "local = \"print\"\n[[policy]]\nmay = [\"print\"]\n",
+            "local: policies replace this setting",
+        ),
+        ("[[policy]]\nmay = []\n", "policy: number 1: may: the list is empty"),
+        ("[[policy]]\nmay = [\"fly\"]\n", "may: \"fly\" must be one of print, see"),
+        ("[[policy]]\nfrom = [\"moon\"]\nmay = [\"see\"]\n", "or this-host, or socket"),
+        ("[[policy]]\nusers = [\"@\"]\nmay = [\"see\"]\n", "\"@\" is not a name"),
+        ("local = \"moon\"\n", "local: \"moon\" must be administer"),
+        ("socket-mode = \"999\"\n", "socket-mode: \"999\" is not a file mode"),
     ] {
         fs::write(&config, settings).unwrap();
         let args = ["spool", "serve", "--printer", "a=drop", "--config"];

@@ -1,5 +1,5 @@
-//! What is accounted for: page logs as CUPS writes them and as JSON, quotas, and that each
-//! job that is over is there once, however the server ends.
+//! Accounting: page logs in CUPS's format and as JSON, and quotas. Each ended job is logged once,
+//! however the server ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -42,8 +42,8 @@ fn accounts(path: &Path) -> Vec<Json> {
     lines.inspect(|line| fits_by(&schema, line)).collect()
 }
 
-/// Whether each of these jobs is in both logs of a folder once, and no other is: how many logs
-/// were set aside. The page log has lines of `%j %C`, of which the second is looked at.
+/// Checks that both logs of a folder have each of these jobs once, and no others; returns the
+/// number of rotated logs. The page log has lines of `%j %C`; the second field is checked.
 pub(super) fn accounted_once(
     folder: &Path,
     jobs: &BTreeSet<u64>,

@@ -54,8 +54,8 @@ fn browses() {
     }
 }
 
-/// Whether there is a printer of a subtype: a question from a port of one's own is
-/// answered to that (RFC 6762, section 6.7).
+/// Returns whether there is a printer of a subtype: a question from another port is answered to
+/// that port (RFC 6762, section 6.7).
 fn answers(subtype: &str) -> bool {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None).unwrap();
     socket.set_multicast_if_v4(&CLIENT.into()).unwrap();
@@ -288,5 +288,5 @@ fn what_only_this_host_can_reach_is_not_announced() {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("of this host alone") && said.contains("--listen 0.0.0.0"), "{said}");
+    assert!(said.contains("of this host only") && said.contains("--listen 0.0.0.0"), "{said}");
 }

@@ -10,7 +10,7 @@ use windlass_wire::ipp::{
 };
 
 use super::client::{about, about_job, ask, asked_on, job_id, print_job, said};
-use super::crashes::{Known, data};
+use super::crashes::{KnownJobs, data};
 
 /// Printers that stay: one that is stopped, and two that print.
 pub(super) const PRINTERS: [&str; 3] = ["held", "sent", "other"];
@@ -53,14 +53,14 @@ impl<T: Clone + PartialEq + Debug> Setting<T> {
     }
 }
 
-/// What the administrator knows.
+/// Knowledge of the administrator.
 #[derive(Debug)]
 pub(super) struct Changes {
-    /// What is said of the second printer.
+    /// Description of the second printer.
     info: Setting<String>,
     /// The members of the class.
     members: Setting<Vec<String>>,
-    /// Whether the guest is there.
+    /// True if the guest exists.
     guest: Setting<bool>,
     device: String,
     turns: usize,
@@ -100,12 +100,12 @@ impl Changes {
         self.guest.is_found("the guest", guest == Status::OK);
     }
 
-    /// Whether the guest is there.
+    /// Returns whether the guest exists.
     pub(super) const fn has_guest(&self) -> bool {
         self.guest.acknowledged
     }
 
-    /// How often something was changed.
+    /// Returns the number of changes.
     pub(super) const fn turns(&self) -> usize {
         self.turns
     }
@@ -115,7 +115,7 @@ impl Changes {
         &mut self,
         stream: &mut TcpStream,
         port: u16,
-        known: &Known,
+        known: &KnownJobs,
     ) -> io::Result<()> {
         self.turns += 1;
         let turns = self.turns;
@@ -187,7 +187,7 @@ fn changed(port: u16, printer: &str, with: impl FnOnce(Group) -> Group) -> Messa
 fn printed(
     stream: &mut TcpStream,
     port: u16,
-    known: &Known,
+    known: &KnownJobs,
     printer: &str,
     at: &[&'static str],
 ) -> io::Result<(usize, i32)> {
@@ -204,7 +204,7 @@ fn printed(
 fn moved(
     stream: &mut TcpStream,
     port: u16,
-    known: &Known,
+    known: &KnownJobs,
     [from, to]: [&'static str; 2],
 ) -> io::Result<()> {
     let (id, job) = printed(stream, port, known, from, &[from, to])?;

@@ -139,7 +139,7 @@ pub(super) fn asked_on(
     Ok(message(&body))
 }
 
-/// The same on a connection of its own.
+/// Sends a request on a new connection.
 pub(super) fn ask(port: u16, request: &Message, document: &[u8]) -> Message {
     asked_on(&mut connect(port), request, document).unwrap()
 }

@@ -10,7 +10,7 @@ use super::support::{has, skipped};
 
 const SUITES: &str = "/usr/share/cups/ipptool";
 
-/// What ipp-1.1.test and ipp-2.0.test leave out, whoever they ask, and why.
+/// Tests that ipp-1.1.test and ipp-2.0.test skip for any server, with reasons.
 const SKIPPED: [(&str, &str); 10] = [
     ("RFC 8011 section 4.2.2: Print-URI Operation", URI),
     ("Print-URI with bad URI: Print-URI Operation", URI),
@@ -26,7 +26,7 @@ const SKIPPED: [(&str, &str); 10] = [
     (" Quality", "the suite asks for an attribute print-quality of the printer, which is a job's"),
 ];
 
-/// What ipp-1.1.test asks only while its first job is not over.
+/// Tests that ipp-1.1.test runs only while its first job is unfinished.
 const OVER: [&str; 5] = [
     "Get-Jobs Operation (requested-attributes)",
     "Get-Jobs Operation (my-jobs)",
@@ -35,7 +35,7 @@ const OVER: [&str; 5] = [
     "Get-Jobs Operation (which-jobs, requested-at",
 ];
 
-/// How often a suite is tried again whose job was over before it was asked for.
+/// Attempts for a suite whose job was finished before the question.
 const TRIES: usize = 4;
 
 fn is_over(name: &str) -> bool {
@@ -46,7 +46,7 @@ const URI: &str = "optional, and not offered: a server that fetches what clients
                    anywhere";
 
 /// The lines of a suite that say `[FAIL]` or `[SKIP]`, by name.
-struct Told {
+struct SuiteResult {
     passed: usize,
     failed: Vec<String>,
     skipped: Vec<String>,
@@ -74,7 +74,7 @@ fn suites() -> tempfile::TempDir {
     folder
 }
 
-fn run(suites: &Path, version: &str, suite: &str, uri: &str) -> Told {
+fn run(suites: &Path, version: &str, suite: &str, uri: &str) -> SuiteResult {
     let output = Command::new("ipptool")
         .args(["-V", version, "-tI", "-T", "30", "-f", "document-letter.pdf", uri, suite])
         .current_dir(suites)
@@ -85,7 +85,7 @@ fn run(suites: &Path, version: &str, suite: &str, uri: &str) -> Told {
         let lines = text.lines().filter_map(|line| line.trim_end().strip_suffix(mark));
         lines.map(|line| line.trim().to_owned()).collect()
     };
-    Told { passed: of("[PASS]").len(), failed: of("[FAIL]"), skipped: of("[SKIP]"), text }
+    SuiteResult { passed: of("[PASS]").len(), failed: of("[FAIL]"), skipped: of("[SKIP]"), text }
 }
 
 /// Settings of printers that print in colour and on both sides.

@@ -91,7 +91,7 @@ fn a_raster_printer_prints_pdf_and_text() {
     assert_eq!(Status(no.code), Status::FORMAT_NOT_SUPPORTED);
     job_id(&ask(spool.ipp, &job(&spool, "application/pdf"), b"%PDF-1.4\nnothing"));
     spool.wait_counts("a", "aborted", 1);
-    spool.says("cannot be made image/pwg-raster");
+    spool.says("cannot be converted to image/pwg-raster");
     assert_eq!(eve.kept().len(), 8);
     assert_eq!(spool.stop().code, Some(0));
 }

@@ -29,13 +29,13 @@ fn taken(listener: &TcpListener) -> String {
 }
 
 /// A spool whose jobs become files of a folder, for another to forward to.
-struct Behind {
+struct NextSpool {
     spool: Spool,
     out: PathBuf,
     seen: u32,
 }
 
-impl Behind {
+impl NextSpool {
     fn new(folder: &std::path::Path) -> Self {
         let out = folder.join("out");
         fs::create_dir(&out).unwrap();
@@ -51,7 +51,7 @@ impl Behind {
     }
 }
 
-/// What lp may say of several files, and what is printed of them.
+/// Options of lp for several files, and the printed result.
 const ORDERS: [(&[&str], &str); 2] = [
     (&[], "111222"),
     (&["-o", "multiple-document-handling=separate-documents-collated-copies"], "121212"),
@@ -67,7 +67,7 @@ fn lp_gets_the_copies_that_it_asks_for_on_each_device() {
     open_to_all(folder.path());
     let at = |name: &str| folder.path().join(name).display().to_string();
     let (listener, socket) = device();
-    let mut behind = Behind::new(folder.path());
+    let mut behind = NextSpool::new(folder.path());
     let config = format!(
         "[[printer]]\nname = \"socket\"\ndevice = \"{socket}\"\n\
          [[printer]]\nname = \"file\"\ndevice = \"file:{file}\"\n\
@@ -228,7 +228,7 @@ fn what_a_device_has_is_not_sent_again_and_what_it_refuses_is_given_up() {
     assert_eq!(failed.len(), 2, "{failed:?}");
     assert!(failed[0].contains("job 1: the server answered 2 to the data file"), "{failed:?}");
     assert!(failed[1].contains("job 2: the server answered 1 to the data file"), "{failed:?}");
-    assert!(failed[1].ends_with(": given up"), "{failed:?}");
+    assert!(failed[1].ends_with(": aborted"), "{failed:?}");
     let asked = about_job(Operation::GET_JOB_ATTRIBUTES, spool.ipp, "a", second);
     let job: Message = ask(spool.ipp, &asked, b"");
     let why = job.text(GroupTag::JOB, "job-state-message").unwrap().into_owned();
@@ -326,7 +326,7 @@ fn a_format_that_a_device_refuses_is_given_up_or_held_as_its_printer_says() {
     let failed = front.events_once("device-failed", 2);
     let why = "the device takes no \"application/octet-stream\"";
     assert!(failed[0].contains(why), "{failed:?}");
-    assert!(failed[0].ends_with(": given up"), "{failed:?}");
+    assert!(failed[0].ends_with(": aborted"), "{failed:?}");
     assert!(failed[1].ends_with(": held until it is released"), "{failed:?}");
     assert_eq!((front.stop().code, behind.stop().code), (Some(0), Some(0)));
 }

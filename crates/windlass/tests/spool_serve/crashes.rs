@@ -37,24 +37,24 @@ pub(super) fn data(id: usize) -> Vec<u8> {
     data
 }
 
-/// How often a job asks to be printed.
+/// Returns the copies that a job requests.
 fn copies(id: usize) -> usize {
     if id.is_multiple_of(4) { 1 + id % 3 } else { 1 }
 }
 
-/// What the clients of a spool know.
+/// Knowledge of a spool's clients.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownJobs {
     next: AtomicUsize,
-    /// What was acknowledged, and at which printers it may come out.
+    /// Acknowledged jobs, and the printers on which they may be printed.
     acknowledged: Mutex<BTreeMap<usize, Vec<&'static str>>>,
-    /// What was sent with as many copies as it asks for.
+    /// Jobs that were sent with the copies that they request.
     with_copies: Mutex<BTreeSet<usize>>,
     /// The server is about to be killed: the end of a connection says nothing now.
     ends: AtomicBool,
 }
 
-impl Known {
+impl KnownJobs {
     /// The number of another job.
     pub(super) fn next(&self) -> usize {
         self.next.fetch_add(1, Ordering::Relaxed)
@@ -66,7 +66,7 @@ impl Known {
     }
 }
 
-/// How often a spool is killed: more by hand.
+/// Returns how often a spool is killed: more by hand.
 fn rounds() -> usize {
     std::env::var("WINDLASS_CRASH_ROUNDS").ok().and_then(|of| of.parse().ok()).unwrap_or(30)
 }
@@ -74,7 +74,7 @@ fn rounds() -> usize {
 /// Those with ports for raw data.
 const RAW: [&str; 2] = ["held", "sent"];
 
-/// Who sends jobs, and how.
+/// Client that sends jobs, and its protocol.
 #[derive(Clone, Copy, PartialEq)]
 enum Client {
     Ipp,
@@ -121,7 +121,7 @@ fn by_ipp(stream: &mut TcpStream, port: u16, printer: &str, id: usize) -> io::Re
 }
 
 /// A connection to a server that is not about to be killed.
-fn connected(port: u16, known: &Known) -> Option<TcpStream> {
+fn connected(port: u16, known: &KnownJobs) -> Option<TcpStream> {
     let stream = match TcpStream::connect(("127.0.0.1", port)) {
         Ok(stream) => stream,
         Err(error) => {
@@ -135,7 +135,7 @@ fn connected(port: u16, known: &Known) -> Option<TcpStream> {
 }
 
 /// Sends jobs until the server is gone.
-fn load(known: &Known, client: Client, ports: Ports) {
+fn load(known: &KnownJobs, client: Client, ports: Ports) {
     let Some(mut stream) = connected(ports.ipp, known) else { return };
     loop {
         let id = known.next();
@@ -161,7 +161,7 @@ fn load(known: &Known, client: Client, ports: Ports) {
 }
 
 /// Changes printers, classes and jobs until the server is gone.
-fn administer(known: &Known, changes: &mut Changes, port: u16) {
+fn administer(known: &KnownJobs, changes: &mut Changes, port: u16) {
     let Some(mut stream) = connected(port, known) else { return };
     loop {
         if let Err(refused) = changes.turn(&mut stream, port, known) {
@@ -252,7 +252,7 @@ fn crashes(durability: &str) {
         "--page-log-files",
         "9999",
     ];
-    let known = Known::default();
+    let known = KnownJobs::default();
     let mut changes = Changes::new(&at("out"));
     let mut seed = 12_345_usize;
     let mut before = 0;
@@ -332,7 +332,10 @@ fn jobs_in_memory_are_lost_as_was_said() {
     let spool = Spool::start(folder.path(), &more);
     let first = &spool.lines()[0];
     assert_eq!(first["spool"], serde_json::Value::Null);
-    assert!(first["promise"].as_str().unwrap().ends_with("and lost with the server"), "{first}");
+    assert!(
+        first["promise"].as_str().unwrap().ends_with("they are lost when the server ends"),
+        "{first}"
+    );
     print(spool.ipp, "a", "one", b"1");
     spool.kill();
     let spool = Spool::start(folder.path(), &more);
@@ -341,13 +344,13 @@ fn jobs_in_memory_are_lost_as_was_said() {
     assert_eq!(spool.stop().code, Some(0));
 }
 
-/// How many jobs cupsd gets before it is killed.
+/// Jobs that cupsd gets before it is killed.
 const JOBS: usize = 40;
 
-/// How long after a change cupsd writes its control files (`DirtyCleanInterval`).
+/// Time after a change until cupsd writes its control files (`DirtyCleanInterval`).
 const WRITES_AFTER: Duration = Duration::from_secs(30);
 
-/// The same kill, at the defaults of both.
+/// cupsd loses jobs at such a kill, at the defaults of both.
 #[test]
 fn cupsd_loses_jobs_that_this_keeps() {
     let test = "cupsd_loses_jobs_that_this_keeps";

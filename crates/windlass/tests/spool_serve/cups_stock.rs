@@ -5,7 +5,7 @@ use std::fs;
 use super::support::cups::{Cups, Setup};
 use super::support::{told, windlass};
 
-/// What `cupsd.conf` of 2.4 lets whom do, as far as it matters here.
+/// Rights by the stock `cupsd.conf` of 2.4, as far as they matter here.
 const STOCK: &str = "\
 <Limit Cancel-Job Hold-Job Release-Job>\nRequire user @OWNER @SYSTEM\nOrder deny,allow\n</Limit>\n\
 <Limit Pause-Printer Resume-Printer>\nAuthType Default\nRequire user @SYSTEM\nOrder deny,allow\n\

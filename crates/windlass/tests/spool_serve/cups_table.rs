@@ -8,19 +8,19 @@ use super::server::Spool;
 use super::support::{has, is_root, repository};
 use super::{content, ran};
 
-/// What comes of a command.
-enum Comes {
-    /// It is done, and says this among all else.
+/// Expected outcome of a command.
+enum ExpectedOutcome {
+    /// Success, with this text in the output.
     Done(&'static str),
-    /// It fails, and says this.
+    /// Failure, with this error.
     Refused(&'static str),
 }
 
-use Comes::{Done, Refused};
+use ExpectedOutcome::{Done, Refused};
 
 /// The first cell of a row, and commands that show what it says, in their order. `@` is the
 /// server, `FILE` a file with two words.
-const ROWS: &[(&str, &[(&str, Comes)])] = &[
+const ROWS: &[(&str, &[(&str, ExpectedOutcome)])] = &[
     (
         "`lp FILE`, `-d`, `-t`, `-q`, `-n`, `-o`",
         &[
@@ -51,8 +51,8 @@ const ROWS: &[(&str, &[(&str, Comes)])] = &[
     (
         "`lp -P 1-4`, `-o page-ranges`",
         &[
-            ("lp @ -d office -P 1-4 FILE", Refused("pages cannot be picked here")),
-            ("lp @ -d office -o page-ranges=1-4 FILE", Refused("pages cannot be picked here")),
+            ("lp @ -d office -P 1-4 FILE", Refused("page-ranges is not supported")),
+            ("lp @ -d office -o page-ranges=1-4 FILE", Refused("page-ranges is not supported")),
         ],
     ),
     (
@@ -82,7 +82,7 @@ const ROWS: &[(&str, &[(&str, Comes)])] = &[
         &[
             ("lprm @ -P office", Done("")),
             ("lprm @ 9", Done("")),
-            ("lprm @ 9", Refused("it is over")),
+            ("lprm @ 9", Refused("it is already finished")),
             ("lprm @ -P office 10", Done("")),
         ],
     ),
@@ -90,7 +90,7 @@ const ROWS: &[(&str, &[(&str, Comes)])] = &[
         "`cancel JOB`, `-a`, `-u`",
         &[
             ("cancel @ office-8", Done("")),
-            ("cancel @ office-8", Refused("it is over")),
+            ("cancel @ office-8", Refused("it is already finished")),
             ("cancel @ -u nobody-here office", Done("")),
             ("cancel @ -a office", Done("")),
             ("lpstat @ -W completed -o office", Done("office-8")),
@@ -143,7 +143,10 @@ const ROWS: &[(&str, &[(&str, Comes)])] = &[
             ("lpadmin @ -p lab -o printer-error-policy=abort-job", Done("")),
             ("lpadmin @ -p lab -o printer-error-policy=stop-printer", Done("")),
             ("lpadmin @ -p lab -o printer-error-policy=retry-job", Done("")),
-            ("lpadmin @ -p lab -o printer-error-policy=retry-current-job", Refused("are known")),
+            (
+                "lpadmin @ -p lab -o printer-error-policy=retry-current-job",
+                Refused("is not supported"),
+            ),
         ],
     ),
     (
@@ -169,8 +172,8 @@ const ROWS: &[(&str, &[(&str, Comes)])] = &[
     (
         "`lpadmin -m MODEL`, `-P PPD`",
         &[
-            ("lpadmin @ -p lab -m drv:///sample.drv/generic.ppd", Refused("there are no drivers")),
-            ("lpadmin @ -p lab -P PPD", Refused("there are no drivers")),
+            ("lpadmin @ -p lab -m drv:///sample.drv/generic.ppd", Refused("use raw or everywhere")),
+            ("lpadmin @ -p lab -P PPD", Refused("use raw or everywhere")),
         ],
     ),
     (

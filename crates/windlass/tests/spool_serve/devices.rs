@@ -117,16 +117,16 @@ fn rows() -> Vec<Row> {
 /// Returns the words of a line of the log, or of a message, without the moment of the protocol in
 /// which it happened, which is another each time.
 fn brief(text: &str) -> String {
-    let causes = ["cannot connect", "the server closed the connection", "nothing moved"];
+    let causes = ["cannot connect", "the server closed the connection", "no progress"];
     let cause = causes.into_iter().find(|cause| text.contains(cause)).unwrap_or_default();
-    let part = if text.contains("; its device may have printed up to ") {
-        "; its device may have printed up to N B"
+    let part = if text.contains("; the device may have printed up to ") {
+        "; the device may have printed up to N B"
     } else {
         ""
     };
     let then = match text.rsplit(": ").next().unwrap_or_default() {
         then if then.starts_with("tried again in") => ": tried again",
-        "given up" => ": given up",
+        "aborted" => ": aborted",
         "held until it is released" => ": held",
         _ => "",
     };
@@ -215,7 +215,7 @@ fn driven() -> Vec<[String; 7]> {
             wait_for("that it stalls", || bench.says(place, "windlass-stall-sign") == sign);
             live.insert(place, sign);
             let message = bench.says(place, "job-printer-state-message");
-            assert!(message.starts_with("its device has "), "{}: {message}", row.name);
+            assert!(message.starts_with("the device has "), "{}: {message}", row.name);
             // It has no other copy, and where it stalls not even this one.
             let (whole, parts) = bench.devices[place].came();
             assert!(whole <= usize::from(is_late) && parts == 0, "{}", row.name);
@@ -351,14 +351,14 @@ fn a_stall_is_told_while_it_lasts_and_a_patience_that_is_set_then_ends_it() {
     assert!(stalled["seconds"].as_f64().unwrap() >= 1.0, "{stalled}");
     let report = why(&spool, "a");
     let message = report["printer_message"].as_str().unwrap();
-    assert!(message.contains("has taken nothing of job 1 for"), "{message}");
+    assert!(message.contains("has taken no data of job 1 for"), "{message}");
     assert_eq!(spool.metric("windlass_spool_device_stalled{printer=\"a\"}"), 1);
     assert!(get(spool.ipp, "/").1.contains("windlass spool"));
     if has("lpstat", test) {
         let server = format!("127.0.0.1:{}", spool.ipp);
         for words in [&["-l", "-o"][..], &["-p", "a"]] {
             let listed = content("lpstat", &[&["-h", &server], words].concat());
-            assert!(listed.contains("has taken nothing of job 1"), "{listed}");
+            assert!(listed.contains("has taken no data of job 1"), "{listed}");
         }
     }
     // It is waited for without end, until somebody says otherwise.
@@ -367,8 +367,8 @@ fn a_stall_is_told_while_it_lasts_and_a_patience_that_is_set_then_ends_it() {
     assert!(windlass().args(set).output().unwrap().status.success());
     wait_for("that it is held", || state(spool.ipp, "a", id) == Some("pending-held"));
     let failed = spool.events_once("device-failed", 1);
-    assert!(failed[0].contains("nothing moved for"), "{failed:?}");
-    assert!(failed[0].contains("its device may have printed up to"), "{failed:?}");
+    assert!(failed[0].contains("no progress for"), "{failed:?}");
+    assert!(failed[0].contains("the device may have printed up to"), "{failed:?}");
     assert!(failed[0].ends_with(": held until it is released"), "{failed:?}");
     assert_eq!(spool.metric("windlass_spool_device_stalled{printer=\"a\"}"), 0);
     // Whoever has seen to it releases it: it is printed from its start. A busy machine may take
@@ -436,7 +436,7 @@ fn a_job_of_ipp_is_followed_to_its_end_at_the_printer() {
     let ids: Vec<i32> = (0..3).map(|_| print(spool.ipp, "a", "one", &data)).collect();
     // What the printer says of itself is told while it prints.
     let says = || why(&spool, "a")["printer_message"].as_str().unwrap().to_owned();
-    wait_for("what it says", || says().contains("and says: media-low-report"));
+    wait_for("what it says", || says().contains("and reports: media-low-report"));
     assert_eq!(state(spool.ipp, "a", ids[0]), Some("processing"));
     let asked = about(Operation::GET_PRINTER_ATTRIBUTES, spool.ipp, "a");
     let reasons = ask(spool.ipp, &asked, b"");
@@ -453,7 +453,7 @@ fn a_job_of_ipp_is_followed_to_its_end_at_the_printer() {
         wait_for(end, || state(spool.ipp, "a", *id) == Some(end));
     }
     let failed = spool.events_once("device-failed", 2);
-    assert!(failed[0].ends_with("job 2: the device aborted the job: given up"), "{failed:?}");
+    assert!(failed[0].ends_with("job 2: the device aborted the job: aborted"), "{failed:?}");
     assert!(
         failed[1].ends_with("job 3: the job was canceled at the device: canceled"),
         "{failed:?}"

@@ -1,5 +1,4 @@
-//! What goes to files and commands of this host: whose it is, who may read it, and that
-//! nobody else's files are touched.
+//! Output to files and commands of this host: owner, permissions, and untouched files of others.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -124,7 +123,7 @@ fn commands_run_as_somebody_who_may_little() {
     assert_eq!(spool.stop().code, Some(0));
 }
 
-/// What the kernel has of a process.
+/// Returns a field of the kernel's status of a process.
 fn status(spool: &Spool, name: &str) -> String {
     let path = format!("/proc/{}/status", spool.child.id());
     let text = fs::read_to_string(path).unwrap();
@@ -151,7 +150,7 @@ fn a_server_that_root_starts_gives_up_what_it_needs_not() {
     open_to_all(folder.path());
     let at = |name: &str| folder.path().join(name);
     let spool = Spool::start(&at("one"), &["--printer", "a=drop"]);
-    assert!(rights(&spool).starts_with("runs as root; of root's rights it keeps"));
+    assert!(rights(&spool).starts_with("runs as root and keeps these rights of root: "));
     for set in ["CapEff", "CapPrm", "CapBnd"] {
         assert_eq!(status(&spool, set), capabilities(&[override_, fowner, bind]), "{set}");
     }
@@ -173,7 +172,7 @@ fn a_server_that_root_starts_gives_up_what_it_needs_not() {
         (format!("a=exec:id -u > {}", at("id").display()), format!("b=file:{}", out.display()));
     let printers = ["--printer", &command, "--printer", &file];
     let spool = Spool::start(&at("two"), &[&printers[..], &["--user", "nobody"]].concat());
-    assert!(rights(&spool).starts_with("runs as nobody; of root's rights it keeps"));
+    assert!(rights(&spool).starts_with("runs as nobody and keeps these rights of root: "));
     assert_eq!(status(&spool, "CapEff"), capabilities(&[kill, setgid, setuid, bind]));
     for printer in ["a", "b"] {
         spool.wait_counts(printer, "completed", 1);

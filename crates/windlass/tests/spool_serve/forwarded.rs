@@ -259,8 +259,8 @@ fn a_policy_says_what_becomes_of_a_job_that_fails() {
     let folder = tempfile::tempdir().unwrap();
     let fails = "a=exec:cat > /dev/null; echo 'no paper' >&2; exit 3";
     for (policy, words, end, printer) in [
-        (&["--on-error", "abort-job"][..], "given up", "aborted", 0),
-        (&["--attempts", "2"], "given up", "aborted", 0),
+        (&["--on-error", "abort-job"][..], "aborted", "aborted", 0),
+        (&["--attempts", "2"], "aborted", "aborted", 0),
         (
             &["--on-error", "stop-printer"],
             "the printer is stopped until it is resumed",

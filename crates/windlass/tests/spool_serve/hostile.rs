@@ -51,7 +51,7 @@ fn peak_memory(spool: &Spool) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// What is answered until the connection ends, or nothing where it is reset.
+/// Returns the answer until the connection ends, or nothing after a reset.
 fn rest(mut stream: &TcpStream) -> Vec<u8> {
     let mut got = Vec::new();
     let _ = stream.read_to_end(&mut got);
@@ -110,7 +110,7 @@ fn what_comes_half_is_no_job() {
     let socket = Socket::from(stream);
     socket.set_linger(Some(Duration::ZERO)).unwrap();
     drop(socket);
-    spool.says("its raw data was not whole, and is dropped");
+    spool.says("its raw data was incomplete, and is discarded");
     wait_for("the end of all", || spool.metric("windlass_spool_active_jobs") == 0);
     assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 0);
     assert_eq!(spool.metric("windlass_spool_document_bytes"), 0);
@@ -152,7 +152,7 @@ fn who_says_nothing_is_left_after_the_patience() {
     let took = began.elapsed();
     // The server left them all: none of them had this test's own patience.
     assert!(took > Duration::from_millis(500) && took < PATIENCE, "{took:?}");
-    spool.says("nothing came for 3s");
+    spool.says("no data for 3s");
     wait_for("the end of all", || spool.metric("windlass_spool_active_jobs") == 0);
     assert_eq!(spool.metric("windlass_spool_jobs_accepted_total{printer=\"a\"}"), 0);
     serves(&spool);
@@ -245,8 +245,8 @@ fn lies_about_a_length_are_bounded() {
     assert_eq!(spool.stop().code, Some(0));
 }
 
-/// What a client calls its job is a text and nothing else: no path, no line of
-/// another protocol, no word of a command.
+/// A client's job name is only a text: no path, no line of another protocol, no argument of a
+/// command.
 #[test]
 fn names_of_jobs_are_texts_alone() {
     let folder = tempfile::tempdir().unwrap();
@@ -354,7 +354,7 @@ fn a_flood_of_connections_leaves_room_for_others() {
     wait_for("the flood to be counted", || {
         metric("windlass_spool_connections_over_limit_total") >= 300 - 56
     });
-    spool.says("its host has 32 connections, as many as one host may have");
+    spool.says("its host has 32 connections, the maximum of one host");
     assert_eq!(spool.events("client-failed").len(), 1, "a host is told of once");
     flood.clear();
     wait_for("room again", || metric("windlass_spool_connections") < 10);
@@ -396,7 +396,7 @@ fn ten_thousand_connections_keep_nobody_from_the_server() {
     assert_eq!(spool.stop().code, Some(0));
 }
 
-/// What goes wrong with one host's clients fills no log.
+/// Errors of one host's clients do not fill the log.
 #[test]
 fn a_host_that_fails_again_and_again_is_told_of_now_and_then() {
     let folder = tempfile::tempdir().unwrap();
@@ -405,7 +405,7 @@ fn a_host_that_fails_again_and_again_is_told_of_now_and_then() {
         let mut stream = connect(spool.ipp);
         stream.write_all(b"POST / HTTP/1.1\r\n").unwrap();
     }
-    let end = "is not told for a minute";
+    let end = "are not logged for a minute";
     spool.says(end);
     wait_for("all of them", || spool.metric("windlass_spool_connections_accepted_total") >= 120);
     let told = spool.events("client-failed");

@@ -206,7 +206,7 @@ fn too_many_jobs_are_refused_by_each_protocol() {
     assert_eq!(status(&created), Status::TOO_MANY_JOBS);
     assert!(!lpr(spool.lpr, "few", "third", b"3").unwrap());
     raw(spool.raw("few"), b"3").unwrap_err();
-    spool.says("its raw data was refused: too many jobs: \"few\" keeps 2 at a time");
+    spool.says("its raw data was refused: too many jobs: the limit of \"few\" is 2");
     for _ in 0..3 {
         print(spool.ipp, "many", "one", b"1");
     }
@@ -234,7 +234,7 @@ fn more_connections_than_a_host_may_have_are_closed() {
     }
     let mut fifth = connect(spool.ipp);
     assert_eq!(fifth.read(&mut [0]).unwrap_or(0), 0);
-    spool.says("its host has 4 connections, as many as one host may have");
+    spool.says("its host has 4 connections, the maximum of one host");
     // One that ends makes room for another.
     drop(held.pop());
     wait_for("room for a connection", || asked_on(&mut connect(spool.ipp), &job, b"3").is_ok());
@@ -344,7 +344,10 @@ fn a_server_that_cannot_start_says_why_and_what_to_do() {
     let (_, stderr, code) = run(&words(other.path(), &["--printer", "a=drop", "--listen", &port]));
     assert_eq!(code, 1);
     assert!(stderr.contains(&format!("listen for IPP at {port}")), "{stderr}");
-    assert!(stderr.contains("Give another port, or end the server that has this one."), "{stderr}");
+    assert!(
+        stderr.contains("Give another port, or end the server that uses this one."),
+        "{stderr}"
+    );
     // What cannot be written to: a file in place of a folder.
     let file = other.path().join("file");
     fs::write(&file, "").unwrap();
@@ -352,11 +355,11 @@ fn a_server_that_cannot_start_says_why_and_what_to_do() {
     assert_eq!(code, 1);
     assert!(stderr.contains("cannot open the spool in"), "{stderr}");
     for (more, said) in [
-        (&["--printer", "a=nowhere:/x"][..], "is no device: it is drop, file:/PATH"),
+        (&["--printer", "a=nowhere:/x"][..], "is not a device: write drop, file:/PATH"),
         (&[], "there is no printer"),
-        (&["--printer", "a=drop", "--printer", "a=drop"], "there are two of the name"),
-        (&["--printer", "a/b=drop"], "is no name"),
-        (&["--printer", "a=drop", "--allow", "host"], "is no network"),
+        (&["--printer", "a=drop", "--printer", "a=drop"], "two printers have the name"),
+        (&["--printer", "a/b=drop"], "is not a printer name"),
+        (&["--printer", "a=drop", "--allow", "host"], "is not a network"),
         (&["--printer", "a=drop", "--history", "some"], "a number of jobs, all, or off"),
     ] {
         let (stdout, stderr, code) = run(&words(other.path(), more));
@@ -435,7 +438,7 @@ fn who_lacks_a_right_is_told_what_to_do() {
     let (_, stderr, code) = nobody(&line);
     assert_eq!(code, 1, "{stderr}");
     assert!(stderr.contains("listen for IPP at 127.0.0.1:1"), "{stderr}");
-    assert!(stderr.contains("Ports below 1024 take root, or CAP_NET_BIND_SERVICE"), "{stderr}");
+    assert!(stderr.contains("Ports below 1024 need root, or CAP_NET_BIND_SERVICE"), "{stderr}");
 }
 
 #[test]
@@ -455,14 +458,17 @@ fn the_text_says_what_the_json_says() {
         let mut next = || lines.next().unwrap().unwrap();
         assert_eq!(
             next(),
-            format!("spool in {}: 1 printer, 0 jobs wait (0 B)", folder.path().display())
+            format!("spool in {}: 1 printer, 0 jobs waiting (0 B)", folder.path().display())
         );
-        let promise = "a job is acknowledged when the kernel has it: it outlives the server, but not a \
-                       loss of power";
+        let promise = "jobs are acknowledged once the kernel has them; they survive any end of the \
+                       server, but not a power failure";
         assert_eq!(next(), promise);
         if super::support::is_root() {
             let rights = next();
-            assert!(rights.starts_with("runs as root; of root's rights it keeps"), "{rights}");
+            assert!(
+                rights.starts_with("runs as root and keeps these rights of root: "),
+                "{rights}"
+            );
         }
         let commands = next();
         assert!(commands.starts_with("commands and filters run as "), "{commands}");
@@ -473,12 +479,15 @@ fn the_text_says_what_the_json_says() {
         print(port, "a", "one", b"1");
         let failed = next();
         assert!(
-            failed.starts_with("printer a: job 1: ") && failed.ends_with(": given up"),
+            failed.starts_with("printer a: job 1: ") && failed.ends_with(": aborted"),
             "{failed}"
         );
         let pid = child.id().to_string();
         assert!(Command::new("kill").arg(&pid).status().unwrap().success());
-        assert_eq!(next(), "accepted 1 and refused 0; delivered 0, canceled 0, given up 1; 0 left");
+        assert_eq!(
+            next(),
+            "jobs: accepted 1, refused 0; completed 0, canceled 0, aborted 1; 0 left"
+        );
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }
 }
@@ -563,7 +572,7 @@ fn who_opens_jobs_and_brings_nothing_leaves_others_room() {
     let no = asked_on(&mut stream, &create("greedy"), b"").unwrap();
     assert_eq!(status(&no), Status::TOO_MANY_JOBS);
     let why = no.said("status-message").unwrap();
-    assert!(why.contains("user \"greedy\" may have 250 at a time"), "{why}");
+    assert!(why.contains("the limit of user \"greedy\" is 250"), "{why}");
     assert_eq!(status(&asked_on(&mut stream, &create("ann"), b"").unwrap()), Status::OK);
     // His whole jobs are taken.
     print(spool.ipp, "a", "whole", b"x");

@@ -1,5 +1,5 @@
-//! What the server says, where it is not taken: a reader that goes, a full disk and a pipe
-//! that nobody reads end nothing and hold up no end; and the log in a file.
+//! Output that is not read: a closed pipe, a full disk and a stalled pipe end nothing, and delay no
+//! end. Also the log in a file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -15,14 +15,14 @@ use super::support::port::free_port;
 use super::support::windlass;
 
 /// A server with its output where it is told.
-struct Muted {
+struct LoggedServer {
     child: Child,
     ipp: u16,
     lpr: u16,
     provoked: AtomicUsize,
 }
 
-impl Muted {
+impl LoggedServer {
     fn start(folder: &Path, stdout: Stdio, more: &[&str]) -> Self {
         let (ipp, lpr) = (free_port(), free_port());
         let at = |port: u16| format!("127.0.0.1:{port}");
@@ -36,7 +36,7 @@ impl Muted {
         server
     }
 
-    /// Whether it listens on a port.
+    /// Returns whether the server listens on a port.
     fn has(&self, port: u16) -> bool {
         let own = fs::read_dir(format!("/proc/{}/fd", self.child.id())).unwrap();
         let own: Vec<PathBuf> = own.filter_map(|fd| fs::read_link(fd.ok()?.path()).ok()).collect();
@@ -60,7 +60,7 @@ impl Muted {
         }
     }
 
-    /// It takes jobs, and ends in good order.
+    /// Checks that the server accepts jobs, and ends in order.
     fn serves_and_ends(mut self) {
         print(self.ipp, "a", "one", b"1");
         assert_eq!(get(self.ipp, "/metrics").0, 200);
@@ -78,7 +78,7 @@ impl Muted {
 #[test]
 fn a_reader_that_goes_does_not_end_the_server() {
     let folder = tempfile::tempdir().unwrap();
-    let mut server = Muted::start(folder.path(), Stdio::piped(), &[]);
+    let mut server = LoggedServer::start(folder.path(), Stdio::piped(), &[]);
     let mut first = String::new();
     BufReader::new(server.child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.starts_with("spool in "), "{first}");
@@ -90,7 +90,7 @@ fn a_reader_that_goes_does_not_end_the_server() {
 fn a_full_disk_behind_its_output_does_not_end_the_server() {
     let folder = tempfile::tempdir().unwrap();
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let server = Muted::start(folder.path(), full.into(), &[]);
+    let server = LoggedServer::start(folder.path(), full.into(), &[]);
     server.provoke(3);
     server.serves_and_ends();
 }
@@ -103,13 +103,13 @@ fn a_pipe_that_nobody_reads_does_not_hold_up_the_end() {
     let (reader, writer) = std::io::pipe().unwrap();
     let fills = filler.args(["-c", "timeout 0.3 dd if=/dev/zero bs=4k 2>/dev/null; exit 0"]);
     assert!(fills.stdout(writer.try_clone().unwrap()).status().unwrap().success());
-    let server = Muted::start(folder.path(), writer.into(), &[]);
+    let server = LoggedServer::start(folder.path(), writer.into(), &[]);
     server.provoke(3);
     server.serves_and_ends();
     drop(reader);
 }
 
-impl Drop for Muted {
+impl Drop for LoggedServer {
     fn drop(&mut self) {
         // Where a test fails it is there still.
         let _ = self.child.kill();
@@ -130,7 +130,7 @@ fn a_log_file_is_bounded_and_opened_anew_where_it_was_moved() {
     let at = |name: &str| folder.path().join(name);
     let log = at("log");
     let more = ["--log", log.to_str().unwrap(), "--log-size", "3kB", "--log-files", "2", "--json"];
-    let server = Muted::start(&at("spool"), Stdio::null(), &more);
+    let server = LoggedServer::start(&at("spool"), Stdio::null(), &more);
     server.provoke(60);
     wait_for("the second rotation", || at("log.2").exists());
     assert!(!at("log.3").exists());
@@ -151,11 +151,12 @@ fn a_log_file_is_bounded_and_opened_anew_where_it_was_moved() {
 
     // As text, each line has its time.
     let text = at("text");
-    let server = Muted::start(&at("spool"), Stdio::null(), &["--log", text.to_str().unwrap()]);
+    let server =
+        LoggedServer::start(&at("spool"), Stdio::null(), &["--log", text.to_str().unwrap()]);
     server.serves_and_ends();
     let text = fs::read_to_string(text).unwrap();
     assert!(text.lines().all(|line| line.starts_with("20") && line[..40].contains("Z ")), "{text}");
-    assert!(text.lines().last().unwrap().contains("accepted 1 and refused 0"), "{text}");
+    assert!(text.lines().last().unwrap().contains("accepted 1, refused 0"), "{text}");
     let file = File::open(at("spool/lock")).unwrap();
     assert!(file.try_lock().is_ok(), "it has ended");
 }

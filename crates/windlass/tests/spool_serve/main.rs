@@ -51,7 +51,7 @@ fn ran(program: &str, args: &[&str]) -> Output {
     Command::new(program).args(args).output().unwrap()
 }
 
-/// What a program wrote, where it is content.
+/// Returns the output of a successful program.
 fn content(program: &str, args: &[&str]) -> String {
     let output = ran(program, args);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

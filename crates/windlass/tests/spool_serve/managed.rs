@@ -145,7 +145,7 @@ fn lpq_and_lprm_are_answered_by_lpr() {
     assert_eq!(spool.stop().code, Some(0));
 }
 
-/// The same by the operations themselves, where CUPS is not installed.
+/// Management by the operations themselves, if CUPS is not installed.
 #[test]
 fn the_operations_hold_release_cancel_and_restart() {
     let folder = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ fn the_operations_hold_release_cancel_and_restart() {
     assert_eq!([ended.count("completed"), ended.count("canceled"), ended.count("left")], [2, 1, 0]);
 }
 
-/// The same by windlass's own commands, and what these print for programs.
+/// Management by windlass's own commands, with the schema of their output.
 #[test]
 fn what_the_commands_print_keeps_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();

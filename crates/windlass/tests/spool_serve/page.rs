@@ -8,7 +8,7 @@ use windlass_wire::ipp::{Group, GroupTag, Value};
 use super::client::{ask, connect, print_job, state};
 use super::server::Spool;
 
-/// What a browser gets: the status, a header by its name, and the body.
+/// Answer to a browser: the status, a header by its name, and the body.
 pub(super) struct Page {
     response: Response,
     pub(super) body: String,

@@ -54,7 +54,7 @@ fn a_server_that_ends_resets_what_it_has_not_kept() {
     }
 }
 
-/// Where there is no room, clients wait as they do for a printer that is at work.
+/// Without free space, clients wait as for a busy printer.
 #[test]
 fn raw_data_waits_for_room_and_is_reset_after_a_while() {
     let folder = tempfile::tempdir().unwrap();
@@ -69,7 +69,7 @@ fn raw_data_waits_for_room_and_is_reset_after_a_while() {
     assert_eq!([ended.count("accepted"), ended.count("refused"), ended.count("left")], [2, 0, 1]);
     let spool = full(&folder.path().join("does-not"), &["--raw-wait", "100ms"]);
     is_reset(sent(&spool, b"does not wait"));
-    spool.says("its raw data was refused: too many jobs: the spool keeps 1 at a time");
+    spool.says("its raw data was refused: too many jobs: the limit of the spool is 1");
     let ended = spool.stop();
     assert_eq!([ended.count("accepted"), ended.count("refused")], [1, 1]);
 }

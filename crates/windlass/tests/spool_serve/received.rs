@@ -18,13 +18,13 @@ use super::support::{has, skipped};
 use super::{content, some_bytes};
 
 /// A server with a printer whose jobs become files of a folder.
-struct Received {
+struct ReceivingServer {
     spool: Spool,
     folder: tempfile::TempDir,
     seen: u32,
 }
 
-impl Received {
+impl ReceivingServer {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
@@ -80,7 +80,7 @@ fn lp_and_lpr_of_cups_send_byte_for_byte() {
     if !has("lp", test) || !has("lpr", test) {
         return;
     }
-    let mut received = Received::new();
+    let mut received = ReceivingServer::new();
     let (one, two) = (some_bytes(1, 1_011_712), some_bytes(2, 70_001));
     let (first, second) = (received.file("one", &one), received.file("two", &two));
     let server = format!("127.0.0.1:{}", received.spool.ipp);
@@ -115,7 +115,7 @@ fn rlpr_sends_byte_for_byte() {
     if !has("rlpr", test) {
         return;
     }
-    let mut received = Received::new();
+    let mut received = ReceivingServer::new();
     let data = some_bytes(3, 333_333);
     let (file, other) = (received.file("one", &data), received.file("two", b"two"));
     let port = format!("--port={}", received.spool.lpr);
@@ -141,7 +141,7 @@ fn backends_of_cups_send_byte_for_byte() {
     if !folder.join("ipp").exists() {
         return skipped(test, "CUPS's backends are not installed");
     }
-    let mut received = Received::new();
+    let mut received = ReceivingServer::new();
     let data = some_bytes(4, 2_000_000);
     let file = received.file("one", &data);
     let devices = [
@@ -176,7 +176,7 @@ fn backends_of_cups_send_byte_for_byte() {
 #[test]
 fn cupsd_in_front_sends_byte_for_byte() {
     let test = "cupsd_in_front_sends_byte_for_byte";
-    let mut received = Received::new();
+    let mut received = ReceivingServer::new();
     let data = some_bytes(5, 1_000_000);
     let file = received.file("one", &data);
     let devices = [
@@ -200,7 +200,7 @@ fn cupsd_in_front_sends_byte_for_byte() {
 
 #[test]
 fn documents_of_ipp_come_in_every_dress() {
-    let mut received = Received::new();
+    let mut received = ReceivingServer::new();
     let data = some_bytes(6, 1_500_000);
     let port = received.spool.ipp;
     let packed = |kind: &str| {
@@ -277,7 +277,7 @@ fn documents_of_ipp_come_in_every_dress() {
     stream.write_all(&octets).unwrap();
     for place in 0..20_u8 {
         // Answers may come together: one byte at a time keeps them apart.
-        let (status, _) = answer(&mut ByBytes(&stream)).unwrap();
+        let (status, _) = answer(&mut ByteWiseReader(&stream)).unwrap();
         assert_eq!(status, 200);
         received.next_is("one of many", &[place]);
     }
@@ -287,9 +287,9 @@ fn documents_of_ipp_come_in_every_dress() {
 }
 
 /// Reads a byte at a time.
-struct ByBytes<'a>(&'a TcpStream);
+struct ByteWiseReader<'a>(&'a TcpStream);
 
-impl Read for ByBytes<'_> {
+impl Read for ByteWiseReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         self.0.read(&mut buffer[..1])
     }
@@ -297,7 +297,7 @@ impl Read for ByBytes<'_> {
 
 #[test]
 fn jobs_of_lpr_come_with_all_quirks() {
-    let mut received = Received::new();
+    let mut received = ReceivingServer::new();
     let data = some_bytes(7, 700_000);
     let port = received.spool.lpr;
     let begin = || {
@@ -352,7 +352,7 @@ fn jobs_of_lpr_come_with_all_quirks() {
 
 #[test]
 fn raw_data_is_a_job_up_to_its_end() {
-    let mut received = Received::new();
+    let mut received = ReceivingServer::new();
     let port = received.spool.raw("a");
     for length in [1, 65_536, 3_000_000] {
         let data = some_bytes(8, length);
@@ -369,7 +369,7 @@ fn raw_data_is_a_job_up_to_its_end() {
 
 #[test]
 fn a_gate_of_windlass_prints_by_every_protocol() {
-    let mut received = Received::new();
+    let mut received = ReceivingServer::new();
     let data = some_bytes(9, 400_000);
     let file = received.file("one", &data);
     let spool = &received.spool;

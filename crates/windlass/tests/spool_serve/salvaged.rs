@@ -18,7 +18,7 @@ fn data(job: usize) -> Vec<u8> {
     some_bytes(job, 3_000 + job * 700)
 }
 
-/// Where some bytes are in a file.
+/// Returns the offset of some bytes in a file.
 fn place(file: &Path, bytes: &[u8]) -> usize {
     let all = fs::read(file).unwrap();
     all.windows(bytes.len()).position(|window| window == bytes).unwrap()
@@ -66,7 +66,7 @@ fn every_whole_job_is_brought_out_of_a_damaged_spool() {
     command.args(words(&spool, &["--printer", &printer]));
     let ended = Spool::of(command).err().expect("it refuses a damaged journal");
     assert!(
-        ended.stderr.contains("windlass spool salvage brings what is whole"),
+        ended.stderr.contains("Recover the whole jobs with windlass spool salvage"),
         "{}",
         ended.stderr
     );
@@ -75,7 +75,7 @@ fn every_whole_job_is_brought_out_of_a_damaged_spool() {
     for (of, count) in [("whole", JOBS - 2), ("uncertain", 0), ("damaged", 1), ("lost", 1)] {
         assert_eq!(report[of], count, "{of}: {report}");
     }
-    assert!(stderr.contains("2 jobs cannot be had"), "{stderr}");
+    assert!(stderr.contains("2 jobs cannot be recovered"), "{stderr}");
     let fate = |job: usize| &report["jobs"][job]["fate"];
     assert_eq!((fate(13), fate(21)), (&Value::from("lost"), &Value::from("damaged")));
     assert!(before == [&journal, &segment].map(|file| fs::read(file).unwrap()));

@@ -13,10 +13,10 @@ use serde_json::Value;
 use super::support::schema::{fits_by, validator};
 use super::support::windlass;
 
-/// How long anything may take that takes no time.
+/// Maximum time of an immediate action.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What each line keeps to.
+/// Schema of each line.
 static SCHEMA: LazyLock<Validator> = LazyLock::new(|| validator("spool-serve"));
 
 /// Waits until something holds.
@@ -49,14 +49,14 @@ pub(super) struct Spool {
     raw: Vec<(String, u16)>,
 }
 
-/// How a server ended.
-pub(super) struct Ended {
+/// End of a server.
+pub(super) struct ServerEnd {
     pub(super) code: Option<i32>,
     pub(super) stderr: String,
     pub(super) lines: Vec<Value>,
 }
 
-impl Ended {
+impl ServerEnd {
     /// A count of its last line.
     pub(super) fn count(&self, of: &str) -> u64 {
         let last = self.lines.last().unwrap();
@@ -81,12 +81,12 @@ impl Spool {
     }
 
     /// Starts one by a command of the caller's.
-    pub(super) fn of(command: Command) -> Result<Self, Ended> {
+    pub(super) fn of(command: Command) -> Result<Self, ServerEnd> {
         Self::with_input(command, Stdio::null())
     }
 
-    /// The same with something as its standard input.
-    pub(super) fn with_input(mut command: Command, input: Stdio) -> Result<Self, Ended> {
+    /// Starts a server with this standard input.
+    pub(super) fn with_input(mut command: Command, input: Stdio) -> Result<Self, ServerEnd> {
         let options = ["--listen", "--lpr", "--raw"];
         let said = command.get_args().filter(|word| options.iter().any(|one| word == one));
         let ports = said.count().max(1);
@@ -138,7 +138,7 @@ impl Spool {
         format!("ipp://127.0.0.1:{}/printers/{printer}", self.ipp)
     }
 
-    /// What it said up to now.
+    /// Returns the lines so far.
     pub(super) fn lines(&self) -> Vec<Value> {
         self.lines.lock().unwrap().clone()
     }
@@ -150,7 +150,8 @@ impl Spool {
         of.map(|line| line["text"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The same once there are so many: what it counts may be there before its lines are read.
+    /// Returns the events once there are this many: an effect may be visible before its line is
+    /// read.
     pub(super) fn events_once(&self, kind: &str, count: usize) -> Vec<String> {
         wait_for(kind, || self.events(kind).len() >= count);
         self.events(kind)
@@ -195,12 +196,12 @@ impl Spool {
     }
 
     /// Asks it to end, and waits until it has.
-    pub(super) fn stop(self) -> Ended {
+    pub(super) fn stop(self) -> ServerEnd {
         self.signaled("TERM")
     }
 
     /// Sends it a signal, and waits until it has ended.
-    pub(super) fn signaled(mut self, signal: &str) -> Ended {
+    pub(super) fn signaled(mut self, signal: &str) -> ServerEnd {
         self.signal(signal);
         self.ended()
     }
@@ -217,7 +218,7 @@ impl Spool {
         self.ended();
     }
 
-    fn ended(&mut self) -> Ended {
+    fn ended(&mut self) -> ServerEnd {
         let end = Instant::now() + PATIENCE;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -236,7 +237,7 @@ impl Spool {
         for line in &lines {
             fits_by(&SCHEMA, line);
         }
-        Ended { code: status.code(), stderr, lines }
+        ServerEnd { code: status.code(), stderr, lines }
     }
 }
 

@@ -30,13 +30,13 @@ fn given(words: &[&str], line: &str) -> Output {
 
 /// A spool that speaks TLS at its port, and knows ann and bob by passwords: ann may
 /// administer, who is known may print, and nobody else.
-struct Known {
+struct TlsSpool {
     folder: tempfile::TempDir,
     spool: Spool,
     fingerprint: String,
 }
 
-impl Known {
+impl TlsSpool {
     fn at(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -84,7 +84,7 @@ impl Known {
     }
 }
 
-/// What openssl tells of a connection, after these lines.
+/// Returns openssl's output for a connection, after these lines.
 fn s_client(authority: &str, more: &[&str], lines: &str) -> String {
     let mut command = Command::new("openssl");
     command.args(["s_client", "-connect", authority]).args(more);
@@ -100,7 +100,7 @@ fn openssl_agrees_on_tls() {
     if !has("openssl", "openssl_agrees_on_tls") {
         return;
     }
-    let known = Known::start();
+    let known = TlsSpool::start();
     let (at, file) = (known.authority(), known.at("certificate.pem"));
     let file = file.to_str().unwrap();
     let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
@@ -119,7 +119,7 @@ fn openssl_agrees_on_tls() {
 }
 
 /// A test of ipptool: what it asks for is answered so.
-fn ipptool(known: &Known, more: &[&str], uri: &str) -> (bool, String) {
+fn ipptool(known: &TlsSpool, more: &[&str], uri: &str) -> (bool, String) {
     let file = known.at("ask.test");
     fs::write(
         &file,
@@ -146,7 +146,7 @@ fn cups_clients_encrypt_and_say_who_they_are() {
     if !["ipptool", "curl"].iter().all(|tool| has(tool, test)) {
         return;
     }
-    let known = Known::start();
+    let known = TlsSpool::start();
     let at = known.authority();
     let of = |scheme: &str, login: &str| format!("{scheme}://{login}{at}/printers/a");
     // By an upgrade of HTTP on the same port, and from the first byte on.
@@ -176,7 +176,7 @@ fn cups_clients_encrypt_and_say_who_they_are() {
 
 #[test]
 fn windlass_itself_trusts_and_is_known() {
-    let known = Known::start();
+    let known = TlsSpool::start();
     let (_, error, code) = known.windlass(&["jobs"], "bob", "roots");
     assert_eq!(code, 1, "{error}");
     assert!(error.contains(&known.fingerprint) && error.contains("--trust"), "{error}");
@@ -193,7 +193,7 @@ fn windlass_itself_trusts_and_is_known() {
     assert_eq!(kept, format!("{} {}\n", known.authority(), known.fingerprint));
     fs::write(&file, format!("{} {other}\n", known.authority())).unwrap();
     let (_, error, code) = known.windlass(&["jobs"], "bob", "first-use");
-    assert!(code == 1 && error.contains("somebody may be in its place"), "{error}");
+    assert!(code == 1 && error.contains("another server may impersonate it"), "{error}");
     // Where there is no password, a program is asked for it.
     let ask = known.at("ask");
     // Another process writes it: what one of another test begins just now would hold it open.
@@ -232,7 +232,7 @@ fn windlass_itself_trusts_and_is_known() {
 
 #[test]
 fn wrong_passwords_take_a_bounded_time_and_are_limited() {
-    let known = Known::start();
+    let known = TlsSpool::start();
     fs::write(known.at("eve"), "guess\n").unwrap();
     fs::write(known.at("bob"), "guess\n").unwrap();
     let (mut wrong, mut barred) = (0, 0);
@@ -257,7 +257,7 @@ fn wrong_passwords_take_a_bounded_time_and_are_limited() {
 
 #[test]
 fn what_is_no_tls_is_left() {
-    let known = Known::start();
+    let known = TlsSpool::start();
     let port = known.spool.ipp;
     let rest = |bytes: &[u8]| {
         let mut stream = connect(port);
@@ -292,7 +292,7 @@ fn what_is_no_tls_is_left() {
         .collect();
     assert_eq!(known.windlass(&["jobs"], "ann", &known.fingerprint).2, 0);
     drop(silent);
-    known.spool.says("it does not agree on TLS");
+    known.spool.says("the TLS handshake failed");
     assert_eq!(known.spool.stop().code, Some(0));
 }
 
@@ -306,7 +306,10 @@ fn certificates_and_passwords_are_kept_from_others() {
     };
     let (out, error, code) = made(&["--name", "print.example.org"]);
     assert_eq!(code, 0, "{error}");
-    assert!(out.contains("for print.example.org, up to ") && out.contains("sha256:"), "{out}");
+    assert!(
+        out.contains("for print.example.org; valid until ") && out.contains("sha256:"),
+        "{out}"
+    );
     let (_, error, code) = made(&[]);
     assert!(code == 1 && error.contains("--replace"), "{error}");
     assert_eq!(made(&["--replace"]).2, 0);
@@ -322,7 +325,7 @@ fn certificates_and_passwords_are_kept_from_others() {
     let (_, error, code) = serve(&["--passwords", &at("users")]);
     assert!(code == 1 && !error.contains("secret"), "{error}");
     let (_, error, code) = told(&given(&["spool", "password", &at("new"), "ann"], ""));
-    assert!(code == 2 && error.contains("standard input has no password"), "{error}");
+    assert!(code == 2 && error.contains("the first line of standard input is empty"), "{error}");
     assert!(!Path::new(&at("new")).exists());
     let (_, error, code) = told(&given(&["spool", "password", &at("new"), "a b"], "x\n"));
     assert!(code == 1 && error.contains("no spaces"), "{error}");
@@ -356,7 +359,7 @@ fn a_device_of_tls_is_asked_what_it_can_do_and_gets_jobs() {
 
 #[test]
 fn a_device_that_asks_for_a_password_gets_it() {
-    let known = Known::start();
+    let known = TlsSpool::start();
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let device = format!("ipps://{}/printers/a", known.authority());
@@ -372,7 +375,7 @@ fn a_device_that_asks_for_a_password_gets_it() {
     let open = fs::Permissions::from_mode(0o644);
     fs::set_permissions(at("devices"), open).unwrap();
     spool.signal("HUP");
-    spool.says("may be read by others than its owner");
+    spool.says("is readable by others than its owner");
     fs::set_permissions(at("devices"), fs::Permissions::from_mode(0o600)).unwrap();
     spool.signal("HUP");
     wait_for("the job at its device", || {

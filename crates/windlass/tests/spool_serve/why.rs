@@ -1,4 +1,4 @@
-//! Where the time of jobs goes, as the server tells it.
+//! Times of jobs by their parts, as the server reports them.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use super::some_bytes;
 use super::support::schema::checked;
 use super::support::{told, windlass};
 
-/// How long the device keeps the connection after the data.
+/// Time for which the device keeps the connection after the data.
 const KEEPS: Duration = Duration::from_millis(300);
 
 /// A device that takes all at once and says so later. It tells that it has the data.

@@ -13,8 +13,8 @@ pub const WIDTHS: [u32; 3] = [390, 800, 1_400];
 /// Letters smaller than this are hard to read, in pixels.
 pub const LEAST_LETTERS: f64 = 11.0;
 
-/// What measures: the smallest letters, what is wider than the page, and words of a plot that lie
-/// outside it.
+/// Script that measures: the smallest letters, elements wider than the page, and labels outside
+/// their plot.
 const MEASURE: &str = r#"
 function measured(frame) {
   const inner = frame.contentDocument, win = frame.contentWindow;
@@ -58,10 +58,9 @@ window.addEventListener("load", () => {
 });
 "#;
 
-/// What a browser measures of a page, for each width. Before it measures it does `act`, the body
-/// of a function of the document and its window; what that returns is in `acted`. Where the page
-/// says anything on the console, as it does of an error or of what its policy forbids, the test
-/// fails.
+/// Returns a browser's measurements of a page, for each width. First it runs `act`, the body of a
+/// function of the document and its window; the result of `act` is in `acted`. Any output on the
+/// console, as after an error or a violation of the page's policy, fails the test.
 pub fn shown(page: &str, folder: &Path, dark: bool, act: &str) -> Vec<Value> {
     let quoted = page.replace('&', "&amp;").replace('"', "&quot;");
     let frames = WIDTHS.map(|width| {

@@ -39,7 +39,7 @@ pub fn name(file: &Path) -> String {
     file.file_name().unwrap().to_string_lossy().into_owned()
 }
 
-/// What `windlass explain --all --json` says of a file, with `more` arguments.
+/// Returns the record of `windlass explain --all --json` for a file, with `more` arguments.
 pub fn explained_with(file: &Path, more: &[&str]) -> Value {
     let output = windlass().args(["explain", "--json"]).args(more).arg(file).output().unwrap();
     let (stdout, stderr, code) = told(&output);
@@ -47,7 +47,7 @@ pub fn explained_with(file: &Path, more: &[&str]) -> Value {
     serde_json::from_str(&stdout).unwrap()
 }
 
-/// What `windlass explain --all --json` says of a file.
+/// Returns the record of `windlass explain --all --json` for a file.
 pub fn explained(file: &Path) -> Value {
     explained_with(file, &["--all"])
 }
@@ -147,7 +147,7 @@ fn entry(table: &toml::Table, folder: &Path) -> Entry {
     }
 }
 
-/// What was found wrong, told at the end as one table.
+/// Errors that a test found, reported at the end as one table.
 #[derive(Debug, Default)]
 pub struct Findings(Vec<[String; 4]>);
 

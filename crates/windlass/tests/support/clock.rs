@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-/// How often a test may try.
+/// Maximum attempts of a test.
 const ATTEMPTS: u32 = 3;
 
 /// Waits for the other tests of the file that wait so: together they would keep
@@ -56,7 +56,7 @@ pub fn in_real_time(test: &str, body: impl Fn()) {
     for attempt in 1..=ATTEMPTS {
         let before = Processors::now();
         lengthened();
-        let beside = Beside::start();
+        let beside = WakingThread::start();
         let outcome = catch_unwind(AssertUnwindSafe(&body));
         let starved = beside.latest();
         let Err(failure) = outcome else { return };
@@ -114,12 +114,12 @@ const LATE: Duration = Duration::from_millis(1);
 const STARVED: Duration = Duration::from_millis(50);
 
 /// A thread beside an attempt, which only sleeps and wakes.
-struct Beside {
+struct WakingThread {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Duration>,
 }
 
-impl Beside {
+impl WakingThread {
     fn start() -> Self {
         const NAP: Duration = Duration::from_millis(5);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -147,7 +147,7 @@ impl Beside {
 /// pieces of milliseconds, each of them a round trip or more.
 const STOLEN: f64 = 0.02;
 
-/// What the processors did since the machine started (`/proc/stat` in proc(5)).
+/// Times of the processors since the machine started (`/proc/stat` in proc(5)).
 #[derive(Clone, Copy, Default)]
 struct Processors {
     all: u64,
@@ -174,7 +174,7 @@ impl Processors {
     }
 }
 
-/// How late the latest hundredth of short sleeps end, over two seconds.
+/// Returns the 99th percentile of the lateness of short sleeps, over two seconds.
 fn lateness() -> Duration {
     const NAP: Duration = Duration::from_millis(1);
     let start = Instant::now();

@@ -3,14 +3,14 @@
 use clap::{Arg, Command};
 
 /// A command.
-pub struct Known {
+pub struct KnownCommand {
     /// As it is called: `law window`; empty for the program itself.
     pub path: String,
     /// Its arguments and the commands below it, those of all commands included.
     pub command: Command,
 }
 
-impl Known {
+impl KnownCommand {
     /// The words that call it.
     pub fn called(&self) -> String {
         format!("windlass {}", self.path).trim_end().to_owned()
@@ -28,9 +28,9 @@ impl Known {
 }
 
 /// Every command: a new one is here by itself.
-pub fn commands() -> Vec<Known> {
-    fn walk(command: &Command, path: &str, known: &mut Vec<Known>) {
-        known.push(Known { path: path.to_owned(), command: command.clone() });
+pub fn commands() -> Vec<KnownCommand> {
+    fn walk(command: &Command, path: &str, known: &mut Vec<KnownCommand>) {
+        known.push(KnownCommand { path: path.to_owned(), command: command.clone() });
         for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
             walk(below, format!("{path} {}", below.get_name()).trim_start(), known);
         }

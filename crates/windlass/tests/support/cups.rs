@@ -13,7 +13,7 @@ use super::port::free_port;
 use super::{has, is_root, skipped};
 use config::{Config, Queue, launched};
 
-/// How long cupsd may take to begin, and to end.
+/// Maximum time for cupsd to start, and to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A cupsd that runs.
@@ -35,16 +35,16 @@ pub fn answers(port: u16) -> bool {
     false
 }
 
-/// How one is to be.
+/// Setup of a cupsd.
 #[derive(Clone, Copy)]
 pub struct Setup<'a> {
-    /// Where its queues lead.
+    /// Device of its queues.
     pub device: &'a str,
-    /// So many of them, called `dummy0` and so on; without a number, one `dummy`.
+    /// Number of queues, named `dummy0` and so on; without a number, one `dummy`.
     pub queues: Option<usize>,
     /// Lines for its configuration.
     pub more: &'a str,
-    /// Where jobs are kept.
+    /// Folder of the jobs.
     pub spool: Option<&'a Path>,
     /// Jobs are kept on a disk of this size in memory, which only it sees.
     pub spool_size: Option<&'a str>,
@@ -65,7 +65,7 @@ impl Cups {
         Self::begin(test, &Setup { device, more, spool, ..Setup::default() })
     }
 
-    /// The same, as it is told.
+    /// Starts a cupsd with this setup.
     pub fn begin(test: &str, setup: &Setup<'_>) -> Option<Self> {
         if !has("cupsd", test) {
             return None;
@@ -117,14 +117,14 @@ impl Cups {
         format!("ipp://127.0.0.1:{}/printers/dummy", self.port)
     }
 
-    /// How often its log of requests, or of what it does, has such a line.
+    /// Returns the count of such lines in its log of requests, or in its error log.
     pub fn logged(&self, log: &str, what: &str) -> usize {
         let path = self.folder.path().join("log").join(log);
         let text = fs::read_to_string(path).unwrap_or_default();
         text.lines().filter(|line| line.contains(what)).count()
     }
 
-    /// The same, once it has so many, or some time is over.
+    /// Returns this count once it is high enough, or after some time.
     pub fn logs(&self, log: &str, what: &str, wanted: usize) -> usize {
         let end = Instant::now() + PATIENCE;
         loop {
@@ -143,7 +143,7 @@ impl Cups {
         done.is_ok_and(|output| output.status.success())
     }
 
-    /// What it logged.
+    /// Returns its log.
     pub fn log(&self) -> String {
         let path = self.folder.path().join("log");
         let read = |name: &str| fs::read_to_string(path.join(name)).unwrap_or_default();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long a browser may take for anything: it is a busy machine that takes long.
+/// Maximum time of any action of a browser; only a busy machine takes long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A browser with one page.
@@ -19,7 +19,7 @@ pub struct Browser {
     from: Receiver<Value>,
     session: String,
     last: u64,
-    /// What it told without being asked.
+    /// Events that the browser sent without a request.
     events: Vec<Value>,
 }
 
@@ -106,7 +106,7 @@ impl Browser {
         self.events.iter().filter(|event| event["method"] == method).count()
     }
 
-    /// What a piece of JavaScript comes to in the page; a promise is waited for.
+    /// Returns the value of a piece of JavaScript in the page; a promise is awaited.
     pub fn eval(&mut self, script: &str) -> Value {
         let asked = json!({"expression": script, "returnByValue": true, "awaitPromise": true});
         let answer = self.call("Runtime.evaluate", &asked);
@@ -132,7 +132,7 @@ impl Browser {
         }
     }
 
-    /// How wide the window is, in pixels, and whether it is dark.
+    /// Sets the width of the window in pixels, and the dark or light scheme.
     pub fn look(&mut self, width: u32, dark: bool) {
         let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
         self.call("Emulation.setDeviceMetricsOverride", &size);
@@ -163,7 +163,7 @@ impl Browser {
         }
     }
 
-    /// What it said on the console, and what went wrong, since it was started.
+    /// Returns the console output and the errors since the start.
     pub fn complaints(&self) -> Vec<String> {
         let said = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
         let said = self.events.iter().filter(|one| said.iter().any(|said| one["method"] == *said));
@@ -193,8 +193,8 @@ impl Drop for Browser {
     }
 }
 
-/// What axe-core finds in the page that is open: rules that it breaks seriously, each with where.
-/// Nothing where that is not installed, and the test says that it is skipped.
+/// Returns axe-core's findings in the open page: seriously broken rules with their elements.
+/// Without axe-core there are none, and the test says that it is skipped.
 pub fn serious_faults(browser: &mut Browser, test: &str) -> Option<Vec<String>> {
     let file = super::repository("target/axe-core/package/axe.min.js");
     let Ok(script) = std::fs::read_to_string(file) else {

@@ -10,7 +10,7 @@ pub struct Figure {
     pub value: f64,
     /// Half of its last digit.
     pub half: f64,
-    /// What one of its unit is in the JSON.
+    /// Factor between the unit and the JSON value.
     pub scale: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a run may leave behind: processes, namespaces, interfaces.
+//! Leftovers of a run: processes, namespaces, interfaces.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::schema::checked;
 use super::{skipped, told, windlass};
 
-/// What `windlass send` with these words says over a link with those, at whose far end `peer`
-/// runs. Nothing where links cannot be made; the test says then that it is skipped.
+/// Returns the report of `windlass send` over a link with `peer` at its far end. Returns `None` if
+/// links cannot be made; the test then says that it is skipped.
 pub fn sent(test: &str, link: &str, peer: &str, send: &str) -> Option<Value> {
     let program = env!("CARGO_BIN_EXE_windlass");
     let mut command = windlass();

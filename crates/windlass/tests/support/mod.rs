@@ -1,5 +1,4 @@
-//! What the tests of the program share: running it, and saying what was
-//! skipped.
+//! Shared parts of the program's tests: running the program, and reporting skipped tests.
 #![allow(dead_code, reason = "each test file is a crate of its own and uses a part of this")]
 #![allow(unreachable_pub, reason = "a test has no callers from outside")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -52,7 +51,7 @@ pub fn copy_program(from: impl AsRef<Path>, to: &Path) {
     assert!(done.success(), "{}", to.display());
 }
 
-/// What a run wrote, and its exit code.
+/// Returns the output of a run, and its exit code.
 pub fn told(output: &Output) -> (String, String, i32) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (text(&output.stdout), text(&output.stderr), output.status.code().unwrap_or(-1))
@@ -90,13 +89,13 @@ pub fn skipped(test: &str, why: &str) {
     };
 }
 
-/// Whether this process may become another user.
+/// Returns whether this process may become another user.
 pub fn is_root() -> bool {
     std::fs::read_to_string("/proc/self/status")
         .is_ok_and(|text| text.lines().any(|line| line.starts_with("Uid:\t0\t0")))
 }
 
-/// Whether a device can run here. Where not, the test says that it is skipped.
+/// Returns whether a device can run here. If not, the test says that it is skipped.
 pub fn devices(test: &str) -> bool {
     let output = windlass().args(["device", "run", "healthy", "--", "true"]).output().unwrap();
     let (_, stderr, code) = told(&output);
@@ -131,8 +130,7 @@ pub fn python(library: &str, test: &str) -> Option<PathBuf> {
     found
 }
 
-/// Whether a tool is installed. Where it is not, the test says that it is
-/// skipped.
+/// Returns whether a tool is installed. If not, the test says that it is skipped.
 pub fn has(tool: &str, test: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&paths).any(|folder| folder.join(tool).is_file());

@@ -1,6 +1,6 @@
-//! What may happen to a capture between the wire and the reader, done to the segments of
-//! one: packets are lost by who captures, copied, shifted in time, cut off, filtered,
-//! renumbered. All of it depends on a seed alone.
+//! Mutations of a capture between the wire and the reader, made on its segments: packets are lost
+//! by the capturing host, copied, shifted in time, cut off, filtered, renumbered. A seed alone
+//! decides all of it.
 //!
 //! Whoever includes this file has a module `random` beside it.
 #![allow(dead_code, reason = "each test that includes this uses a part of it")]
@@ -33,9 +33,9 @@ pub(crate) enum Mutation {
     None,
     /// The capture misses this share of the packets, each by itself.
     Drop(f64),
-    /// It misses so many in a row, from this place (a share of the whole).
+    /// The capture misses this many packets in a row, from this position (a share of the total).
     DropBurst(f64, usize),
-    /// It was saved through a display filter.
+    /// The capture was saved through a display filter.
     Filter(Filter),
     /// This share of the packets is in it twice, the second so much later.
     Duplicate(f64, Span),
@@ -43,9 +43,9 @@ pub(crate) enum Mutation {
     Delay(f64, Span),
     /// This share of the packets stands one or two places later, with its own time.
     Swap(f64),
-    /// It begins after this share of the packets.
+    /// The capture begins after this share of the packets.
     CutStart(f64),
-    /// It ends after this share.
+    /// The capture ends after this share.
     CutEnd(f64),
     /// The snap length cut the options.
     Snap,
@@ -120,7 +120,7 @@ impl Mutation {
         }
     }
 
-    /// Whether a report may not depend on it: what it changes is arbitrary.
+    /// Returns whether a report must not depend on the mutation: it changes arbitrary values only.
     pub(crate) fn is_neutral(&self) -> bool {
         matches!(self, Self::None | Self::Offset(_) | Self::Renumber(..) | Self::Rename)
     }
@@ -338,9 +338,9 @@ fn copied(
 /// The most that a card joins: a packet of IP holds no more.
 const MOST_JOINED: u32 = 65_535 - 120;
 
-/// What a card makes of data that comes one behind the other, within so long: one packet with
-/// the time of its last, where the options and all else are alike, as Linux's `tcp_gro_receive`
-/// has it. ACKs of such a packet's parts are one, behind it; any other packet ends it.
+/// Coalesces consecutive data within a time as a network card does: one packet with the time of its
+/// last segment, if the options and all else are equal, as in Linux's `tcp_gro_receive`. ACKs of
+/// its parts become one after it; any other packet ends it.
 fn joined(segments: &[Segment], within: Span) -> Vec<Segment> {
     let mut out: Vec<Segment> = Vec::with_capacity(segments.len());
     let mut ack: Option<Segment> = None;
@@ -414,13 +414,13 @@ fn other(end: Endpoint) -> Endpoint {
     Endpoint { host, port: end.port ^ 0x2a }
 }
 
-/// The same between hosts of other names.
+/// Renames the hosts of a segment.
 fn renamed(segment: &Segment) -> Segment {
     let (source, destination) = (other(segment.source), other(segment.destination));
     Segment { source, destination, ..*segment }
 }
 
-/// The same as seen behind the NAT of one side.
+/// Returns a segment as seen behind the NAT of one side.
 fn behind_nat(segment: &Segment) -> Segment {
     let mut out = *segment;
     let end = if side(segment) { &mut out.source } else { &mut out.destination };
@@ -429,7 +429,7 @@ fn behind_nat(segment: &Segment) -> Segment {
     out
 }
 
-/// The same with `own` added to its number and `acked` to what it acknowledges.
+/// Adds `own` to the sequence number of a segment, and `acked` to its acknowledgment number.
 fn renumbered(segment: &Segment, own: u32, acked: u32) -> Segment {
     let mut out = *segment;
     out.sequence = segment.sequence.map(|sequence| sequence.wrapping_add(own));

@@ -17,8 +17,8 @@ impl Overflows {
         Self(count.parse().unwrap())
     }
 
-    /// How many were left since then. With those of other tests it is the most that one test
-    /// may have lost.
+    /// Returns the packets dropped since then. With those of other tests this is an upper bound for
+    /// one test.
     pub fn since(&self) -> u64 {
         Self::now().0 - self.0
     }

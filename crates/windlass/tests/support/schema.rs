@@ -13,7 +13,7 @@ use super::repository;
 /// The folder of what schemas share, within that of the schemas.
 pub const SHARED: &str = "definitions/";
 
-/// What schemas refer to, by its `$id`: nothing is fetched.
+/// Referenced schemas by their `$id`: nothing is fetched.
 static DEFINITIONS: LazyLock<Registry<'static>> = LazyLock::new(|| {
     let shared = files().into_iter().filter(|(file, _)| file.starts_with(SHARED));
     let by_id = shared.map(|(_, schema)| (schema["$id"].as_str().unwrap().to_owned(), schema));
@@ -44,12 +44,12 @@ pub fn schema(kind: &str) -> Value {
     read(&repository(&format!("schemas/{kind}.schema.json")))
 }
 
-/// What checks it. The schema itself is checked, too.
+/// Returns the validator of a schema, after checking the schema itself.
 pub fn validator(kind: &str) -> Validator {
     validator_of(&schema(kind))
 }
 
-/// What checks by a schema that may refer to what schemas share.
+/// Returns the validator of a schema that may refer to shared definitions.
 pub fn validator_of(schema: &Value) -> Validator {
     jsonschema::meta::validate(schema).unwrap();
     jsonschema::draft202012::options()
@@ -64,7 +64,7 @@ pub fn fits(kind: &str, record: &Value) {
     fits_by(&validator(kind), record);
 }
 
-/// The same, by a validator that is there.
+/// Checks a record with an existing validator.
 pub fn fits_by(validator: &Validator, record: &Value) {
     let wrong: Vec<String> = validator
         .iter_errors(record)

@@ -7,17 +7,17 @@ use std::io::Read;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, Outgoing};
+use windlass_wire::build::{self, Addresses, Carrier, Data, Frame, OutgoingSegment};
 use windlass_wire::write::PcapWriter;
 use windlass_wire::{Capture, Decoded, Decoder, Host, Observer, Packet, Segment};
 
 #[derive(Default)]
-struct Gathered {
+struct SegmentCollector {
     decoder: Decoder,
     segments: Vec<Segment>,
 }
 
-impl Observer for Gathered {
+impl Observer for SegmentCollector {
     fn packet(&mut self, packet: &Packet<'_>) {
         let mut next = Some(self.decoder.decode(packet));
         while let Some(decoded) = next {
@@ -40,7 +40,7 @@ pub(crate) fn segments_of(file: &Path) -> Vec<Segment> {
         let packed = std::mem::take(&mut bytes);
         flate2::read::MultiGzDecoder::new(&packed[..]).read_to_end(&mut bytes).unwrap();
     }
-    let (mut capture, mut gathered) = (Capture::new(), Gathered::default());
+    let (mut capture, mut gathered) = (Capture::new(), SegmentCollector::default());
     let mut rest = &bytes[..];
     loop {
         let progress = capture.read(rest, true, &mut gathered);
@@ -72,7 +72,7 @@ pub(crate) fn pcap_of(segments: &[Segment]) -> Vec<u8> {
             identification: segment.identification.unwrap_or_default(),
             hop_limit: segment.hop_limit,
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingSegment {
             source: segment.source.port,
             destination: segment.destination.port,
             sequence: segment.sequence.unwrap_or_default(),

@@ -39,8 +39,8 @@ pub fn named(limit: &str, because: Option<&str>) -> String {
     format!("{limit}/{}", because.unwrap_or_default())
 }
 
-/// Whether `text` is what a pattern of the shell stands for: `*` is anything, and
-/// `@(a|b)` is one of `a` and `b`, which may be patterns themselves.
+/// Returns whether `text` matches a shell pattern: `*` matches anything, and `@(a|b)` matches one
+/// of `a` and `b`, which may be patterns themselves.
 pub fn matches(pattern: &str, text: &str) -> bool {
     let Some(first) = pattern.chars().next() else { return text.is_empty() };
     if let Some(group) = pattern.strip_prefix("@(") {
@@ -55,7 +55,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     text.strip_prefix(first).is_some_and(|text| matches(pattern, text))
 }
 
-/// What stands between the bars of a group up to its closing bracket, and what follows it.
+/// Splits a group at its bars up to the closing bracket; returns the rest, too.
 fn choices(group: &str) -> (Vec<&str>, &str) {
     let (mut found, mut from, mut depth) = (Vec::new(), 0, 0);
     for (at, letter) in group.char_indices() {

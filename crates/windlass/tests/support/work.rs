@@ -1,5 +1,5 @@
-//! What a process has done: who waits for that waits for no time, and a busy
-//! machine only takes longer.
+//! Processor time of a process: waiting for work instead of time makes a test only slower on a busy
+//! machine.
 
 use std::fs;
 use std::thread::sleep;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// on every Linux that we know).
 const TICK: Duration = Duration::from_millis(10);
 
-/// How much of processors a process has had (`utime` and `stime` in proc(5)).
+/// Returns the processor time of a process (`utime` and `stime` in proc(5)).
 fn worked(pid: u32) -> Duration {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     // The name may hold anything but a closing bracket behind its own.

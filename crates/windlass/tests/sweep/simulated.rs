@@ -167,8 +167,7 @@ fn a_megabyte_is_recommended_over_20_ms_although_more_is_as_fast() {
     let again = |point: &Value| number(&point["retransmissions"]);
     assert!(again(&chosen) == 0.0 && again(&four) > 100.0, "{four}");
     let reason = record["directions"][0]["window_reason"].as_str().unwrap();
-    for part in ["2 MiB and 4 MiB give no more", "the round trip rises", "segments sent again rise"]
-    {
+    for part in ["2 MiB and 4 MiB give no more", "the RTT rises", "retransmissions rise"] {
         assert!(reason.contains(part), "{reason}");
     }
     let half = at(&record, 512 << 10, 1);
@@ -228,7 +227,8 @@ fn ways_that_are_alike_are_measured_once_and_others_one_by_one() {
     assert!((product(&ways[1]) / product(&ways[0]) - 5.0).abs() < 0.2, "{ways:?}");
     assert_eq!(record["bdp_bytes"], ways[0]["bdp_bytes"], "the first one's");
     let (text, ..) = told_text(&format!("sweep --simulate {}", path.display()));
-    for part in ["by its window, up", "by its window, down", "What to set, up", "What to set, down"]
+    for part in
+        ["by its window, up", "by its window, down", "Recommendation, up", "Recommendation, down"]
     {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -274,7 +274,7 @@ fn nothing_gets_through_and_that_is_said() {
         format!("sweep --simulate {} --html {}/x.html", path.display(), folder.path().display());
     let (text, stderr, code) = told_text(&line);
     assert_eq!((stderr.as_str(), code), ("", 0));
-    assert!(text.contains("nothing got through"), "{text}");
+    assert!(text.contains("no data arrived"), "{text}");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn the_page_needs_nothing_and_nobody_can_write_markup_into_it() {
     let line = format!("sweep --simulate {} --html {}", path.display(), file.display());
     let (text, stderr, code) = told_text(&line);
     assert_eq!((stderr.as_str(), code), ("", 0));
-    assert!(text.contains("What to set"), "the text is there as well: {text}");
+    assert!(text.contains("Recommendation"), "the text is there as well: {text}");
     let page = std::fs::read_to_string(&file).unwrap();
     let (out, ..) = told_text(&format!("sweep --simulate {} --html", path.display()));
     assert_eq!(out, page, "to standard output the same, and nothing else");
@@ -385,14 +385,8 @@ fn a_state_that_does_not_fit_is_left_alone() {
         assert!(stderr.contains("tip: "), "{stderr}");
     };
     refused(&format!("--simulate white-space {line}"), "another sweep");
-    refused(
-        &format!("--simulate gigabit {line} --time 1s"),
-        "plan.longest was 2.0 then, and is 1.0",
-    );
-    refused(
-        &format!("--simulate gigabit {line} --full"),
-        "plan.full was false then, and is true now",
-    );
+    refused(&format!("--simulate gigabit {line} --time 1s"), "plan.longest was 2.0, and is 1.0");
+    refused(&format!("--simulate gigabit {line} --full"), "plan.full was false, and is true now");
     assert_eq!(std::fs::read(&state).unwrap(), kept);
     let lines: Vec<&str> = std::str::from_utf8(&kept).unwrap().lines().collect();
     let hostile: [(&[u8], &str); 6] = [
@@ -418,9 +412,9 @@ fn a_state_that_does_not_fit_is_left_alone() {
     }
     refused(
         &format!("--simulate gigabit --state {}", folder.path().display()),
-        "cannot go on with",
+        "cannot continue with",
     );
-    refused("--simulate gigabit --state /nowhere/at/all", "cannot go on with /nowhere/at/all");
+    refused("--simulate gigabit --state /nowhere/at/all", "cannot continue with /nowhere/at/all");
 }
 
 #[test]
@@ -432,7 +426,7 @@ fn two_sweeps_do_not_share_a_state() {
     let line = format!("sweep --simulate gigabit --state {}", state.display());
     let (stdout, stderr, code) = told_text(&line);
     assert_eq!((stdout.as_str(), code), ("", 1));
-    assert!(stderr.contains("another sweep is using it"), "{stderr}");
+    assert!(stderr.contains("another sweep uses this file"), "{stderr}");
 }
 
 #[test]
@@ -445,7 +439,7 @@ fn what_cannot_be_written_is_an_error_and_what_was_measured_is_printed() {
     for file in ["--html /dev/full", "--csv /dev/full"] {
         let (stdout, stderr, code) = told_text(&format!("{quick} {file}"));
         assert_eq!(code, 1, "{file}");
-        assert!(stdout.contains("What to set"), "{file}: {stdout}");
+        assert!(stdout.contains("Recommendation"), "{file}: {stdout}");
         assert!(stderr.contains("/dev/full: No space left on device"), "{file}: {stderr}");
     }
     for file in ["--html /nowhere/x.html", "--csv /nowhere/x.csv", "--html ."] {
@@ -506,8 +500,8 @@ fn ctrl_c_keeps_and_prints_what_was_measured() {
     assert!(status.unwrap().success());
     let (stdout, stderr, code) = told(&child.wait_with_output().unwrap());
     assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("it was interrupted after"), "{stderr}");
-    assert!(stderr.contains("The same command goes on with"), "{stderr}");
+    assert!(stderr.contains(": interrupted after"), "{stderr}");
+    assert!(stderr.contains("Run the same command to continue with"), "{stderr}");
     let record: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(record["complete"], false);
     assert!(points(&record).len() >= 2 && points(&record).len() < 10, "{record}");
@@ -542,16 +536,16 @@ fn each_measurement_is_a_line_as_it_comes() {
 fn what_cannot_be_asked_for_is_a_usage_error() {
     let lines = [
         ("--windows 4m..4k", "ends before it begins"),
-        ("--windows 0", "one byte at least"),
+        ("--windows 0", "the minimum size is 1 byte"),
         ("--windows 2g", "1,073,725,440"),
         ("--windows ..", "a range has two ends"),
-        ("--windows 1..2..3", "a size is written"),
-        ("--streams 0", "nothing goes through at 0"),
-        ("--streams 1..100000", "the most is 256"),
+        ("--windows 1..2..3", "write a size"),
+        ("--streams 0", "0 is not allowed"),
+        ("--streams 1..100000", "the maximum is 256"),
         ("--streams two", "1..32 or 1,2,10"),
         ("--repeat 0", "1..=100"),
-        ("--time 0s", "1ns at least"),
-        ("--time 1h", "10 min 0 s at most"),
+        ("--time 0s", "the minimum time is 1ns"),
+        ("--time 1h", "the maximum is 10 min 0 s"),
         ("--stream-window 2g", "1,073,725,440"),
         ("--direction sideways", "[possible values: up, down, both]"),
         ("--csv --html", "cannot all go to standard output"),
@@ -590,7 +584,7 @@ fn one_thing_is_recommended_with_its_steps() {
     let step = &chosen["steps"][0];
     assert_eq!((&step["side"], &step["host"]), (&json!("receiver"), &json!("the receiver")));
     let by = step["set_by"].as_str().unwrap();
-    assert!(by.contains(&format!("SO_RCVBUF={window} ")), "{by}");
+    assert!(by.contains(&format!("SO_RCVBUF={window}, ")), "{by}");
     assert!(
         by.contains(&format!("{} as the third value of net.ipv4.tcp_rmem", 2 * window)),
         "{by}"

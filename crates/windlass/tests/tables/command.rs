@@ -15,7 +15,7 @@ fn one() -> PathBuf {
     corpus().remove(0).path
 }
 
-/// What the command says where it must not write.
+/// Returns the error of the command when it must not write.
 fn refused(folder: &Path, more: &[&str], files: &[&Path]) -> (String, i32) {
     let mut command = windlass();
     command.args(["explain", "--parquet"]).arg(folder).args(more).args(files);
@@ -58,7 +58,7 @@ fn a_folder_that_cannot_be_is_refused() {
     let file = folder.path().join("file");
     fs::write(&file, "x").unwrap();
     let (stderr, code) = refused(&file, &[], &[&one()]);
-    assert!(code == 2 && stderr.contains("no folder"), "{stderr}");
+    assert!(code == 2 && stderr.contains("not a folder"), "{stderr}");
     let (stderr, code) = refused(&folder.path().join("no/such"), &[], &[&one()]);
     assert!(code == 1 && stderr.contains("No such file"), "{stderr}");
     if is_root() {

@@ -20,7 +20,7 @@ fn files(test: &str) -> Vec<PathBuf> {
     files
 }
 
-/// What the record has at the place of a column, as a column has it.
+/// Returns the value of a column in the record, as the column stores it.
 fn told(of: &Value, column: &ColumnFacts) -> Value {
     let mut told = of;
     for key in column.json.split('.') {
@@ -53,8 +53,8 @@ fn equal<T: PartialEq<U> + Debug, U: Debug>(
     findings.check(holds, file, what, format!("{expected:?}"), format!("{got:?}"));
 }
 
-/// Whether two values are the same; floats but for the last digit, which a reader of JSON may
-/// lose.
+/// Returns whether two values are equal; floats may differ in the last digit, which a reader of
+/// JSON may lose.
 fn same(one: &Value, two: &Value) -> bool {
     match (one.as_f64(), two.as_f64()) {
         (Some(one), Some(two)) => (one - two).abs() <= one.abs().max(two.abs()) * 1e-15,
@@ -138,7 +138,7 @@ fn each_figure_is_that_of_the_record() {
     assert!(held > 10_000, "{held} figures");
 }
 
-/// What of a connection's ends is told in other ways.
+/// Checks fields of a connection's ends that have another form in the record.
 fn ends(row: &Row, connection: &Value, file: &str, findings: &mut Findings) {
     for side in ["sender", "receiver"] {
         let address = connection[format!("{side}_address")].as_str();

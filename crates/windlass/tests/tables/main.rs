@@ -45,7 +45,7 @@ fn written(folder: &Path, files: &[PathBuf], more: &[&str]) -> Value {
     schema::checked("explain-tables", &stdout)
 }
 
-/// The same into a folder of its own.
+/// Writes the tables into a new folder.
 fn tables(files: &[PathBuf], more: &[&str]) -> (TempDir, Value) {
     let folder = tempfile::tempdir().unwrap();
     let said = written(&folder.path().join("tables"), files, more);

@@ -11,8 +11,8 @@ use super::support::{python, repository, told};
 use super::tables;
 use std::path::PathBuf;
 
-/// What the records say: the time under each limit, by network and hour, and the connections
-/// that the receiver's window limits.
+/// Sums from the records: the time under each limit, by network and hour, and the connections that
+/// the receive window limits.
 #[derive(Default)]
 struct Sums {
     connections: usize,
@@ -55,7 +55,7 @@ fn near(one: f64, two: f64) -> bool {
     (one - two).abs() <= one.abs().max(two.abs()) * 1e-9 + 1e-9
 }
 
-/// Whether an hour passes while a capture's transfers last.
+/// Returns whether an hour passes during a capture's transfers.
 fn crosses_an_hour(record: &Value) -> bool {
     let hour = |key: &str| record["capture"][key].as_str().map(|time| time[..13].to_owned());
     hour("start_time") != hour("end_time")

@@ -16,9 +16,9 @@ use crate::{PATIENCE, checked, connection, connections, listener};
 /// Connections, each with two ends on this host.
 const CONNECTIONS: usize = 1_000;
 
-/// What `ss` says of a socket.
+/// Figures of `ss` for a socket.
 #[derive(Debug, PartialEq)]
-struct Said {
+struct ReportedConnection {
     acknowledged: u64,
     received: u64,
     /// In microseconds.
@@ -36,7 +36,7 @@ fn behind<'a>(line: &'a str, word: &str) -> Option<&'a str> {
 }
 
 /// The sockets of a port, by their two addresses.
-fn ss(port: u16) -> BTreeMap<(String, String), Said> {
+fn ss(port: u16) -> BTreeMap<(String, String), ReportedConnection> {
     let filter = format!("sport = :{port} or dport = :{port}");
     let output = Command::new("ss").args(["-tineHO", "state", "established", &filter]).output();
     let (stdout, stderr, code) = told(&output.unwrap());
@@ -45,7 +45,7 @@ fn ss(port: u16) -> BTreeMap<(String, String), Said> {
         let number = |word: &str| behind(line, word).map_or(0, |text| text.parse().unwrap());
         let micros = |text: &str| whole_part((text.parse::<f64>().unwrap() * 1e3).round());
         let words: Vec<&str> = line.split_whitespace().collect();
-        let said = Said {
+        let said = ReportedConnection {
             acknowledged: number("bytes_acked:"),
             received: number("bytes_received:"),
             rtt: behind(line, "rtt:").map_or(0, |text| micros(text.split('/').next().unwrap())),
@@ -68,11 +68,11 @@ fn known(words: &[&str]) -> String {
     words.iter().find(is_one).copied().unwrap_or_default().to_owned()
 }
 
-fn ours(connection: &Value) -> ((String, String), Said) {
+fn ours(connection: &Value) -> ((String, String), ReportedConnection) {
     let text = |name: &str| connection[name].as_str().unwrap().to_owned();
     let number = |name: &str| connection[name].as_u64().unwrap();
     let micros = |name: &str| connection[name].as_f64().map(|it| whole_part((it * 1e6).round()));
-    let said = Said {
+    let said = ReportedConnection {
         acknowledged: number("total_acknowledged_bytes"),
         received: number("total_received_bytes"),
         rtt: micros("rtt_seconds").unwrap_or(0),

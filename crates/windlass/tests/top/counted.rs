@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{PATIENCE, Running, connection, connections, listener};
+use crate::{PATIENCE, RunningTop, connection, connections, listener};
 
-/// How many there are, and how many at a time.
+/// Number of connections, in total and at a time.
 const CONNECTIONS: usize = 1_000;
 const AT_ONCE: usize = 50;
 
-/// What each is open for, and what it sends.
+/// Lifetime of each connection, and its data.
 const OPEN: Duration = Duration::from_millis(5);
 const BYTES: usize = 700;
 
 #[test]
 fn a_thousand_connections_of_five_milliseconds_are_all_counted() {
     let (listener, port) = listener();
-    let mut running = Running::start(&format!("--interval 200ms --port {port}"));
+    let mut running = RunningTop::start(&format!("--interval 200ms --port {port}"));
     for _ in 0..CONNECTIONS / AT_ONCE {
         let mut ends: Vec<_> = (0..AT_ONCE).map(|_| connection(&listener)).collect();
         for (near, far) in &mut ends {
@@ -68,7 +68,7 @@ fn what_was_seen_is_told_when_it_is_to_end() {
     for signal in ["INT", "TERM"] {
         let (listener, port) = listener();
         // It would last for an hour.
-        let mut running = Running::start(&format!("--interval 300ms --port {port}"));
+        let mut running = RunningTop::start(&format!("--interval 300ms --port {port}"));
         let (mut near, mut far) = connection(&listener);
         near.write_all(b"a page").unwrap();
         far.read_exact(&mut [0; 6]).unwrap();

@@ -37,7 +37,7 @@ impl Exporter {
         exporter
     }
 
-    /// What is answered to a request.
+    /// Returns the answer to a request.
     fn said(&self, path: &str, headers: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let request = format!("GET {path} HTTP/1.1\r\nHost: {}\r\n{headers}\r\n", self.address);
@@ -246,7 +246,8 @@ fn metrics(text: &str) -> BTreeSet<&str> {
     words.filter(|word| word.starts_with("windlass_tcp_")).collect()
 }
 
-/// What Grafana and Prometheus are given asks for what there is, and the guide tells all of it.
+/// The dashboard for Grafana and the alerts for Prometheus use existing metrics, and the guide
+/// lists them all.
 #[test]
 fn the_dashboard_and_the_alerts_ask_for_what_there_is() {
     let (listener, port) = listener();
@@ -295,7 +296,7 @@ fn an_exporter_that_makes_no_sense_is_refused() {
         ("exporter --service print", "as print=9100"),
         ("exporter --service print=9100 --service print=631", "the name print is given twice"),
         ("exporter --subnet office=10.0.0.0/40", "a subnet is written as"),
-        ("exporter --service other=9100", "belongs to none"),
+        ("exporter --service other=9100", "is reserved for the rest"),
     ] {
         let (stdout, stderr, code) = told(&run(line));
         assert_eq!((stdout.as_str(), code), ("", 2), "{line}: {stderr}");
@@ -304,5 +305,5 @@ fn an_exporter_that_makes_no_sense_is_refused() {
     let (_held, port) = listener();
     let (stdout, stderr, code) = told(&run(&format!("exporter --listen 127.0.0.1:{port}")));
     assert_eq!((stdout.as_str(), code), ("", 1), "{stderr}");
-    assert!(stderr.contains("--listen names another"), "{stderr}");
+    assert!(stderr.contains("another address or port with --listen"), "{stderr}");
 }

@@ -12,7 +12,7 @@ use socket2::SockRef;
 
 use crate::support::clock::in_real_time;
 use crate::support::{has, skipped, told, windlass};
-use crate::{Running, checked, connection, connections, listener};
+use crate::{RunningTop, checked, connection, connections, listener};
 
 /// The connection to a port.
 fn to(record: &Value, port: u16) -> Option<&Value> {
@@ -26,7 +26,7 @@ fn share(connection: &Value, limits: &[&str]) -> f64 {
 }
 
 /// Waits until some limits have most of a connection's last seconds, and holds it now.
-fn until_held(running: &mut Running, port: u16, limits: &[&str]) -> Value {
+fn until_held(running: &mut RunningTop, port: u16, limits: &[&str]) -> Value {
     let record = running.until(limits[0], |record| {
         to(record, port).is_some_and(|it| {
             let now = it["now"]["limit"].as_str().unwrap_or_default();
@@ -83,7 +83,7 @@ fn a_slow_reader_is_the_receivers_window() {
                 waited(far.read(&mut [0; 1_024]))
             });
         });
-        let mut running = Running::start(&format!("--interval 250ms --window 1s --port {port}"));
+        let mut running = RunningTop::start(&format!("--interval 250ms --window 1s --port {port}"));
         let held = until_held(&mut running, port, &["receiver-window", "zero-window"]);
         assert_eq!(held["direction"], "sending");
         assert!(held["unsent_bytes"].as_u64().unwrap() > 0, "{held:#}");
@@ -118,7 +118,7 @@ fn a_program_that_writes_little_is_the_application() {
             });
         });
         scope.spawn(|| again(&is_over, || waited(far.read(&mut [0; 4_096]))));
-        let mut running = Running::start(&format!("--interval 250ms --window 1s --port {port}"));
+        let mut running = RunningTop::start(&format!("--interval 250ms --window 1s --port {port}"));
         let held = until_held(&mut running, port, &["application"]);
         assert_eq!(held["now"]["because"], "sender-idle", "{held:#}");
         running.end("TERM");
@@ -153,7 +153,7 @@ fn a_program_without_a_rest_is_the_processor() {
     thread::scope(|scope| {
         let _again = Again(&is_over);
         scope.spawn(|| again(&is_over, || waited(far.read(&mut [0; 65_536]))));
-        let mut running = Running::start(&format!("--interval 250ms --window 1s --port {port}"));
+        let mut running = RunningTop::start(&format!("--interval 250ms --window 1s --port {port}"));
         let record = running.until("the processor", |record| {
             to(record, port).is_some_and(|it| it["now"]["because"] == "processor")
         });
@@ -164,8 +164,8 @@ fn a_program_without_a_rest_is_the_processor() {
     });
 }
 
-/// What `windlass top` prints while windlass does something over a link, at whose other end is
-/// `windlass serve`; nothing where links cannot be made.
+/// Returns the output of `windlass top` while windlass runs a command over a link to `windlass
+/// serve`; `None` if links cannot be made.
 fn over_a_link(test: &str, link: &str, command: &str) -> Option<Vec<Value>> {
     let program = env!("CARGO_BIN_EXE_windlass");
     let folder = tempfile::tempdir().unwrap();

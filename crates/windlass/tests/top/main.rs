@@ -20,7 +20,7 @@ use serde_json::Value;
 use support::schema::{checked, fits_by, validator};
 use support::{run, told, windlass};
 
-/// How long a machine that is busy may take for what takes a moment.
+/// Maximum time of an immediate action on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Two ends of a connection.
@@ -38,13 +38,13 @@ fn listener() -> (TcpListener, u16) {
 }
 
 /// A run that prints a record for each interval, as they come.
-struct Running {
+struct RunningTop {
     child: Child,
     lines: BufReader<ChildStdout>,
     validator: jsonschema::Validator,
 }
 
-impl Running {
+impl RunningTop {
     /// Begins, and waits for the first interval: what happens from then on is seen.
     fn start(arguments: &str) -> Self {
         let mut command = windlass();
@@ -88,7 +88,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningTop {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -103,7 +103,7 @@ fn connections(record: &Value) -> &[Value] {
 #[test]
 fn what_makes_no_sense_is_refused() {
     for (line, advice) in [
-        ("top --interval 10ms", "ticks"),
+        ("top --interval 10ms", "tick every"),
         ("top --once --count 2", "cannot be used with"),
         ("top --sort luck", "retransmissions"),
         ("top --port 0", "a port is a number"),

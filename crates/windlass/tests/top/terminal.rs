@@ -86,7 +86,7 @@ fn elsewhere_a_table_follows_the_other() {
     let (stdout, stderr, code) = told(&run("top --count 2 --interval 100ms --all"));
     assert_eq!((stderr.as_str(), code), ("", 0));
     assert!(!stdout.contains('\x1b'), "{stdout:?}");
-    assert_eq!(stdout.matches(" of which ").count(), 2, "{stdout}");
+    assert_eq!(stdout.matches(" active: ").count(), 2, "{stdout}");
     let (once, _, code) = told(&run("top --once --interval 100ms --rows 1"));
-    assert_eq!((once.matches(" of which ").count(), code), (1, 0), "{once}");
+    assert_eq!((once.matches(" active: ").count(), code), (1, 0), "{once}");
 }

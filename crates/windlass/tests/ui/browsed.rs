@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use windlass_base::{Rate, Span};
 
 use crate::Ui;
-use crate::serving::Serving;
+use crate::serving::WindlassServer;
 use crate::support::devtools::{Browser, serious_faults};
 use crate::support::has;
 
-/// What is wider than a telephone of this width.
+/// Width of a telephone, in pixels.
 const NARROW: u32 = 360;
 
-/// What of a page is wider than the window, and whether anything reaches beyond it.
+/// Script that finds elements wider than the window.
 const TOO_WIDE: &str = "document.documentElement.scrollWidth > innerWidth ? \
     [...document.querySelectorAll('body *')].filter((one) => \
       one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 90)) \
@@ -48,7 +48,7 @@ fn a_run_that_is_started_by_keys_gives_a_graph_and_a_verdict() {
     if !has("chromium", test) {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let ui = Ui::start();
     let mut browser = Browser::start(ui.folder.path());
     browser.open(&ui.address);
@@ -120,20 +120,17 @@ fn a_run_that_is_started_by_keys_gives_a_graph_and_a_verdict() {
     browser.follow(|browser| browser.press("Enter"));
     browser.until("document.querySelectorAll('.plot .dot').length > 0");
     assert_eq!(browser.eval("document.querySelector('#live > div').dataset.over"), "false");
-    assert_eq!(
-        browser.text("document.getElementById('status').textContent"),
-        "It is being measured."
-    );
+    assert_eq!(browser.text("document.getElementById('status').textContent"), "Measuring.");
     focus(&mut browser, "halt");
     browser.follow(|browser| browser.press("Space"));
     browser.until("document.querySelector('#live > div').dataset.over === 'true'");
     let seen = browser.text("document.querySelector('main').innerText");
-    assert!(seen.contains("It was stopped before its end"), "{seen}");
+    assert!(seen.contains("was stopped before its end"), "{seen}");
     assert_eq!(browser.eval("document.querySelectorAll('.verdict').length"), 1);
     kept_to_itself(&browser, &ui);
 }
 
-/// What of a run in the store must stand in its page.
+/// Returns the texts of a stored run that its page must contain.
 fn stored(run: &Value) -> Vec<String> {
     let way = &run["records"][0]["record"]["directions"][0];
     let (verdict, number) = (&way["verdict"], |at: &str| way.pointer(at).and_then(Value::as_f64));
@@ -243,7 +240,7 @@ fn runs_lie_over_each_other_and_lead_on() {
     if !has("chromium", test) {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let ui = Ui::start();
     let form = format!("host=127.0.0.1:{}&protocol=windlass&way=there&time=2s", serving.port);
     ui.over(&ui.started("/measure", &format!("{form}&windows=64k&tag=small")));

@@ -110,7 +110,7 @@ fn what_is_no_capture_says_so_and_nothing_stays() {
         (0..100_000_u32).map(|number| (number.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for content in [&b""[..], b"\xd4\xc3\xb2\xa1", b"<script>alert(1)</script>", &noise] {
         let page = ui.over(&ui.job(&ui.upload(&[("x.pcap", content)])));
-        assert!(page.contains("data-status=\"It failed.\""), "{page}");
+        assert!(page.contains("data-status=\"Failed.\""), "{page}");
         assert!(page.contains("cannot report on x.pcap"), "{page}");
         assert!(!page.contains("<script"), "{page}");
     }
@@ -177,7 +177,7 @@ fn a_folder_gives_its_own_captures_alone() {
         assert!(status(&page) == 400 && page.contains("there is no capture"), "{name}: {page}");
     }
     let page = ui.post("/captures", "file=own.pcap.gz&host=x%20--json");
-    assert!(status(&page) == 400 && page.contains("give an address"), "{page}");
+    assert!(status(&page) == 400 && page.contains("give an IP address"), "{page}");
     let job = ui.started("/captures", "file=own.pcap.gz&port=1");
     assert!(ui.over(&job).contains("cannot report on own.pcap.gz"), "no connection has that port");
     let job = ui.started("/captures", "file=own.pcap.gz&port=9100");

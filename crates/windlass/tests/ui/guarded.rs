@@ -1,4 +1,4 @@
-//! Who gets in, and what may be run.
+//! Access to the pages, and the commands that they may run.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use windlass_sys::process::{Process, Signal};
 
-use crate::serving::Serving;
+use crate::serving::WindlassServer;
 use crate::support::{copy_program, schema, told, windlass};
 use crate::{Ui, runs_with, status};
 
@@ -53,11 +53,11 @@ fn only_who_has_the_address_gets_in_and_only_own_pages_change_something() {
 fn a_form_that_cannot_be_run_says_why_and_is_kept() {
     let ui = Ui::start();
     for (form, why) in [
-        ("host=--reverse&protocol=windlass&way=there", "is written as HOST"),
-        ("host=a%0a--json&protocol=windlass&way=there", "no line of text"),
-        ("host=h&protocol=windlass&way=there&time=--x", "a time is written with its unit"),
-        ("host=h&protocol=ttcp&way=back", "with ttcp data goes to the server only"),
-        ("protocol=windlass&way=there", "name a host"),
+        ("host=--reverse&protocol=windlass&way=there", "write a host as HOST"),
+        ("host=a%0a--json&protocol=windlass&way=there", "not a single line of text"),
+        ("host=h&protocol=windlass&way=there&time=--x", "write a time with its unit"),
+        ("host=h&protocol=ttcp&way=back", "ttcp sends data to the server only"),
+        ("protocol=windlass&way=there", "give a host name"),
     ] {
         let page = ui.post("/measure", form);
         assert_eq!(status(&page), 400, "{form}");
@@ -67,14 +67,14 @@ fn a_form_that_cannot_be_run_says_why_and_is_kept() {
     assert!(page.contains("value=\"&quot;&gt;&lt;script&gt;\"") && page.contains("value=\"kept\""));
     assert!(page.contains("<option value=\"iperf3\" selected>"), "{page}");
     let page = ui.post("/play/lab", "scenario=%2Fetc%2Fpasswd");
-    assert!(status(&page) == 400 && page.contains("choose one of the list"), "{page}");
+    assert!(status(&page) == 400 && page.contains("choose one from the list"), "{page}");
     assert_eq!(status(&ui.page("/compare?run=x")), 400);
-    assert!(ui.page("/compare").contains("0 runs are chosen"));
+    assert!(ui.page("/compare").contains("0 runs are selected"));
 }
 
 #[test]
 fn one_runs_at_a_time_and_a_stopped_one_tells_what_it_measured() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let mut ui = Ui::start();
     let form = format!("host=127.0.0.1:{}&protocol=windlass&way=there&time=9min", serving.port);
     let job = ui.started("/measure", &form);
@@ -85,11 +85,8 @@ fn one_runs_at_a_time_and_a_stopped_one_tells_what_it_measured() {
     ui.drawn(&job);
     ui.post(&format!("{job}/stop"), "x=");
     let page = ui.over(&job);
-    assert!(page.contains("It was stopped before its end"), "{page}");
-    assert!(
-        page.contains("It is kept as <a href=") && page.contains("class=\"verdict\""),
-        "{page}"
-    );
+    assert!(page.contains("was stopped before its end"), "{page}");
+    assert!(page.contains("Kept as <a href=") && page.contains("class=\"verdict\""), "{page}");
     let run = ui.runs("show last");
     assert_eq!((&run["command"], &run["exit_code"]), (&json!("send"), &json!(0)));
     // What runs ends with the pages, and is kept.
@@ -104,7 +101,7 @@ fn one_runs_at_a_time_and_a_stopped_one_tells_what_it_measured() {
 /// SIGKILL, which no program hears of: nobody would wait for what runs, or stop it.
 #[test]
 fn what_runs_ends_with_a_server_that_is_killed_and_is_kept() {
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let mut ui = Ui::start();
     let form = format!("host=127.0.0.1:{}&protocol=windlass&way=there&time=9min", serving.port);
     let job = ui.started("/measure", &format!("{form}&tag=orphan-of-a-kill"));
@@ -151,8 +148,10 @@ fn what_fails_says_so_in_the_programs_words() {
     let job = ui.started("/measure", "host=127.0.0.1:1&protocol=windlass&way=there&time=1s");
     let page = ui.over(&job);
     assert!(page.contains("Connection refused"), "{page}");
-    assert!(page.contains("<p>Start windlass serve there, or give its --port; 1 was tried.</p>"));
-    assert!(page.contains("data-status=\"It failed.\""), "{page}");
+    assert!(
+        page.contains("<p>Start windlass serve on the host, or give its --port (tried: 1).</p>")
+    );
+    assert!(page.contains("data-status=\"Failed.\""), "{page}");
     assert_eq!(ui.runs("list")["runs"], json!([]));
 }
 
@@ -170,14 +169,14 @@ fn a_job_for_a_printer_is_measured_and_kept() {
     let form = format!("printer=socket://user:secret@{at}&speaks=raw&data=text&amount=300kB");
     let page = ui.over(&ui.started("/print", &form));
     assert_eq!(takes.join().unwrap(), 300_000);
-    assert!(page.contains("It is kept as <a href=") && page.contains("300,000 B"), "{page}");
+    assert!(page.contains("Kept as <a href=") && page.contains("300,000 B"), "{page}");
     let runs = ui.runs("list");
     let run = &runs["runs"][0];
     assert_eq!((&run["command"], &run["exit_code"]), (&json!("print"), &json!(0)));
     assert!(!runs.to_string().contains("secret"), "{runs:#}");
 }
 
-/// What all users see of a process is no place for the token.
+/// The arguments of a process are visible to all users, so they must not contain the token.
 #[test]
 fn a_browser_is_given_a_file_that_nobody_else_may_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +217,7 @@ fn where_the_pages_are_is_told_as_json_and_a_store_is_needed() {
     let mut command = windlass();
     command.args(["ui", "--port", &port, "--store"]).arg(folder.path());
     let (_, stderr, code) = told(&command.output().unwrap());
-    assert!(code == 1 && stderr.contains("Leave --port out"), "{stderr}");
+    assert!(code == 1 && stderr.contains("Leave out --port"), "{stderr}");
     let mut command = windlass();
     command.args(["ui", "--json", "--store"]).arg(folder.path());
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

@@ -27,7 +27,7 @@ use windlass_sys::process::{Process, Signal};
 /// A `windlass ui` that runs until this goes.
 struct Ui {
     child: Child,
-    /// What is to be opened.
+    /// URL of the pages.
     address: String,
     folder: TempDir,
 }
@@ -64,7 +64,7 @@ impl Ui {
         (host, path.trim_end_matches('/'))
     }
 
-    /// What is answered to a request, with these headers beside `Host`.
+    /// Returns the answer to a request, with these headers in addition to `Host`.
     fn ask(&self, method: &str, path: &str, headers: &str, form: &str) -> String {
         let (host, base) = self.parts();
         let mut stream = TcpStream::connect(host).unwrap();
@@ -86,7 +86,7 @@ impl Ui {
         self.ask("GET", path, "", "")
     }
 
-    /// What is answered to a form of an own page.
+    /// Returns the answer to a form of an own page.
     fn post(&self, path: &str, form: &str) -> String {
         let origin = format!("Origin: http://{}\r\n", self.parts().0);
         self.ask("POST", path, &origin, form)
@@ -200,7 +200,7 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default()
 }
 
-/// Whether a process runs with a word among its arguments.
+/// Returns whether a process runs with a word among its arguments.
 fn runs_with(word: &str) -> bool {
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let arguments = |one: std::fs::DirEntry| std::fs::read(one.path().join("cmdline")).ok();

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::browsed::{kept_to_itself, looks_well};
-use crate::serving::Serving;
+use crate::serving::WindlassServer;
 use crate::support::devtools::Browser;
 use crate::support::{has, is_root, skipped};
 use crate::{Ui, runs_with, status};
 
 /// The form of a test that goes on for minutes.
-fn long_test(serving: &Serving) -> String {
+fn long_test(serving: &WindlassServer) -> String {
     format!("host=127.0.0.1:{}&protocol=windlass&way=there&time=9min", serving.port)
 }
 
@@ -21,7 +21,7 @@ fn connections_are_shown_while_a_test_runs() {
     if !has("chromium", test) {
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let mut ui = Ui::start();
     let job = ui.started("/measure", &long_test(&serving));
     ui.drawn(&job);
@@ -35,7 +35,7 @@ fn connections_are_shown_while_a_test_runs() {
     looks_well(&mut browser, test, "the connections");
     // Another filter takes the place of the first.
     browser.open(&format!("{}connections?process=nobody-is-called-so", ui.address));
-    browser.until("document.querySelector('#live').innerText.includes('No connection moved')");
+    browser.until("document.querySelector('#live').innerText.includes('No connection was active')");
     assert!(runs_with("--process=nobody-is-called-so"));
     let page = ui.page("/connections?port=x");
     assert!(status(&page) == 400 && page.contains("a port is a number"), "{page}");
@@ -58,17 +58,20 @@ fn packets_of_an_interface_are_followed_and_become_a_report() {
         ["interface=nothing&duration=10s", "interface=lo&duration=10h", "interface=-w&duration=x"]
     {
         let page = Ui::start().post("/captures/interface", form);
-        assert!(status(&page) == 400 && page.contains("choose one of the list"), "{form}: {page}");
+        assert!(
+            status(&page) == 400 && page.contains("choose one from the list"),
+            "{form}: {page}"
+        );
     }
     if !is_root() {
         skipped(test, "capturing takes root");
         return;
     }
-    let serving = Serving::start(&[]);
+    let serving = WindlassServer::start(&[]);
     let ui = Ui::start();
     let form = format!("interface=lo&duration=60s&only-port={}", serving.port);
     let job = ui.started("/captures/interface", &form);
-    ui.until(&job, "nothing moves");
+    ui.until(&job, "no data sent");
     let mut command = crate::support::windlass();
     let port = serving.port.to_string();
     command.args(["send", "127.0.0.1", "--time", "2s", "--rate", "20mbit", "--no-save", "--port"]);

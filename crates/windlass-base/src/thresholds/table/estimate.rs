@@ -66,7 +66,7 @@ thresholds! {
     /// Behind a sawtooth the bytes between losses vary by less than this share of their mean: of
     /// windlass's links with a short queue or a policer 0.23 to 0.59, with random loss 0.70 to 1.2.
     LOSS_SPREAD: f64 = 0.65;
-    /// The same of many drops.
+    /// Of many drops, the share of the latest data that a full queue's drops follow.
     LATEST_OF_MANY: f64 = 0.2;
     /// A queue may have been full where ACKs before a drop are among this share of the latest:
     /// where chance loses data, the quarter lay at 0.76 of all at most.

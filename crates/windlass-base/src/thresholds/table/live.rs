@@ -1,4 +1,4 @@
-//! What the kernels of a transfer's ends, and their processors, show while it runs.
+//! Thresholds on what kernels and processors at both ends of a transfer show while it runs.
 
 use crate::Span;
 use crate::thresholds::{Line, Threshold, Value, thresholds};
@@ -23,7 +23,7 @@ thresholds! {
     BEATS_LAW: f64 = 3.0;
     /// A rate at this share of the best has nothing left to hold it.
     NEARLY_BEST: f64 = 0.9;
-    /// So many slices of a transfer tell its usual rate.
+    /// A transfer's usual rate is known from this many slices on.
     FEW_SLICES: u64 = 4;
 
     // A policer, by the rates of slices.
@@ -36,7 +36,7 @@ thresholds! {
     /// product or less its sender does not use all of it (0.58), and on a full machine its rate
     /// stays less (0.54 and 0.68).
     PERHAPS_STEADY_DELIVERY: f64 = 0.5;
-    /// So many slices tell how steady a rate is.
+    /// The steadiness of a rate is known from this many slices on.
     STEADY_SLICES: u64 = 8;
     /// A policer drops so many segments before it is named: a start may lose some.
     POLICED_SEGMENTS: u64 = 10;
@@ -113,7 +113,8 @@ thresholds! {
     /// Of all processors of a machine this share is all that there is: a tick of 10 ms and the ends
     /// of a transfer have the rest. `windlass spool load` calls them full from here on, too.
     BUSY_PROCESSORS: f64 = 0.85;
-    /// What both ends on one machine take of it: the kernel's work in interrupts is nobody's.
+    /// Share of one machine that is full with both ends on it: the kernel's work in interrupts
+    /// belongs to neither.
     BUSY_WITH_BOTH: f64 = 0.8;
     /// A processor whose interrupts take this share of it is one that handles packets.
     BUSY_INTERRUPTS: f64 = 0.5;
@@ -133,6 +134,6 @@ thresholds! {
     SURE_SHARE: f64 = 0.4;
     /// A limit that comes next is told from this share of the time on.
     NEXT_SHARE: f64 = 0.01;
-    /// What takes this share of the time takes all of it: the rest is its start and its end.
+    /// A part that takes this share of the time takes all of it: the rest is its start and its end.
     ALL_OF_THE_TIME: f64 = 0.9;
 }

@@ -1,41 +1,40 @@
-//! Archives: their members one after the other, as a thread reads them, and nothing
-//! on a disk.
+//! Archives: a thread reads their members one after the other and writes nothing to disk.
 
 mod tar;
 mod walk;
 mod zip;
 
 pub(super) use walk::{Walk, walk_tar, walk_zip};
-pub(super) use zip::Parts;
+pub(super) use zip::ZipFile;
 
 use windlass_wire::capture::is_binary;
 
 use super::member::Oddity;
 use super::source::Stream;
 
-/// What a member is.
+/// Kind of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// A file of so many bytes, as its archive states.
+enum MemberKind {
+    /// A file, with the size in bytes that its archive states.
     File { size: u64 },
-    /// Something that holds no bytes and needs no mention.
+    /// A member without bytes that needs no mention.
     Folder,
-    /// What is passed over.
+    /// A skipped member.
     Odd(Oddity),
 }
 
-/// What the first bytes of a file are.
-pub(super) enum First {
+/// Format of a file by its first bytes.
+pub(super) enum DetectedFormat {
     /// A tar.
     Tar,
     /// A zip.
     Zip,
-    /// A capture, or nothing that is known here.
+    /// A capture, or an unknown format.
     Other,
 }
 
-/// Tells an archive by its first bytes.
-pub(super) fn first(stream: &mut Stream) -> First {
+/// Recognises an archive by its first bytes.
+pub(super) fn first(stream: &mut Stream) -> DetectedFormat {
     let is_capture = |start: &[u8]| start.first_chunk().is_some_and(|magic| is_binary(*magic));
     let start = stream.look(|start| {
         start.len() >= 8
@@ -45,19 +44,19 @@ pub(super) fn first(stream: &mut Stream) -> First {
                 || start.len() >= NAMED && !start[..NAMED].contains(&0))
     });
     if is_zip(start) {
-        First::Zip
+        DetectedFormat::Zip
     } else if !is_capture(start) && tar::begins(start) {
-        First::Tar
+        DetectedFormat::Tar
     } else {
-        First::Other
+        DetectedFormat::Other
     }
 }
 
-/// Bytes of a tar's first header among which there is a zero in any case: its name and
-/// the numbers behind it. A text has none, and need not be waited for.
+/// Bytes of the name and the numbers in a tar's first header, which always contain a zero. A text
+/// contains none, so reading can stop here.
 const NAMED: usize = 156;
 
-/// A member, or the end of a list without members.
+/// Returns whether the bytes begin a zip member, or the end of a list without members.
 fn is_zip(start: &[u8]) -> bool {
     start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06")
 }

@@ -1,69 +1,68 @@
-//! tar, member by member, as it comes: POSIX's ustar and pax (IEEE 1003.1) and GNU's
-//! own (`tar(5)`), without a look back.
+//! tar, member by member, as a stream without seeking: POSIX's ustar and pax (IEEE 1003.1) and
+//! GNU's own format (`tar(5)`).
 //!
-//! The crate `tar` reads the fields of a header. Its iterator is passed over: it keeps
-//! names and pax headers of any size in memory, ends at the first mark of an end, and
-//! does not say where damage is.
+//! The crate `tar` parses the header fields. Its iterator is not used: it keeps names and pax
+//! headers of any size in memory, and stops at the first end mark. Nor does it report where damage
+//! is.
 
 use tar::{EntryType, Header};
 
 use super::super::member::Oddity;
-use super::super::source::{Broken, Bytes};
-use super::Kind;
+use super::super::source::{Bytes, StreamError};
+use super::MemberKind;
 
-/// Bytes of a header, to a multiple of which each member is filled up.
+/// Size of a header in bytes; each member is padded to a multiple of it.
 pub(super) const BLOCK: usize = 512;
 
-/// Bytes that are read at once, but for large parts of members.
+/// Size of a buffered read in bytes; large parts of members bypass the buffer.
 const BUFFER: usize = 64 << 10;
 
-/// The most bytes of a long name: sixteen times Linux's longest path.
+/// Maximum bytes of a long name: sixteen times Linux's longest path.
 const MAX_NAME: u64 = 64 << 10;
 
-/// The most bytes of a pax header: names, times and some extended attributes.
+/// Maximum bytes of a pax header: names, times and some extended attributes.
 const MAX_PAX: u64 = 1 << 20;
 
-/// Reads the members of an archive.
+/// Reader of an archive's members.
 pub(in crate::input) struct Reader<B> {
     input: B,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that were used, and that are there.
+    /// Bytes of the buffer that were consumed, and bytes that it holds.
     used: usize,
     filled: usize,
-    /// Bytes of the archive that were used.
+    /// Bytes of the archive that were consumed.
     pub(super) offset: u64,
-    /// Bytes of the member that are still to come, and those that fill it up.
+    /// Bytes of the member still to read, and its padding.
     left: u64,
     padding: u64,
-    /// Whether a mark of the end came.
+    /// True after an end mark.
     has_ended: bool,
-    /// Why the rest cannot be read.
-    broken: Option<Broken>,
+    /// Reason why the rest cannot be read.
+    broken: Option<StreamError>,
 }
 
-/// What one header says of what follows.
+/// Contents of one header.
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,
-    pub(super) kind: Kind,
+    pub(super) kind: MemberKind,
 }
 
-/// What extended headers say of the next member.
+/// Extended headers of the next member.
 #[derive(Default)]
-struct Extended {
+struct ExtendedHeaders {
     name: Option<Vec<u8>>,
     size: Option<u64>,
     is_sparse: bool,
 }
 
-/// Whether this is the first header of an archive.
+/// Returns true for the first header of an archive.
 pub(in crate::input) fn begins(block: &[u8]) -> bool {
     block.first_chunk::<BLOCK>().is_some_and(|block| {
         block[0] != 0 && (&block[257..262] == b"ustar" || is_sound(Header::from_byte_slice(block)))
     })
 }
 
-/// Whether a header's checksum is that of its bytes. Some old programs added them up as
-/// signed ones.
+/// Returns whether a header's checksum is right. Some old programs summed signed bytes.
 fn is_sound(header: &Header) -> bool {
     let bytes = header.as_bytes();
     let signed = |byte: u8| i64::from(byte.cast_signed());
@@ -92,9 +91,9 @@ impl<B: Bytes> Reader<B> {
         }
     }
 
-    /// Goes on to the next member, over what is left of this one. Nothing at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Entry>, Broken> {
-        let mut extended = Extended::default();
+    /// Skips the rest of this member and returns the next one; `None` at the end.
+    pub(super) fn next(&mut self) -> Result<Option<Entry>, StreamError> {
+        let mut extended = ExtendedHeaders::default();
         loop {
             self.skip(self.left.saturating_add(self.padding))?;
             (self.left, self.padding) = (0, 0);
@@ -109,7 +108,7 @@ impl<B: Bytes> Reader<B> {
                 _ => return self.fail("it breaks off within a header"),
             }
             if block.iter().all(|byte| *byte == 0) {
-                // Archives may stand one behind the other, as `cat` puts them.
+                // Archives may be concatenated, as `cat` does.
                 self.has_ended = true;
                 continue;
             }
@@ -145,38 +144,38 @@ impl<B: Bytes> Reader<B> {
         }
     }
 
-    /// What is said of a member by its header and those before it.
+    /// Returns a member from its header and those before it.
     fn entry(
         &mut self,
         header: &Header,
         kind: EntryType,
         size: u64,
-        extended: Extended,
-    ) -> Result<Entry, Broken> {
+        extended: ExtendedHeaders,
+    ) -> Result<Entry, StreamError> {
         let size = extended.size.unwrap_or(size);
         let name = extended.name.unwrap_or_else(|| header.path_bytes().into_owned());
-        // A hard link has no data, whatever its size says (GNU tar does the same).
+        // A hard link has no data, whatever size it states (GNU tar ignores the size, too).
         self.follows(if kind.is_hard_link() { 0 } else { size });
         let is_folder = kind.is_dir() || (kind.is_file() && name.ends_with(b"/"));
         let kind = match kind {
-            _ if is_folder => Kind::Folder,
+            _ if is_folder => MemberKind::Folder,
             _ if kind.is_gnu_sparse() || extended.is_sparse => {
                 if kind.is_gnu_sparse() {
                     self.sparse_map(header)?;
                 }
-                Kind::Odd(Oddity::Sparse)
+                MemberKind::Odd(Oddity::Sparse)
             }
-            _ if kind.is_symlink() || kind.is_hard_link() => Kind::Odd(Oddity::Link),
-            _ if kind.is_file() || kind.is_contiguous() => Kind::File { size },
-            // A volume's label, or the names of an incremental archive's folder.
-            _ if matches!(kind.as_byte(), b'V' | b'D') => Kind::Folder,
-            _ => Kind::Odd(Oddity::Special),
+            _ if kind.is_symlink() || kind.is_hard_link() => MemberKind::Odd(Oddity::Link),
+            _ if kind.is_file() || kind.is_contiguous() => MemberKind::File { size },
+            // Volume label, or the list of names in a folder of an incremental archive.
+            _ if matches!(kind.as_byte(), b'V' | b'D') => MemberKind::Folder,
+            _ => MemberKind::Odd(Oddity::Special),
         };
         Ok(Entry { name, kind })
     }
 
     /// Skips the blocks of a GNU sparse file's map that follow its header.
-    fn sparse_map(&mut self, header: &Header) -> Result<(), Broken> {
+    fn sparse_map(&mut self, header: &Header) -> Result<(), StreamError> {
         let mut goes_on = header.as_gnu().is_some_and(tar::GnuHeader::is_extended);
         let mut block = [0; BLOCK];
         while goes_on {
@@ -188,14 +187,14 @@ impl<B: Bytes> Reader<B> {
         Ok(())
     }
 
-    /// So many bytes of a member follow.
+    /// Starts a member of this size: sets its remaining bytes and its padding.
     fn follows(&mut self, size: u64) {
         self.left = size;
         self.padding = (BLOCK as u64 - size % BLOCK as u64) % BLOCK as u64;
     }
 
-    /// What an extended header holds.
-    fn extension(&mut self, size: u64, most: u64, what: &str) -> Result<Vec<u8>, Broken> {
+    /// Reads the contents of an extended header.
+    fn extension(&mut self, size: u64, most: u64, what: &str) -> Result<Vec<u8>, StreamError> {
         if size > most {
             return self.fail(&format!("{what} has {size} bytes; {most} is the most"));
         }
@@ -207,9 +206,8 @@ impl<B: Bytes> Reader<B> {
         Ok(held)
     }
 
-    /// Reads bytes of the member, until `buffer` is full or the member ends; 0 at its
-    /// end.
-    pub(super) fn member(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    /// Reads bytes of the member until `buffer` is full or the member ends; returns 0 at its end.
+    pub(super) fn member(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         let most = self.left.min(buffer.len() as u64) as usize;
         let count = self.fill(&mut buffer[..most])?;
         self.left -= count as u64;
@@ -219,7 +217,7 @@ impl<B: Bytes> Reader<B> {
         Ok(count)
     }
 
-    fn skip(&mut self, bytes: u64) -> Result<(), Broken> {
+    fn skip(&mut self, bytes: u64) -> Result<(), StreamError> {
         let mut left = bytes;
         while left > 0 {
             if self.used == self.filled && self.refill()? == 0 {
@@ -232,8 +230,8 @@ impl<B: Bytes> Reader<B> {
         Ok(())
     }
 
-    /// Fills `target` with what comes, as far as there is something.
-    fn fill(&mut self, target: &mut [u8]) -> Result<usize, Broken> {
+    /// Fills `target` with input, as far as the input lasts.
+    fn fill(&mut self, target: &mut [u8]) -> Result<usize, StreamError> {
         let mut done = 0;
         while done < target.len() {
             if self.used == self.filled {
@@ -263,7 +261,7 @@ impl<B: Bytes> Reader<B> {
         self.offset += bytes as u64;
     }
 
-    fn refill(&mut self) -> Result<usize, Broken> {
+    fn refill(&mut self) -> Result<usize, StreamError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let count = self.read_into(&mut buffer);
         self.buffer = buffer;
@@ -271,31 +269,31 @@ impl<B: Bytes> Reader<B> {
         count
     }
 
-    /// Reads, and remembers why it cannot.
-    fn read_into(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    /// Reads some bytes, and remembers the reason of a failure.
+    fn read_into(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         if let Some(broken) = &self.broken {
             return Err(broken.again());
         }
         self.input.read(buffer).inspect_err(|broken| self.broken = Some(broken.again()))
     }
 
-    /// Says that the rest cannot be read, now and whenever it is asked for again.
-    fn fail<T>(&mut self, what: &str) -> Result<T, Broken> {
-        let broken = Broken::Packing(format!("the tar archive is damaged: {what}"));
+    /// Fails with `what`, now and on every later call.
+    fn fail<T>(&mut self, what: &str) -> Result<T, StreamError> {
+        let broken = StreamError::Packing(format!("the tar archive is damaged: {what}"));
         self.broken = Some(broken.again());
         (self.used, self.filled) = (0, 0);
         Err(broken)
     }
 
-    /// Why the rest cannot be read, where that is so.
-    pub(super) fn broken(&self) -> Option<Broken> {
-        self.broken.as_ref().map(Broken::again)
+    /// Returns the reason why the rest cannot be read, if there is one.
+    pub(super) fn broken(&self) -> Option<StreamError> {
+        self.broken.as_ref().map(StreamError::again)
     }
 }
 
-impl Extended {
-    /// Takes the records of a pax header: a length in decimal that counts all of the
-    /// record, a key and a value. Nothing where they are malformed.
+impl ExtendedHeaders {
+    /// Takes the records of a pax header: the decimal length of the whole record, a key and a
+    /// value. Returns `None` if they are malformed.
     fn take(&mut self, mut records: &[u8]) -> Option<()> {
         while !records.is_empty() {
             let space = records.iter().take(20).position(|byte| *byte == b' ')?;
@@ -305,7 +303,7 @@ impl Extended {
             let (key, value) = (&record[..equals], &record[equals + 1..]);
             match key {
                 b"path" => self.name = Some(value.to_vec()),
-                // The member's own name, as that of the header is made up.
+                // The member's real name; the one in the header is made up.
                 b"GNU.sparse.name" => (self.name, self.is_sparse) = (Some(value.to_vec()), true),
                 b"size" => self.size = Some(std::str::from_utf8(value).ok()?.parse().ok()?),
                 _ => self.is_sparse |= key.starts_with(b"GNU.sparse."),

@@ -7,21 +7,21 @@ use ::tar::{Builder, EntryType, Header};
 use super::*;
 
 impl Bytes for Cursor<Vec<u8>> {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         Ok(std::io::Read::read(self, buffer)?)
     }
 }
 
-/// What a reader gives: names, kinds and bytes, and how it ended.
+/// Result of a reader: names, kinds and bytes of the members, and the damage at the end.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Given {
-    members: Vec<(String, Kind, Vec<u8>)>,
+struct ReadResult {
+    members: Vec<(String, MemberKind, Vec<u8>)>,
     damage: Option<(u64, String)>,
 }
 
-fn read(archive: Vec<u8>) -> Given {
+fn read(archive: Vec<u8>) -> ReadResult {
     let mut reader = Reader::new(Cursor::new(archive));
-    let mut given = Given::default();
+    let mut given = ReadResult::default();
     loop {
         let entry = match reader.next() {
             Ok(Some(entry)) => entry,
@@ -32,7 +32,7 @@ fn read(archive: Vec<u8>) -> Given {
             }
         };
         let mut held = Vec::new();
-        if matches!(entry.kind, Kind::File { .. }) {
+        if matches!(entry.kind, MemberKind::File { .. }) {
             let mut part = [0; 100];
             while let Ok(count @ 1..) = reader.member(&mut part) {
                 held.extend_from_slice(&part[..count]);
@@ -53,7 +53,7 @@ fn header(name: &[u8], size: u64, kind: EntryType) -> Header {
     header
 }
 
-/// A member as it stands in an archive.
+/// Returns the bytes of a member in an archive: header, data and padding.
 fn member(name: &[u8], kind: EntryType, data: &[u8]) -> Vec<u8> {
     let mut block = header(name, data.len() as u64, kind).as_bytes().to_vec();
     block.extend_from_slice(data);
@@ -71,8 +71,8 @@ fn archive(members: &[Vec<u8>]) -> Vec<u8> {
     [&members.concat()[..], &END].concat()
 }
 
-fn file_of(name: &str, data: &[u8]) -> (String, Kind, Vec<u8>) {
-    (name.to_owned(), Kind::File { size: data.len() as u64 }, data.to_vec())
+fn file_of(name: &str, data: &[u8]) -> (String, MemberKind, Vec<u8>) {
+    (name.to_owned(), MemberKind::File { size: data.len() as u64 }, data.to_vec())
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn members_come_with_their_names_and_bytes() {
     let given = read(builder.into_inner().unwrap());
     let expected: Vec<_> =
         names.into_iter().enumerate().map(|(place, name)| file_of(name, &data(place))).collect();
-    assert_eq!(given, Given { members: expected, damage: None });
+    assert_eq!(given, ReadResult { members: expected, damage: None });
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn what_is_no_file_is_told_and_passed_over() {
         file("GNUSparseFile.0/real", b"map and data"),
     ]
     .concat();
-    // A hard link of old programs states the size of what it links to.
+    // Hard links of old programs state the size of their target.
     let hard = header(b"hard", 900, EntryType::Link).as_bytes().to_vec();
     let given = read(archive(&[
         member(b"folder/", EntryType::Directory, b""),
@@ -149,12 +149,12 @@ fn what_is_no_file_is_told_and_passed_over() {
         member(b"unknown", EntryType::new(b'Z'), b"data"),
         file("last", b"x"),
     ]));
-    let odd = |name: &str, oddity| (name.to_owned(), Kind::Odd(oddity), Vec::new());
+    let odd = |name: &str, oddity| (name.to_owned(), MemberKind::Odd(oddity), Vec::new());
     assert_eq!(given.damage, None);
     assert_eq!(
         given.members,
         [
-            ("folder/".to_owned(), Kind::Folder, Vec::new()),
+            ("folder/".to_owned(), MemberKind::Folder, Vec::new()),
             odd("soft", Oddity::Link),
             odd("hard", Oddity::Link),
             odd("pipe", Oddity::Special),
@@ -197,7 +197,7 @@ fn damage_has_its_place() {
 fn archives_one_behind_the_other_are_one() {
     let one = archive(&[file("a", b"1")]);
     let mut two = one.clone();
-    // As `tar` fills its last record.
+    // Padding as `tar` writes it in its last record.
     two.resize(10_240, 0);
     two.extend(archive(&[file("b", b"2")]));
     assert_eq!(read(two).members, [file_of("a", b"1"), file_of("b", b"2")]);
@@ -223,7 +223,7 @@ fn headers_that_claim_too_much_take_no_memory() {
     assert!(read(archive(&[most])).damage.is_some());
 }
 
-/// A reader that failed says the same whenever it is asked.
+/// A reader that failed returns the same error on every later call.
 #[test]
 fn damage_stays() {
     let mut reader = Reader::new(Cursor::new(file("a", &[1; 2_000])[..1_000].to_vec()));

@@ -1,47 +1,47 @@
-//! Members to events, in the thread that reads.
+//! Conversion of an archive's members to events, in the reading thread.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
-use super::super::digest::{Digested, Sha256};
+use super::super::digest::{DigestReader, Sha256};
 use super::super::event::{Block, Event};
 use super::super::member::{Name, Oddity};
-use super::super::source::{Broken, Budget, Bytes, Source};
-use super::{Kind, tar, zip};
+use super::super::source::{Budget, Bytes, Source, StreamError};
+use super::{MemberKind, tar, zip};
 
-/// What passes members on.
+/// Receiver of members: sends their events to the analysing thread.
 pub(in crate::input) struct Walk<'a> {
     events: &'a SyncSender<Event>,
     empty: &'a Receiver<Block>,
-    /// A block that was taken and not needed.
+    /// A block that was taken and not used.
     spare: Option<Block>,
-    /// The number of the last member of which no more is wanted.
+    /// Number of the last member of which no more bytes are needed.
     enough: &'a AtomicU64,
-    /// The member that is wanted; without, all are.
+    /// Name of the wanted member; `None` if all are wanted.
     wanted: Option<Vec<u8>>,
     budget: Budget,
-    /// Whether members are to have a digest.
+    /// True if members get a digest.
     digests: bool,
-    /// Members so far, folders apart.
+    /// Number of members so far, without folders.
     number: u64,
 }
 
-/// Nobody listens any more.
-struct Gone;
+/// Error of a send: the receiving thread has ended.
+struct ReceiverGone;
 
-/// How the bytes of a member ended.
-enum Ended {
-    /// They all came, or no more are wanted.
+/// End of a member's bytes.
+enum MemberEnding {
+    /// All bytes came, or no more are needed.
     Whole,
-    /// This is why there are no more.
-    Broken(Broken),
-    /// They are more than a capture's can be.
-    TooMany(Broken),
+    /// Reading failed.
+    Broken(StreamError),
+    /// The member has more bytes than any capture needs.
+    TooMany(StreamError),
 }
 
-impl Ended {
-    /// In words, where they did not all come.
+impl MemberEnding {
+    /// Returns the reason if bytes are missing.
     fn words(&self) -> Option<String> {
         match self {
             Self::Whole => None,
@@ -62,21 +62,21 @@ impl<'a> Walk<'a> {
         Self { events, empty, spare: None, enough, wanted, budget, digests, number: 0 }
     }
 
-    /// How much may be unpacked of the archive.
+    /// Returns the maximum bytes to unpack from the archive.
     pub(in crate::input) fn budget(&self) -> Budget {
         self.budget.clone()
     }
 
-    fn tell(&self, event: Event) -> Result<(), Gone> {
-        self.events.send(event).map_err(|_| Gone)
+    fn tell(&self, event: Event) -> Result<(), ReceiverGone> {
+        self.events.send(event).map_err(|_| ReceiverGone)
     }
 
     fn is_wanted(&self, name: &[u8]) -> bool {
         self.wanted.as_ref().is_none_or(|wanted| Name::new(name).is_called(wanted))
     }
 
-    /// A member that is passed over.
-    fn odd(&mut self, name: &[u8], oddity: Oddity) -> Result<(), Gone> {
+    /// Counts a skipped member, and reports it if it is wanted.
+    fn odd(&mut self, name: &[u8], oddity: Oddity) -> Result<(), ReceiverGone> {
         self.number += 1;
         if self.is_wanted(name) {
             self.tell(Event::Odd(Name::new(name), oddity))?;
@@ -84,55 +84,54 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// A file; tells whether its bytes are wanted.
+    /// Counts a file, and returns whether its bytes are wanted.
     fn wants(&mut self, name: &[u8]) -> bool {
         self.number += 1;
         self.is_wanted(name)
     }
 
-    /// Passes the bytes of a file on, unpacked where they are packed. `is_packed` says
-    /// that its archive had it packed. With what its own bytes are known by, where that is
-    /// asked for.
+    /// Passes on the bytes of a file, decompressed if needed, and returns their digest if digests
+    /// are on. `is_packed` says whether the archive compressed them.
     fn file(
         &mut self,
         name: &[u8],
         is_packed: bool,
         bytes: impl Read,
-    ) -> Result<(Ended, Option<Sha256>), Gone> {
+    ) -> Result<(MemberEnding, Option<Sha256>), ReceiverGone> {
         self.tell(Event::Member(Name::new(name), self.number))?;
-        let mut bytes = Digested::new(bytes, self.digests);
+        let mut bytes = DigestReader::new(bytes, self.digests);
         let ended = self.pass(&mut bytes, is_packed)?;
-        // Of what is too much no more is unpacked.
-        let digest = bytes.finish(!matches!(ended, Ended::TooMany(_)));
+        // Beyond the budget nothing more is decompressed.
+        let digest = bytes.finish(!matches!(ended, MemberEnding::TooMany(_)));
         Ok((ended, digest))
     }
 
-    fn pass(&mut self, bytes: impl Read, is_packed: bool) -> Result<Ended, Gone> {
+    fn pass(&mut self, bytes: impl Read, is_packed: bool) -> Result<MemberEnding, ReceiverGone> {
         let mut source = match Source::open(bytes) {
             Ok(source) => source,
-            Err(broken) => return Ok(Ended::Broken(broken)),
+            Err(broken) => return Ok(MemberEnding::Broken(broken)),
         };
         let is_packed = is_packed || source.packing().is_some();
         loop {
             let mut block = match self.spare.take() {
                 Some(block) => block,
-                None => self.empty.recv().map_err(|_| Gone)?,
+                None => self.empty.recv().map_err(|_| ReceiverGone)?,
             };
             let mut ended = None;
             let filled = block.fill(|room| {
                 let mut done = 0;
-                // A small member is passed on in one piece.
+                // Fill the block, so that a small member needs only one.
                 while done < room.len() && ended.is_none() {
                     match source.read(&mut room[done..]) {
-                        Ok(0) => ended = Some(Ended::Whole),
+                        Ok(0) => ended = Some(MemberEnding::Whole),
                         Ok(count) => done += count,
-                        Err(broken) => ended = Some(Ended::Broken(broken)),
+                        Err(broken) => ended = Some(MemberEnding::Broken(broken)),
                     }
                 }
                 done
             });
             if is_packed && let Err(broken) = self.budget.spend(filled) {
-                ended = Some(Ended::TooMany(broken));
+                ended = Some(MemberEnding::TooMany(broken));
             }
             if filled == 0 {
                 self.spare = Some(block);
@@ -142,7 +141,7 @@ impl<'a> Walk<'a> {
             match ended {
                 Some(ended) => return Ok(ended),
                 None if self.enough.load(Ordering::Relaxed) == self.number => {
-                    return Ok(Ended::Whole);
+                    return Ok(MemberEnding::Whole);
                 }
                 None => {}
             }
@@ -150,24 +149,27 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The bytes of a tar's member.
-struct Member<'a, B>(&'a mut tar::Reader<B>);
+/// Bytes of a tar's member.
+struct TarMember<'a, B>(&'a mut tar::Reader<B>);
 
-impl<B: Bytes> Read for Member<'_, B> {
+impl<B: Bytes> Read for TarMember<'_, B> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(self.0.member(buffer)?)
     }
 }
 
-/// Passes the members of a tar on; gives what is to be said last.
+/// Passes on the members of a tar; returns the closing event.
 pub(in crate::input) fn walk_tar(input: impl Bytes, mut walk: Walk<'_>) -> Event {
     let mut reader = tar::Reader::new(input);
     let last = tar_members(&mut reader, &mut walk);
-    // To nobody, where nobody listens.
+    // If nobody receives, any event will do.
     last.unwrap_or(Event::End(walk.number))
 }
 
-fn tar_members<B: Bytes>(reader: &mut tar::Reader<B>, walk: &mut Walk<'_>) -> Result<Event, Gone> {
+fn tar_members<B: Bytes>(
+    reader: &mut tar::Reader<B>,
+    walk: &mut Walk<'_>,
+) -> Result<Event, ReceiverGone> {
     loop {
         let entry = match reader.next() {
             Ok(Some(entry)) => entry,
@@ -177,18 +179,18 @@ fn tar_members<B: Bytes>(reader: &mut tar::Reader<B>, walk: &mut Walk<'_>) -> Re
             }
         };
         match entry.kind {
-            Kind::Folder => {}
-            Kind::Odd(oddity) => walk.odd(&entry.name, oddity)?,
-            Kind::File { size: 0 } => walk.odd(&entry.name, Oddity::Empty)?,
-            Kind::File { .. } if !walk.wants(&entry.name) => {}
-            Kind::File { .. } => {
-                let (ended, digest) = walk.file(&entry.name, false, Member(reader))?;
+            MemberKind::Folder => {}
+            MemberKind::Odd(oddity) => walk.odd(&entry.name, oddity)?,
+            MemberKind::File { size: 0 } => walk.odd(&entry.name, Oddity::Empty)?,
+            MemberKind::File { .. } if !walk.wants(&entry.name) => {}
+            MemberKind::File { .. } => {
+                let (ended, digest) = walk.file(&entry.name, false, TarMember(reader))?;
                 let own = reader.broken();
-                let words = own.as_ref().map(Broken::words).or_else(|| ended.words());
+                let words = own.as_ref().map(StreamError::words).or_else(|| ended.words());
                 walk.tell(Event::MemberEnd(words, digest))?;
                 let broken = match ended {
-                    Ended::TooMany(broken) => own.or(Some(broken)),
-                    Ended::Whole | Ended::Broken(_) => own,
+                    MemberEnding::TooMany(broken) => own.or(Some(broken)),
+                    MemberEnding::Whole | MemberEnding::Broken(_) => own,
                 };
                 if let Some(broken) = broken {
                     return Ok(Event::Broken { at: reader.offset, after: walk.number, broken });
@@ -198,8 +200,8 @@ fn tar_members<B: Bytes>(reader: &mut tar::Reader<B>, walk: &mut Walk<'_>) -> Re
     }
 }
 
-/// Passes the members of a zip on; gives what is to be said last.
-pub(in crate::input) fn walk_zip(parts: zip::Parts, mut walk: Walk<'_>) -> Event {
+/// Passes on the members of a zip; returns the closing event.
+pub(in crate::input) fn walk_zip(parts: zip::ZipFile, mut walk: Walk<'_>) -> Event {
     let mut members = Zip { walk: &mut walk, bomb: None };
     let done = zip::walk(parts, &mut members);
     let bomb = members.bomb;
@@ -212,14 +214,14 @@ pub(in crate::input) fn walk_zip(parts: zip::Parts, mut walk: Walk<'_>) -> Event
     }
 }
 
-/// The members of a zip.
+/// Receiver of a zip's members.
 struct Zip<'a, 'b> {
     walk: &'a mut Walk<'b>,
-    /// Where there was a bomb.
-    bomb: Option<(u64, Broken)>,
+    /// Offset and error of a zip bomb.
+    bomb: Option<(u64, StreamError)>,
 }
 
-impl zip::Members for Zip<'_, '_> {
+impl zip::MemberReceiver for Zip<'_, '_> {
     fn wants(&mut self, name: &[u8]) -> bool {
         self.walk.wants(name)
     }
@@ -228,13 +230,13 @@ impl zip::Members for Zip<'_, '_> {
         self.walk.odd(name, oddity).is_ok()
     }
 
-    fn file(&mut self, name: &[u8], at: u64, unpacked: &mut zip::Unpacked<'_>) -> bool {
+    fn file(&mut self, name: &[u8], at: u64, unpacked: &mut zip::UnpackedMember<'_>) -> bool {
         let Ok((ended, digest)) = self.walk.file(name, true, &mut *unpacked) else { return false };
         let words = unpacked.broken().map(|own| own.words()).or_else(|| ended.words());
         if self.walk.tell(Event::MemberEnd(words, digest)).is_err() {
             return false;
         }
-        if let Ended::TooMany(broken) = ended {
+        if let MemberEnding::TooMany(broken) = ended {
             self.bomb = Some((at, broken));
         }
         self.bomb.is_none()

@@ -1,4 +1,4 @@
-//! zip: its list of members stands at its end, so it takes a file (PKWARE's
+//! zip: the list of members is at the end of the archive, so reading needs a file (PKWARE's
 //! APPNOTE.TXT 6.3.10).
 
 use std::fs::File;
@@ -10,51 +10,50 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 use rawzip::{CompressionMethod, FileReader, RangeReader, ReaderAt, ZipLocator};
 
 use super::super::member::Oddity;
-use super::super::source::{Broken, zstd};
-use super::Kind;
+use super::super::source::{StreamError, zstd};
+use super::MemberKind;
 
-/// Bytes of the list of members that are read at once. It has room for the largest
-/// record.
+/// Bytes of the list of members that are read at once: room for the largest record.
 const LIST: usize = rawzip::MAX_CENTRAL_DIRECTORY_RECORD_SIZE;
 
-/// Packed bytes that are read at once.
+/// Compressed bytes that are read at once.
 const PACKED: usize = 64 << 10;
 
-/// A file of which parts are read.
-pub(in crate::input) struct Parts {
+/// File with random access.
+pub(in crate::input) struct ZipFile {
     file: FileReader,
     size: u64,
-    /// Packed bytes of members that were read.
+    /// Number of compressed bytes of members that were read.
     taken: Arc<AtomicU64>,
 }
 
-impl Parts {
+impl ZipFile {
     pub(in crate::input) fn of(file: File, size: u64, taken: Arc<AtomicU64>) -> Self {
         Self { file: FileReader::from(file), size, taken }
     }
 }
 
-impl ReaderAt for Parts {
+impl ReaderAt for ZipFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.file.read_at(buffer, offset)
     }
 }
 
-/// What is to be done with the members.
-pub(super) trait Members {
-    /// Whether the bytes of a file of this name are wanted.
+/// Receiver of the members.
+pub(super) trait MemberReceiver {
+    /// Returns whether the bytes of a file of this name are wanted.
     fn wants(&mut self, name: &[u8]) -> bool;
 
-    /// A file, at this place: its bytes come from `unpacked`. `false` where no more
+    /// Takes a file at offset `at`, whose bytes come from `unpacked`. Returns `false` if no more
     /// members are wanted.
-    fn file(&mut self, name: &[u8], at: u64, unpacked: &mut Unpacked<'_>) -> bool;
+    fn file(&mut self, name: &[u8], at: u64, unpacked: &mut UnpackedMember<'_>) -> bool;
 
-    /// What is passed over. `false` where no more members are wanted.
+    /// Takes a skipped member. Returns false if no more members are wanted.
     fn odd(&mut self, name: &[u8], oddity: Oddity) -> bool;
 }
 
-/// Goes over the members, in the order of the list.
-pub(super) fn walk(parts: Parts, members: &mut impl Members) -> Result<(), Damage> {
+/// Visits the members in the order of the list.
+pub(super) fn walk(parts: ZipFile, members: &mut impl MemberReceiver) -> Result<(), Damage> {
     let size = parts.size;
     let mut buffer = vec![0; LIST];
     let archive = ZipLocator::new()
@@ -72,9 +71,9 @@ pub(super) fn walk(parts: Parts, members: &mut impl Members) -> Result<(), Damag
         let name = entry.file_path().as_bytes();
         let kind = kind_of(&entry);
         let goes_on = match kind {
-            Kind::Odd(oddity) => members.odd(name, oddity),
-            Kind::File { size: 0 } => members.odd(name, Oddity::Empty),
-            Kind::File { size } if members.wants(name) => {
+            MemberKind::Odd(oddity) => members.odd(name, oddity),
+            MemberKind::File { size: 0 } => members.odd(name, Oddity::Empty),
+            MemberKind::File { size } if members.wants(name) => {
                 let at = entry.local_header_offset();
                 let found = archive.get_entry(entry.wayfinder());
                 let found = found.map_err(|error| Damage::of(&error, at))?;
@@ -85,7 +84,7 @@ pub(super) fn walk(parts: Parts, members: &mut impl Members) -> Result<(), Damag
                     return Err(Damage { at: start, broken: damaged(what) });
                 }
                 let range = RangeReader::new(archive.get_ref(), start..end);
-                let mut unpacked = Unpacked {
+                let mut unpacked = UnpackedMember {
                     input: Method::of(entry.compression_method(), range),
                     crc: Crc::new(),
                     stated: (entry.crc32(), size),
@@ -94,14 +93,14 @@ pub(super) fn walk(parts: Parts, members: &mut impl Members) -> Result<(), Damag
                 };
                 members.file(name, start, &mut unpacked)
             }
-            Kind::Folder | Kind::File { .. } => true,
+            MemberKind::Folder | MemberKind::File { .. } => true,
         };
         if !goes_on {
             return Ok(());
         }
     }
     let stated = archive.entries_hint();
-    // Before zip64, and by programs without it, they are counted in 16 bits.
+    // Before zip64, and in programs without it, the number of members has 16 bits.
     if stated != members_seen && stated & 0xffff != members_seen & 0xffff {
         let what = format!("it is to have {stated} members, and lists {members_seen}");
         return Err(Damage { at: archive.directory_offset(), broken: damaged(&what) });
@@ -109,26 +108,26 @@ pub(super) fn walk(parts: Parts, members: &mut impl Members) -> Result<(), Damag
     Ok(())
 }
 
-/// What a member is.
-fn kind_of(entry: &rawzip::ZipFileHeaderRecord<'_>) -> Kind {
+/// Returns the kind of a member.
+fn kind_of(entry: &rawzip::ZipFileHeaderRecord<'_>) -> MemberKind {
     let method = entry.compression_method();
     if entry.is_dir() {
-        Kind::Folder
+        MemberKind::Folder
     } else if entry.mode().is_symlink() {
-        Kind::Odd(Oddity::Link)
+        MemberKind::Odd(Oddity::Link)
     } else if entry.flags().is_encrypted() || entry.flags().has_strong_encryption() {
-        Kind::Odd(Oddity::Encrypted)
+        MemberKind::Odd(Oddity::Encrypted)
     } else if Method::is_known(method) {
-        Kind::File { size: entry.uncompressed_size_hint() }
+        MemberKind::File { size: entry.uncompressed_size_hint() }
     } else {
-        Kind::Odd(Oddity::Method(method.as_u16()))
+        MemberKind::Odd(Oddity::Method(method.as_u16()))
     }
 }
 
-/// Where an archive is damaged, and how.
+/// Damage of an archive.
 pub(super) struct Damage {
     pub(super) at: u64,
-    pub(super) broken: Broken,
+    pub(super) broken: StreamError,
 }
 
 impl Damage {
@@ -140,7 +139,7 @@ impl Damage {
                     || io::Error::new(error.kind(), error.to_string()),
                     io::Error::from_raw_os_error,
                 );
-                return Self { at, broken: Broken::Io(error) };
+                return Self { at, broken: StreamError::Io(error) };
             }
             ErrorKind::MissingEndOfCentralDirectory => {
                 "the list of members at its end is missing, so it is cut".to_owned()
@@ -152,14 +151,14 @@ impl Damage {
     }
 }
 
-fn damaged(what: &str) -> Broken {
-    Broken::Packing(format!("the zip archive is damaged: {what}"))
+fn damaged(what: &str) -> StreamError {
+    StreamError::Packing(format!("the zip archive is damaged: {what}"))
 }
 
-/// The packed bytes of a member, counted.
-struct Counted<'a>(RangeReader<&'a Parts>);
+/// Reader that counts the compressed bytes of a member.
+struct CountingReader<'a>(RangeReader<&'a ZipFile>);
 
-impl Read for Counted<'_> {
+impl Read for CountingReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.0.read(buffer)?;
         self.0.get_ref().taken.fetch_add(count as u64, Ordering::Relaxed);
@@ -167,14 +166,14 @@ impl Read for Counted<'_> {
     }
 }
 
-type Packed<'a> = BufReader<Counted<'a>>;
+type PackedMember<'a> = BufReader<CountingReader<'a>>;
 
-/// How a member is packed.
+/// Compression of a member.
 enum Method<'a> {
-    Stored(Packed<'a>),
-    Deflated(Packed<'a>, Box<Decompress>),
-    Zstd(Box<zstd::Reader<Packed<'a>>>),
-    /// It has been unpacked.
+    Stored(PackedMember<'a>),
+    Deflated(PackedMember<'a>, Box<Decompress>),
+    Zstd(Box<zstd::Reader<PackedMember<'a>>>),
+    /// All bytes were decompressed.
     Ended,
 }
 
@@ -184,9 +183,9 @@ impl<'a> Method<'a> {
             .contains(&method)
     }
 
-    /// The way to unpack what `range` holds. What is not known is not asked for.
-    fn of(method: CompressionMethod, range: RangeReader<&'a Parts>) -> Self {
-        let packed = BufReader::with_capacity(PACKED, Counted(range));
+    /// Returns the decompressor for `range`. Callers pass only known methods.
+    fn of(method: CompressionMethod, range: RangeReader<&'a ZipFile>) -> Self {
+        let packed = BufReader::with_capacity(PACKED, CountingReader(range));
         match method {
             CompressionMethod::DEFLATE => Self::Deflated(packed, Box::new(Decompress::new(false))),
             CompressionMethod::ZSTD => Self::Zstd(Box::new(zstd::Reader::new(packed))),
@@ -195,24 +194,24 @@ impl<'a> Method<'a> {
     }
 }
 
-/// The bytes of a member. All that can be unpacked is given before its damage is named.
-pub(super) struct Unpacked<'a> {
+/// Decompressed bytes of a member. All bytes before a damaged place are returned before the error.
+pub(super) struct UnpackedMember<'a> {
     input: Method<'a>,
     crc: Crc,
-    /// The checksum and the size that the list states.
+    /// Checksum and size in the list of members.
     stated: (u32, u64),
     given: u64,
-    broken: Option<Broken>,
+    broken: Option<StreamError>,
 }
 
-impl Unpacked<'_> {
-    /// Why no more can be had, where that is so.
-    pub(super) fn broken(&self) -> Option<Broken> {
-        self.broken.as_ref().map(Broken::again)
+impl UnpackedMember<'_> {
+    /// Returns the reason why reading failed, if it did.
+    pub(super) fn broken(&self) -> Option<StreamError> {
+        self.broken.as_ref().map(StreamError::again)
     }
 
     /// Reads some bytes; 0 at the end.
-    fn unpack(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    fn unpack(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         let (packed, inflate) = match &mut self.input {
             Method::Stored(packed) => return Ok(packed.read(buffer)?),
             Method::Zstd(reader) => return reader.read(buffer),
@@ -241,8 +240,8 @@ impl Unpacked<'_> {
         }
     }
 
-    /// Compares what came with what the list states.
-    fn check(&self) -> Result<(), Broken> {
+    /// Compares the size and the checksum with those in the list.
+    fn check(&self) -> Result<(), StreamError> {
         let (crc, size) = self.stated;
         if self.given != size {
             let given = self.given;
@@ -257,11 +256,11 @@ impl Unpacked<'_> {
     }
 }
 
-fn damaged_member(what: &str) -> Broken {
-    Broken::Packing(format!("the member's data is damaged: it {what}"))
+fn damaged_member(what: &str) -> StreamError {
+    StreamError::Packing(format!("the member's data is damaged: it {what}"))
 }
 
-impl Read for Unpacked<'_> {
+impl Read for UnpackedMember<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
             return Ok(0);
@@ -275,7 +274,7 @@ impl Read for Unpacked<'_> {
                 self.given += count as u64;
                 self.crc.update(&buffer[..count]);
                 if self.given > self.stated.1 {
-                    // What came is given, and no more.
+                    // Return the bytes first, and the error with the next call.
                     self.broken = self.check().err();
                 }
                 Ok(count)

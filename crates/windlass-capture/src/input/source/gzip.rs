@@ -1,21 +1,21 @@
 //! gzip, member by member (RFC 1952).
 //!
-//! flate2's own reader drops what it unpacked in the call that meets damage;
-//! here all of it is used before the damage is named.
+//! flate2's own reader drops the bytes that it decompressed in the call that meets damage. This
+//! reader returns all of them before it reports the damage.
 
 use std::io::{self, BufRead, Read};
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
-use super::{Broken, at_end};
+use super::{StreamError, at_end};
 
-/// Unpacks the members of a gzip file, one behind the other.
+/// Reader that decompresses the members of a gzip file, one after the other.
 pub(in crate::input) struct Reader<R> {
     input: R,
     inflate: Decompress,
     crc: Crc,
     state: GzipState,
-    /// Members that were unpacked to their end.
+    /// Number of members that were decompressed completely.
     members: u64,
 }
 
@@ -24,7 +24,7 @@ enum GzipState {
     Header,
     Body,
     Trailer,
-    /// What to say when all that could be unpacked was taken.
+    /// Error to report after the unpacked data.
     Broken(String),
     End,
 }
@@ -35,8 +35,8 @@ impl<R: BufRead> Reader<R> {
         Self { input, inflate, crc: Crc::new(), state: GzipState::Header, members: 0 }
     }
 
-    /// Reads some bytes; 0 at the end.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    /// Reads some bytes; returns 0 at the end.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         loop {
             let next = match &self.state {
                 GzipState::Header => self.header(),
@@ -45,22 +45,23 @@ impl<R: BufRead> Reader<R> {
                     count => return Ok(count),
                 },
                 GzipState::Trailer => self.trailer(),
-                GzipState::Broken(what) => return Err(Broken::Packing(what.clone())),
+                GzipState::Broken(what) => return Err(StreamError::Packing(what.clone())),
                 GzipState::End => return Ok(0),
             };
             self.state = match next {
                 Ok(state) => state,
-                Err(Broken::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(StreamError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     GzipState::Broken(cut())
                 }
-                Err(Broken::Packing(what)) => GzipState::Broken(what),
+                Err(StreamError::Packing(what)) => GzipState::Broken(what),
                 Err(error) => return Err(error),
             };
         }
     }
 
-    /// Section 2.3: ten fixed bytes and what their flags announce.
-    fn header(&mut self) -> Result<GzipState, Broken> {
+    /// Reads a member's header (section 2.3): ten fixed bytes, and the fields that their flags
+    /// announce.
+    fn header(&mut self) -> Result<GzipState, StreamError> {
         const HAS_CHECKSUM: u8 = 2;
         const HAS_EXTRA: u8 = 4;
         const HAS_NAME: u8 = 8;
@@ -73,13 +74,13 @@ impl<R: BufRead> Reader<R> {
         if fixed[..2] != [0x1f, 0x8b] {
             let members = self.members;
             let what = format!("what follows gzip member {members} is no gzip");
-            return Err(Broken::Packing(what));
+            return Err(StreamError::Packing(what));
         }
         self.input.read_exact(&mut fixed[2..])?;
         let (method, flags) = (fixed[2], fixed[3]);
         if method != 8 {
             let what = format!("the gzip stream uses method {method}; 8 is the only known one");
-            return Err(Broken::Packing(what));
+            return Err(StreamError::Packing(what));
         }
         if flags & HAS_EXTRA != 0 {
             let mut length = [0; 2];
@@ -99,8 +100,8 @@ impl<R: BufRead> Reader<R> {
         Ok(GzipState::Body)
     }
 
-    /// Unpacks some bytes. It gives what came out even where damage follows.
-    fn body(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    /// Decompresses some bytes, and returns them even if damage follows.
+    fn body(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         let packed = self.input.fill_buf()?;
         if packed.is_empty() {
             self.state = GzipState::Broken(cut());
@@ -127,8 +128,8 @@ impl<R: BufRead> Reader<R> {
         Ok(given)
     }
 
-    /// The checksum and the size that close a member.
-    fn trailer(&mut self) -> Result<GzipState, Broken> {
+    /// Reads and checks the trailer of a member: its checksum and its size.
+    fn trailer(&mut self) -> Result<GzipState, StreamError> {
         let mut trailer = [0; 8];
         self.input.read_exact(&mut trailer)?;
         let [a, b, c, d, e, f, g, h] = trailer;
@@ -136,7 +137,7 @@ impl<R: BufRead> Reader<R> {
         if sum != self.crc.sum() || size != self.crc.amount() {
             let what = "the gzip stream is damaged: its checksum is not that of its data, so some \
                         of the packets may be wrong";
-            return Err(Broken::Packing(what.to_owned()));
+            return Err(StreamError::Packing(what.to_owned()));
         }
         self.members += 1;
         Ok(GzipState::Header)
@@ -147,7 +148,7 @@ impl<R: BufRead> Reader<R> {
         if skipped < bytes { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
     }
 
-    /// Skips a text and the zero byte that ends it.
+    /// Skips a text and its terminating zero byte.
     fn skip_text(&mut self) -> io::Result<()> {
         loop {
             let there = self.input.fill_buf()?;

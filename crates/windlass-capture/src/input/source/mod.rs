@@ -1,5 +1,4 @@
-//! Where the bytes come from: the end of a file that may grow, and what
-//! unpacks them.
+//! Sources of bytes: files that may grow, and decompressors.
 
 mod gzip;
 mod stream;
@@ -15,20 +14,20 @@ use windlass_base::Named;
 use super::POLL;
 pub(super) use stream::{Budget, Stream};
 
-/// Packed bytes that are read at once.
+/// Compressed bytes that are read at once.
 const PACKED_BLOCK: usize = 64 << 10;
 
-/// Why bytes cannot be had.
+/// Reasons why bytes cannot be read.
 #[derive(Debug)]
-pub(super) enum Broken {
-    /// The system said so.
+pub(super) enum StreamError {
+    /// Error of the system.
     Io(io::Error),
-    /// The packed stream is damaged: in words.
+    /// Damage of the compressed stream, described in words.
     Packing(String),
 }
 
-impl Broken {
-    /// What is wrong.
+impl StreamError {
+    /// Description of the error.
     pub(super) fn words(&self) -> String {
         match self {
             Self::Io(error) => format!("reading failed: {error}"),
@@ -36,7 +35,7 @@ impl Broken {
         }
     }
 
-    /// The same once more.
+    /// Returns a copy.
     pub(super) fn again(&self) -> Self {
         match self {
             Self::Io(error) => Self::Io(match error.raw_os_error() {
@@ -48,17 +47,17 @@ impl Broken {
     }
 }
 
-/// For readers that lie on others: what is wrong is asked of the lower one.
-impl From<Broken> for io::Error {
-    fn from(broken: Broken) -> Self {
+/// For readers on top of others: the reason is asked of the lower one.
+impl From<StreamError> for io::Error {
+    fn from(broken: StreamError) -> Self {
         match broken {
-            Broken::Io(error) => error,
-            Broken::Packing(what) => Self::other(what),
+            StreamError::Io(error) => error,
+            StreamError::Packing(what) => Self::other(what),
         }
     }
 }
 
-impl From<io::Error> for Broken {
+impl From<io::Error> for StreamError {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
@@ -69,12 +68,12 @@ pub(super) struct Tail {
     inner: Box<dyn Read + Send>,
     taken: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
-    follow: Option<Follow>,
+    follow: Option<FollowSettings>,
 }
 
-/// How to follow a growing file.
-struct Follow {
-    /// How long to wait for more; `None` waits until the stop is set.
+/// Settings for following a growing file.
+struct FollowSettings {
+    /// Maximum wait for more data; `None` waits until the stop is set.
     idle: Option<Duration>,
 }
 
@@ -88,7 +87,7 @@ impl Tail {
     }
 
     pub(super) fn follow(&mut self, idle: Option<Duration>) {
-        self.follow = Some(Follow { idle });
+        self.follow = Some(FollowSettings { idle });
     }
 }
 
@@ -105,7 +104,7 @@ impl Read for Tail {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
-            let Some(Follow { idle }) = &self.follow else {
+            let Some(FollowSettings { idle }) = &self.follow else {
                 return Ok(0);
             };
             let since = *waiting_since.get_or_insert_with(Instant::now);
@@ -118,13 +117,13 @@ impl Read for Tail {
     }
 }
 
-/// Bytes as they come.
+/// Source of bytes.
 pub(super) trait Bytes {
-    /// Reads some bytes; 0 at the end.
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken>;
+    /// Reads some bytes; returns 0 at the end.
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError>;
 }
 
-/// How bytes are packed.
+/// Compression of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub(super) enum Packing {
     Gzip,
@@ -132,41 +131,41 @@ pub(super) enum Packing {
 }
 
 impl Packing {
-    /// Tells it by the first bytes; nothing where they are of no packing.
+    /// Detects the compression by the first bytes; `None` if they match none.
     pub(super) const fn of(first: &[u8]) -> Option<Self> {
         match first {
             [0x1f, 0x8b, ..] => Some(Self::Gzip),
-            // A frame, or a skippable one, with which pzstd begins.
+            // A frame, or a skippable frame, with which pzstd begins.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Self::Zstd),
             _ => None,
         }
     }
 }
 
-/// Bytes of a capture, unpacked.
+/// Decompressed bytes of a capture.
 pub(super) enum Source<R> {
-    /// As they are.
-    Plain(Whole<R>),
+    /// Bytes without compression.
+    Plain(CompleteInput<R>),
     /// gzip (RFC 1952).
-    Gzip(Box<gzip::Reader<Packed<R>>>),
+    Gzip(Box<gzip::Reader<PackedInput<R>>>),
     /// Zstandard (RFC 8878).
-    Zstd(Box<zstd::Reader<Packed<R>>>),
+    Zstd(Box<zstd::Reader<PackedInput<R>>>),
 }
 
-/// All bytes, with those that were taken to tell the packing in front.
-type Whole<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
+/// All bytes: those read to detect the compression, then the rest.
+type CompleteInput<R> = io::Chain<io::Cursor<Vec<u8>>, R>;
 
-/// The same, of which few are read at a time.
-pub(super) type Packed<R> = BufReader<Whole<R>>;
+/// Buffer for small reads of a compressed source.
+pub(super) type PackedInput<R> = BufReader<CompleteInput<R>>;
 
 impl<R: Read> Source<R> {
-    /// What is known to be plain.
+    /// Returns a source without compression.
     pub(super) fn plain(tail: R) -> Self {
         Self::Plain(io::Cursor::default().chain(tail))
     }
 
-    /// Tells by the first bytes how the rest is packed.
-    pub(super) fn open(mut tail: R) -> Result<Self, Broken> {
+    /// Detects the compression by the first bytes, and opens the source.
+    pub(super) fn open(mut tail: R) -> Result<Self, StreamError> {
         let mut start = Vec::with_capacity(4);
         (&mut tail).take(4).read_to_end(&mut start)?;
         let packing = Packing::of(&start);
@@ -179,7 +178,7 @@ impl<R: Read> Source<R> {
         })
     }
 
-    /// How they are packed.
+    /// Returns the compression.
     pub(super) const fn packing(&self) -> Option<Packing> {
         match self {
             Self::Plain(_) => None,
@@ -190,7 +189,7 @@ impl<R: Read> Source<R> {
 }
 
 impl<R: Read> Bytes for Source<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         match self {
             Self::Plain(whole) => Ok(whole.read(buffer)?),
             Self::Gzip(reader) => reader.read(buffer),
@@ -199,7 +198,7 @@ impl<R: Read> Bytes for Source<R> {
     }
 }
 
-/// Whether nothing follows.
+/// Returns whether the data is at its end.
 pub(super) fn at_end(input: &mut impl BufRead) -> io::Result<bool> {
     Ok(input.fill_buf()?.is_empty())
 }

@@ -1,20 +1,19 @@
-//! The unpacked bytes of a file, of which the first can be looked at, and how many of
-//! them there may be.
+//! Decompressed bytes of a file, with a look at the first ones and a limit on their number.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Broken, Bytes, Packing, Source, Tail};
+use super::{Bytes, Packing, Source, StreamError, Tail};
 
-/// A file's bytes.
+/// Decompressed bytes of a file.
 pub(in crate::input) struct Stream {
     source: Source<Tail>,
-    /// The first bytes, and how many of them were used.
+    /// First bytes, and how many of them were used.
     start: Vec<u8>,
     used: usize,
-    /// Why there are no more behind the first.
-    broken: Option<Broken>,
+    /// Reason why no bytes follow the first ones.
+    broken: Option<StreamError>,
     budget: Option<Budget>,
 }
 
@@ -23,15 +22,14 @@ impl Stream {
         Self { source, start: Vec::new(), used: 0, broken: None, budget: None }
     }
 
-    /// Looks at the first bytes, more and more of them, until `enough` says so; gives
-    /// what there is.
+    /// Reads ahead until `enough` returns true for the first bytes; returns these bytes.
     pub(in crate::input) fn look(&mut self, enough: impl Fn(&[u8]) -> bool) -> &[u8] {
         let mut more = [0; 512];
         while !enough(&self.start) {
             match self.source.read(&mut more) {
                 Ok(0) => break,
                 Ok(count) => self.start.extend_from_slice(&more[..count]),
-                Err(Broken::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(StreamError::Io(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(broken) => {
                     self.broken = Some(broken);
                     break;
@@ -41,7 +39,7 @@ impl Stream {
         &self.start
     }
 
-    /// From now on no more is unpacked than this allows.
+    /// Limits the bytes that are decompressed from now on.
     pub(in crate::input) fn within(&mut self, budget: Budget) {
         self.budget = Some(budget);
     }
@@ -52,7 +50,7 @@ impl Stream {
 }
 
 impl Bytes for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         let waiting = &self.start[self.used..];
         let count = if !waiting.is_empty() {
             let count = waiting.len().min(buffer.len());
@@ -72,41 +70,39 @@ impl Bytes for Stream {
     }
 }
 
-/// Unpacked bytes that an archive may have whatever its size. Tests are not to unpack a
-/// gigabyte.
+/// Decompressed bytes that an archive of any size may have. Tests must not decompress a gigabyte.
 const FREE: u64 = if cfg!(test) { 4 << 20 } else { 1 << 30 };
 
-/// Unpacked bytes for each byte of an archive. Captures of full frames of zeros come
-/// to 150; deflate has 1,032 at most, and within itself the square of that.
+/// Decompressed bytes per byte of an archive. Captures of full frames of zeros reach 150; deflate
+/// reaches 1,032 at most, and deflate within deflate the square of that.
 const RATIO: u64 = 500;
 
-/// How much may be unpacked from an archive: enough for any capture, and not for a
-/// bomb.
+/// Maximum bytes to decompress from an archive: enough for any capture, too few for a zip bomb.
 #[derive(Clone, Debug)]
 pub(in crate::input) struct Budget {
-    /// Bytes of the archive that were taken.
+    /// Number of the archive's bytes that were read.
     taken: Arc<AtomicU64>,
-    /// Bytes that were unpacked of it.
+    /// Number of bytes that were decompressed.
     given: Arc<AtomicU64>,
 }
 
 impl Budget {
-    /// What an archive may give of which so many bytes were `taken`.
+    /// Returns the budget for an archive of which `taken` bytes were read.
     pub(in crate::input) fn new(taken: Arc<AtomicU64>) -> Self {
         Self { taken, given: Arc::default() }
     }
 
-    /// Takes note of bytes that were unpacked.
+    /// Counts decompressed bytes.
     ///
     /// # Errors
-    /// Where they are too many.
-    pub(in crate::input) fn spend(&self, bytes: usize) -> Result<(), Broken> {
+    /// Returns an error if they exceed the budget.
+    pub(in crate::input) fn spend(&self, bytes: usize) -> Result<(), StreamError> {
         let given = self.given.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
         let taken = self.taken.load(Ordering::Relaxed);
         if given <= FREE.saturating_add(taken.saturating_mul(RATIO)) {
             return Ok(());
         }
-        Err(Broken::Packing(format!(
+        Err(StreamError::Packing(format!(
             "it unpacks to more than {RATIO} times its size, as no captures do: it may be a bomb"
         )))
     }

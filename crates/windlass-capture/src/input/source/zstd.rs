@@ -5,9 +5,9 @@ use std::io::{self, BufRead, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use super::{Broken, at_end};
+use super::{StreamError, at_end};
 
-/// Unpacks the frames of a zstd file, one behind the other.
+/// Reader that decompresses the frames of a zstd file, one after the other.
 pub(in crate::input) struct Reader<R> {
     input: R,
     frame: FrameDecoder,
@@ -16,10 +16,10 @@ pub(in crate::input) struct Reader<R> {
 
 #[derive(Debug)]
 enum ZstdState {
-    /// A frame begins, or the end is here.
+    /// Before a frame, or at the end of the data.
     Between,
     Within,
-    /// What to say when all that could be unpacked was taken.
+    /// Error to report after the unpacked data.
     Broken(String),
     End,
 }
@@ -29,8 +29,8 @@ impl<R: BufRead> Reader<R> {
         Self { input, frame: FrameDecoder::new(), state: ZstdState::Between }
     }
 
-    /// Reads some bytes; 0 at the end.
-    pub(in crate::input) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Broken> {
+    /// Reads some bytes; returns 0 at the end.
+    pub(in crate::input) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
         loop {
             if self.frame.can_collect() > 0 {
                 return Ok(self.frame.read(buffer)?);
@@ -44,14 +44,14 @@ impl<R: BufRead> Reader<R> {
                         self.break_off(&error)?;
                     }
                 }
-                ZstdState::Broken(what) => return Err(Broken::Packing(what.clone())),
+                ZstdState::Broken(what) => return Err(StreamError::Packing(what.clone())),
                 ZstdState::End => return Ok(0),
             }
         }
     }
 
-    /// Reads the header of the next frame; skips one that is to be skipped.
-    fn begin(&mut self) -> Result<(), Broken> {
+    /// Reads the header of the next frame, and skips skippable frames.
+    fn begin(&mut self) -> Result<(), StreamError> {
         if at_end(&mut self.input)? {
             self.state = ZstdState::End;
             return Ok(());
@@ -71,7 +71,7 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// Compares the checksum of a frame that has one.
+    /// Compares the checksum of a frame, if it has one.
     fn check(&mut self) {
         let (stated, found) =
             (self.frame.get_checksum_from_data(), self.frame.get_calculated_checksum());
@@ -84,10 +84,10 @@ impl<R: BufRead> Reader<R> {
         };
     }
 
-    /// Notes the damage and makes the decoder give what it holds back: it
-    /// keeps a window's worth until its frame is finished, so it is given an
-    /// empty last block, with room for a checksum.
-    fn break_off(&mut self, error: &FrameDecoderError) -> Result<(), Broken> {
+    /// Records the damage, and makes the decoder return the bytes that it holds back. The decoder
+    /// keeps a window of bytes until its frame is finished. So it gets an empty last block, with
+    /// room for a checksum.
+    fn break_off(&mut self, error: &FrameDecoderError) -> Result<(), StreamError> {
         let what = self.words(error)?;
         let last_block = [1, 0, 0, 0, 0, 0, 0];
         let _ = self.frame.decode_blocks(&last_block[..], BlockDecodingStrategy::UptoBlocks(1));
@@ -95,11 +95,10 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// Says what is wrong; hands on what the system said.
-    fn words(&mut self, error: &FrameDecoderError) -> Result<String, Broken> {
-        // ruzstd wraps what reading said too deeply to tell it from damage, so
-        // the source is asked again: at an end it gives nothing, and a failing
-        // disk fails again.
+    /// Returns the description of the damage, or the system's error.
+    fn words(&mut self, error: &FrameDecoderError) -> Result<String, StreamError> {
+        // ruzstd wraps an error of reading too deeply to tell it from damage. So the source is
+        // asked again: at its end it returns nothing, and a failing disk fails again.
         if at_end(&mut self.input)? {
             return Ok(cut());
         }

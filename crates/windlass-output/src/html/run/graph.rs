@@ -1,47 +1,47 @@
-//! The rate of a test over its time, with what held each interval as a band.
+//! Rate of a test over time, with a band of the limit of each interval.
 
 use serde::Deserialize;
-use windlass_base::figures::Rough;
+use windlass_base::figures::RoughSize;
 use windlass_base::figures::{Share, fixed};
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_drive::report::{Interval, SenderInterval};
 use windlass_drive::transfer::{End, Role};
 
-use crate::html::plot::{Dot, Drawn, Plot, Series, Stretch};
+use crate::html::plot::{BandSegment, Dot, Plot, Series, SeriesStyle};
 use crate::html::scale::Axis;
 use crate::html::{Figure, Html, Key};
 use crate::records::send::held;
 use crate::{Page, Table, Text, figures};
 
-/// What of a test decides how its intervals are read.
+/// Settings of a test that decide the meaning of its intervals.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct Setting {
-    /// How many connections at once.
+    /// Number of parallel connections.
     pub streams: u16,
-    /// The rate that was asked for.
+    /// Requested rate.
     pub pace: Option<Rate>,
 }
 
-/// What may hold an interval, as the text begins it; what the style sheet calls it; and what it
-/// means.
+/// Possible limits of an interval: the start of the text, the class in the style sheet, and the
+/// meaning.
 const HOLDERS: [(&str, &str, &str); 6] = [
     ("window", "window", "the receiver's window"),
     ("buffer", "buffer", "the send buffer"),
     ("program", "program", "the program had nothing to send"),
     ("timeout", "timeout", "a retransmission timer"),
-    ("pace", "pace", "the pace that was asked for"),
+    ("pace", "pace", "the requested pace"),
     ("cwnd or path", "path", "the congestion window or the path"),
 ];
 
-/// The intervals that are drawn: of each way the sender's, or the receiver's where that is not
-/// heard.
-struct Way<'a> {
+/// Intervals to draw of one direction: those of the sender, or those of the receiver if the
+/// sender's are missing.
+struct DirectionIntervals<'a> {
     forth: bool,
     intervals: Vec<&'a Interval>,
 }
 
-impl Way<'_> {
-    /// The end of its last interval, in seconds.
+impl DirectionIntervals<'_> {
+    /// Returns the end of the last interval, in seconds.
     fn end(&self) -> f64 {
         self.intervals.iter().map(|one| at(one.to_seconds)).fold(0.0, f64::max)
     }
@@ -51,7 +51,7 @@ fn is_forth(interval: &Interval) -> bool {
     (interval.end == End::Client) == (interval.role == Role::Sender)
 }
 
-fn ways(intervals: &[Interval]) -> Vec<Way<'_>> {
+fn ways(intervals: &[Interval]) -> Vec<DirectionIntervals<'_>> {
     let way = |forth: bool| {
         let of = |role: Role| -> Vec<&Interval> {
             let own = intervals.iter().filter(|one| is_forth(one) == forth && one.role == role);
@@ -59,13 +59,13 @@ fn ways(intervals: &[Interval]) -> Vec<Way<'_>> {
         };
         let sent = of(Role::Sender);
         let intervals = if sent.is_empty() { of(Role::Receiver) } else { sent };
-        Way { forth, intervals }
+        DirectionIntervals { forth, intervals }
     };
     let all = [true, false].map(way);
     all.into_iter().filter(|way| !way.intervals.is_empty()).collect()
 }
 
-/// What held an interval; nothing where its sender's kernel was not heard.
+/// Returns the limit of an interval; `None` if its sender's kernel did not report.
 fn holder(interval: &Interval, setting: Setting) -> Option<String> {
     let kernel = interval.sender?;
     Some(held(interval, &kernel, setting.streams, setting.pace).plain())
@@ -80,18 +80,18 @@ fn when(interval: &Interval) -> String {
     format!("{} to {} s", time(interval.from_seconds), time(interval.to_seconds))
 }
 
-/// Writes the graphs. Nothing where there is no interval yet.
+/// Writes the graphs; nothing without an interval.
 pub fn write(html: &mut Html, intervals: &[Interval], setting: Setting) {
     for figure in drawn(intervals, setting) {
         figure.write(html);
     }
 }
 
-/// The graphs: the rate, and what the sender's kernel tells, over the same time. Nothing where
-/// there is no interval.
+/// Returns the graphs: the rate, and the figures of the sender's kernel over the same time. Returns
+/// none without an interval.
 pub fn drawn(intervals: &[Interval], setting: Setting) -> Vec<Figure> {
     let ways = ways(intervals);
-    let end = ways.first().map_or(0.0, Way::end);
+    let end = ways.first().map_or(0.0, DirectionIntervals::end);
     let kernel = Kernel { ways: &ways, end, streams: setting.streams.max(1) };
     let rate = rate_figure(&ways, setting);
     rate.into_iter()
@@ -99,12 +99,12 @@ pub fn drawn(intervals: &[Interval], setting: Setting) -> Vec<Figure> {
         .collect()
 }
 
-/// The middle of an interval, in seconds.
+/// Returns the middle of an interval, in seconds.
 fn middle(one: &Interval) -> f64 {
     f64::midpoint(at(one.from_seconds), at(one.to_seconds))
 }
 
-/// The points of the rate over time of what went from here to there, or back where nothing did.
+/// Returns the points of the rate over time, of the forward direction if data went that way.
 pub(super) fn rate_points(intervals: &[Interval], name: &str) -> Vec<Dot> {
     let Some(way) = ways(intervals).into_iter().next() else { return Vec::new() };
     let dot = |one: &&Interval| {
@@ -115,15 +115,15 @@ pub(super) fn rate_points(intervals: &[Interval], name: &str) -> Vec<Dot> {
     way.intervals.iter().map(dot).collect()
 }
 
-/// The figures of senders' kernels as graphs, over the time of the rate's.
+/// Graphs of the figures of senders' kernels, over the time of the rate's graph.
 struct Kernel<'a> {
-    ways: &'a [Way<'a>],
+    ways: &'a [DirectionIntervals<'a>],
     end: f64,
     streams: u16,
 }
 
 impl Kernel<'_> {
-    /// A graph that is lower than the rate's; nothing without points.
+    /// Returns a graph that is lower than the rate's; `None` without points.
     fn figure(
         &self,
         id: &'static str,
@@ -154,7 +154,7 @@ impl Kernel<'_> {
         Some(Figure { plot, caption: caption.to_owned(), keys: Vec::new() })
     }
 
-    /// One series for each way whose kernel tells the figure.
+    /// Returns one series for each direction whose kernel reports the figure.
     fn series(
         &self,
         name: &str,
@@ -178,7 +178,7 @@ impl Kernel<'_> {
             Series {
                 name: name.clone(),
                 color: color + place * WAYS_APART,
-                drawn: Drawn::Measured,
+                drawn: SeriesStyle::Measured,
                 points,
             }
         });
@@ -193,12 +193,12 @@ impl Kernel<'_> {
             "RTT over time",
             series,
             reads,
-            "The RTT that the sender's kernel smooths.",
+            "RTT as smoothed by the sender's kernel.",
         )
     }
 
     fn windows(&self) -> Option<Figure> {
-        let reads = |bytes: f64| Rough(Bytes::new(whole_part(bytes.round()))).to_string();
+        let reads = |bytes: f64| RoughSize(Bytes::new(whole_part(bytes.round()))).to_string();
         let bytes = |bytes: Bytes| bytes.get() as f64;
         let streams = f64::from(self.streams);
         let flight = |one: &Interval, kernel: &SenderInterval| {
@@ -210,7 +210,7 @@ impl Kernel<'_> {
         let peer = |_: &Interval, kernel: &SenderInterval| kernel.peer_window_bytes.map(bytes);
         let mut windows = self.series("congestion window", 1, own, reads);
         windows.extend(self.series("peer's window", 2, peer, reads));
-        // A window far above the flight leaves no room for this.
+        // A window far above the flight would flatten the other curves.
         let most = |one: &Series| one.points.iter().map(|dot| dot.y).fold(0.0, f64::max);
         let flight = series.iter().map(most).fold(0.0, f64::max);
         let is_beyond = |one: &Series| flight > 0.0 && most(one) > flight * NEAR;
@@ -222,26 +222,27 @@ impl Kernel<'_> {
             .collect();
         let mut caption = "In flight is the rate times the RTT.".to_owned();
         if self.streams > 1 {
-            caption.push_str(" All are those of one stream, in the mean.");
+            caption.push_str(" All figures are means per stream.");
         }
         if !beyond.is_empty() {
-            caption.push_str(&format!(" Far above, and not drawn: {}.", beyond.join(", ")));
+            caption.push_str(&format!(" Not drawn, because far above: {}.", beyond.join(", ")));
         }
         self.figure("windows", "Flight and windows over time", series, reads, &caption)
     }
 
     fn again(&self) -> Option<Figure> {
-        // Between few whole numbers an axis has halves.
+        // An axis over few whole numbers has ticks at halves.
         let reads = |count: f64| match count.fract() {
             0.0 => figures::count(whole_part(count)),
             _ => fixed(count, 1),
         };
-        let is_udp = |way: &Way<'_>| way.intervals.iter().any(|one| one.datagrams.is_some());
+        let is_udp =
+            |way: &DirectionIntervals<'_>| way.intervals.iter().any(|one| one.datagrams.is_some());
         if self.ways.iter().any(is_udp) {
             return None;
         }
         let count = |_: &Interval, kernel: &SenderInterval| Some(kernel.retransmissions as f64);
-        let series = self.series("sent again", 0, count, reads);
+        let series = self.series("retransmissions", 0, count, reads);
         let most = series.iter().flat_map(|one| &one.points).map(|dot| dot.y).fold(0.0, f64::max);
         if most == 0.0 {
             return None;
@@ -251,19 +252,19 @@ impl Kernel<'_> {
             "Retransmissions over time",
             series,
             reads,
-            "Segments sent again in each interval.",
+            "Segments retransmitted in each interval.",
         )
     }
 }
 
-/// The colours of one way's series, before those of the other begin.
+/// Number of colours for the series of one direction.
 const WAYS_APART: usize = 3;
 
-/// A window that is more times as high as the flight is not drawn.
+/// Maximum ratio of a window to the flight at which the window is drawn.
 const NEAR: f64 = 8.0;
 
-/// The rate over time, and the names of its band.
-fn rate_figure(ways: &[Way<'_>], setting: Setting) -> Option<Figure> {
+/// Returns the graph of the rate over time, with the legend of its band.
+fn rate_figure(ways: &[DirectionIntervals<'_>], setting: Setting) -> Option<Figure> {
     let first = ways.first()?;
     let both = ways.len() > 1;
     let series = ways.iter().enumerate().map(|(color, way)| {
@@ -276,11 +277,11 @@ fn rate_figure(ways: &[Way<'_>], setting: Setting) -> Option<Figure> {
         });
         let name = match (both, way.forth) {
             (false, _) => "rate",
-            (true, true) => "from here to there",
-            (true, false) => "from there to here",
+            (true, true) => "to the target",
+            (true, false) => "from the target",
         };
         let points = dots.collect();
-        Series { name: name.to_owned(), color, drawn: Drawn::Measured, points }
+        Series { name: name.to_owned(), color, drawn: SeriesStyle::Measured, points }
     });
     let series: Vec<Series> = series.collect();
     let end = first.end();
@@ -292,7 +293,7 @@ fn rate_figure(ways: &[Way<'_>], setting: Setting) -> Option<Figure> {
         let class = kind(holder.as_deref()).map_or("unknown", |(_, class, _)| *class);
         let holder = holder.unwrap_or_else(|| "not known".to_owned());
         let says = format!("{}: {holder}", when(one));
-        Stretch { from: at(one.from_seconds), to: at(one.to_seconds), class, says }
+        BandSegment { from: at(one.from_seconds), to: at(one.to_seconds), class, says }
     });
     let plot = Plot {
         id: "rate",
@@ -305,7 +306,7 @@ fn rate_figure(ways: &[Way<'_>], setting: Setting) -> Option<Figure> {
         band: band.collect(),
         height: Plot::HIGH,
     };
-    let way = if both { ", from here to there" } else { "" };
+    let way = if both { ", to the target" } else { "" };
     let keys = shares(first, setting).into_iter().map(|((_, class, means), share)| Key {
         class,
         means: format!("{means}, {}", Share(share)),
@@ -313,20 +314,22 @@ fn rate_figure(ways: &[Way<'_>], setting: Setting) -> Option<Figure> {
     Some(Figure {
         plot,
         caption: format!(
-            "The band at the foot: what held each interval, by the sender's kernel{way}."
+            "Band at the foot: the limit of each interval, by the sender's kernel{way}."
         ),
         keys: keys.collect(),
     })
 }
 
-/// Writes the same as a table, for those who do not see the graph, and for the other figures.
+/// Writes the figures of the graphs as a table, for readers who do not see the graphs, with further
+/// figures.
 pub fn table(html: &mut Html, intervals: &[Interval], setting: Setting) {
     let ways = ways(intervals);
     if ways.is_empty() {
         return;
     }
     let mut table = Table::headed(
-        "time | way | rate: | RTT: | congestion window: | peer's window: | sent again: | held by",
+        "time | direction | rate: | RTT: | congestion window: | peer's window: | retransmissions: \
+         | held by",
     );
     for way in &ways {
         for one in &way.intervals {
@@ -354,15 +357,15 @@ fn at(span: Span) -> f64 {
     span.as_seconds()
 }
 
-/// With so many decimals the ticks of an axis differ.
+/// Returns the number of decimals at which the ticks of an axis differ.
 fn decimals(end: f64) -> usize {
     if end <= 4.0 { 1 } else { 0 }
 }
 
 type Holder = &'static (&'static str, &'static str, &'static str);
 
-/// The shares of time that each holder has, the largest first.
-fn shares(way: &Way<'_>, setting: Setting) -> Vec<(Holder, f64)> {
+/// Returns the share of time of each limit, the largest first.
+fn shares(way: &DirectionIntervals<'_>, setting: Setting) -> Vec<(Holder, f64)> {
     let lasted = |one: &&Interval| at(one.to_seconds) - at(one.from_seconds);
     let whole: f64 = way.intervals.iter().map(lasted).sum();
     let mut shares: Vec<(Holder, f64)> = Vec::new();
@@ -380,8 +383,8 @@ fn shares(way: &Way<'_>, setting: Setting) -> Vec<(Holder, f64)> {
     shares
 }
 
-/// What the graph shows, in a sentence.
-fn told(way: &Way<'_>, setting: Setting) -> String {
+/// Returns the caption of the graph.
+fn told(way: &DirectionIntervals<'_>, setting: Setting) -> String {
     let rates = || way.intervals.iter().map(|one| one.bytes_per_second.bits_per_second());
     let read = |rate: f64| figures::both(Rate::from_bits_per_second(rate)).plain();
     let (least, most) = (rates().fold(f64::MAX, f64::min), rates().fold(0.0, f64::max));
@@ -471,15 +474,18 @@ mod tests {
         };
         let all = ["Rate", "RTT", "Flight and windows", "Retransmissions"];
         assert_eq!(titles(&intervals), all.map(|title| format!("{title} over time")));
-        assert_eq!(titles(&intervals[..1]).len(), 3, "nothing was sent again");
+        assert_eq!(titles(&intervals[..1]).len(), 3, "no retransmission");
         assert_eq!(titles(&[]).len(), 0);
-        // Before the kernel has a sample of the RTT there is no flight.
+        // Without a sample of the RTT the flight is unknown.
         let without = interval(0, Role::Sender, Some(0));
         assert_eq!(titles(&[without]), ["Rate over time", "Flight and windows over time"]);
         let text = drawn_text(&intervals);
         assert!(text.contains("0.0 to 1.0 s: in flight 20 kB"), "{text}");
-        assert!(text.contains("not drawn: peer&#39;s window (at most 6 MB)."), "{text}");
-        assert!(text.contains("1.0 to 2.0 s: sent again 7"), "{text}");
+        assert!(
+            text.contains("Not drawn, because far above: peer&#39;s window (at most 6 MB)."),
+            "{text}"
+        );
+        assert!(text.contains("1.0 to 2.0 s: retransmissions 7"), "{text}");
     }
 
     #[test]

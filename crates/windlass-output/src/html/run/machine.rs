@@ -1,16 +1,16 @@
-//! What the machine did during a run: its processors and disks, over the time of the run where
-//! it was watched, and as a whole where it was not.
+//! Machine during a run: its processors and disks. They are shown over the time of the run if the
+//! machine was watched, and otherwise as averages.
 
 use serde::Deserialize;
-use windlass_base::figures::{Rough, Share, fixed};
+use windlass_base::figures::{RoughSize, Share, fixed};
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_runs::Run;
 
-use crate::html::plot::{Dot, Drawn, Plot, Series};
+use crate::html::plot::{Dot, Plot, Series, SeriesStyle};
 use crate::html::scale::Axis;
 use crate::html::{Figure, Html};
 
-/// An interval of `windlass watch`. Records of other versions of windlass may lack some of it.
+/// Interval of `windlass watch`. Records of other versions of windlass may lack some fields.
 #[derive(Clone, Debug, Deserialize)]
 struct Interval {
     from_seconds: Span,
@@ -42,20 +42,21 @@ struct Disk {
     written_bytes_per_second: Option<Rate>,
 }
 
-/// A record of which the machine was watched meanwhile.
+/// Record of a machine that was watched.
 #[derive(Debug, Deserialize)]
-struct Watched {
+struct WatchRecord {
     #[serde(default)]
     intervals: Vec<Interval>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Record {
-    watched: Option<Watched>,
+struct MeasurementRecord {
+    watched: Option<WatchRecord>,
 }
 
 impl Processors {
-    /// All but what was idle or waited for disks; nothing where the machine does not tell.
+    /// Returns the busy share, without idle time and I/O wait; `None` if the machine does not
+    /// report it.
     fn busy(self) -> Option<f64> {
         let parts = [
             self.nice_share,
@@ -68,18 +69,21 @@ impl Processors {
     }
 }
 
-/// The intervals of a run, where its command watched the machine or is `windlass watch` itself.
+/// Returns the intervals of a run, if its command watched the machine or was `windlass watch`
+/// itself.
 fn intervals(run: &Run) -> Vec<Interval> {
     let Some(last) = run.records.last() else { return Vec::new() };
     let record = last.record.get();
     let watched = match run.command.as_str() {
-        "watch" => serde_json::from_str::<Watched>(record).ok(),
-        _ => serde_json::from_str::<Record>(record).ok().and_then(|record| record.watched),
+        "watch" => serde_json::from_str::<WatchRecord>(record).ok(),
+        _ => {
+            serde_json::from_str::<MeasurementRecord>(record).ok().and_then(|record| record.watched)
+        }
     };
     watched.map(|watched| watched.intervals).unwrap_or_default()
 }
 
-/// Writes what the machine did; nothing of a run in virtual time.
+/// Writes the load of the machine; nothing for a run in virtual time.
 pub(super) fn write(html: &mut Html, run: &Run) {
     let intervals = intervals(run);
     let whole = run.machine.as_ref();
@@ -87,7 +91,7 @@ pub(super) fn write(html: &mut Html, run: &Run) {
     if intervals.len() < 2 && whole.is_none() {
         return;
     }
-    html.element("h2", "What this machine did");
+    html.element("h2", "This machine");
     if let Some(figure) = drawn(&intervals) {
         figure.write(html);
     }
@@ -105,8 +109,8 @@ fn cards(html: &mut Html, whole: &Interval) {
     let disk_name = disk.map_or_else(String::new, |disk| format!("disk {} busy", disk.name));
     html.cards([
         ("", "processors busy".to_owned(), share(host.busy())),
-        ("", "the busiest of them".to_owned(), share(host.busiest_core_share)),
-        ("", "waiting for disks".to_owned(), share(host.iowait_share)),
+        ("", "busiest processor".to_owned(), share(host.busiest_core_share)),
+        ("", "I/O wait".to_owned(), share(host.iowait_share)),
         ("", disk_name, share(disk.and_then(|disk| disk.utilisation))),
         (
             "",
@@ -116,20 +120,20 @@ fn cards(html: &mut Html, whole: &Interval) {
         (
             "",
             "memory available".to_owned(),
-            host.available_bytes.map(|bytes| Rough(bytes).to_string()),
+            host.available_bytes.map(|bytes| RoughSize(bytes).to_string()),
         ),
     ]);
 }
 
-/// A share of the time of processors.
+/// Function that returns a share of the processors' time.
 type ShareOf = fn(Processors) -> Option<f64>;
 
-/// What is drawn of the machine.
+/// Returns the graph of the machine.
 pub(super) fn figure(run: &Run) -> Option<Figure> {
     drawn(&intervals(run))
 }
 
-/// Shares over the time of the run; nothing where there is one interval at the most.
+/// Returns the shares over the time of the run; `None` for fewer than two intervals.
 fn drawn(intervals: &[Interval]) -> Option<Figure> {
     if intervals.len() < 2 {
         return None;
@@ -137,8 +141,8 @@ fn drawn(intervals: &[Interval]) -> Option<Figure> {
     let at = Span::as_seconds;
     let shares: [(&str, ShareOf); 3] = [
         ("processors busy", Processors::busy),
-        ("the busiest of them", |one| one.busiest_core_share),
-        ("waiting for disks", |one| one.iowait_share),
+        ("busiest processor", |one| one.busiest_core_share),
+        ("I/O wait", |one| one.iowait_share),
     ];
     let series = shares.into_iter().enumerate().map(|(color, (name, of))| {
         let dots = intervals.iter().filter_map(|one| {
@@ -147,7 +151,7 @@ fn drawn(intervals: &[Interval]) -> Option<Figure> {
             Some(Dot { x: f64::midpoint(from, to), y, says, chosen: false })
         });
         let points = dots.collect();
-        Series { name: name.to_owned(), color, drawn: Drawn::Measured, points }
+        Series { name: name.to_owned(), color, drawn: SeriesStyle::Measured, points }
     });
     let end = intervals.iter().map(|one| at(one.to_seconds)).fold(0.0, f64::max);
     let decimals = if end <= 4.0 { 1 } else { 0 };
@@ -164,6 +168,6 @@ fn drawn(intervals: &[Interval]) -> Option<Figure> {
         band: Vec::new(),
         height: Plot::HIGH,
     };
-    let caption = "Over the time of the run, as windlass watch tells it.".to_owned();
+    let caption = "Figures of this machine during the run, as in windlass watch.".to_owned();
     Some(Figure { plot, caption, keys: Vec::new() })
 }

@@ -1,5 +1,5 @@
-//! A run that was kept, as a part of a page: what it found, drawn and in words, what its machine
-//! did meanwhile, and how it was made. Live pages and reports have the same.
+//! Stored run as a part of a page: its results as graphs and text, the load of its machine, and its
+//! command. Live pages and reports use the same parts.
 
 pub mod graph;
 mod machine;
@@ -15,24 +15,24 @@ use crate::Page;
 use crate::html::{Figure, Html};
 use crate::records::runs::facts;
 
-/// What is drawn of a run: of what it found, and of its machine.
+/// Returns the figures of a run: of its results, and of its machine.
 pub fn figures(run: &Run) -> Vec<Figure> {
     let found = last(run).map(|record| shown::drawn(&record)).unwrap_or_default();
     found.into_iter().chain(machine::figure(run)).collect()
 }
 
-/// The record of a run. Of a command that goes on and on the last one is drawn.
+/// Returns the record of a run; the last one if the command wrote several.
 fn last(run: &Run) -> Option<Value> {
     serde_json::from_str(run.records.last()?.record.get()).ok()
 }
 
-/// What a page of a run is called.
+/// Returns the title of a run's page.
 pub fn title(run: &Run, summary: &Summary) -> String {
     let target = summary.target.as_deref().unwrap_or_default();
     format!("Run {}: {} {target}", run.id.short(), run.command).trim_end().to_owned()
 }
 
-/// What a run found, and how it was made.
+/// Writes the results of a run, and its command and host.
 pub fn found(html: &mut Html, run: &Run, summary: &Summary) {
     if let Some(failure) = &run.failure {
         html.element("p class=\"bad\"", failure);
@@ -42,7 +42,7 @@ pub fn found(html: &mut Html, run: &Run, summary: &Summary) {
         shown::write(html, &record);
     }
     machine::write(html, run);
-    html.element("h2", "How it was made");
+    html.element("h2", "How the run was made");
     let mut page = Page::html();
     let mut rows = facts(run);
     rows.list("note", run.notes.iter().map(|note| note.text.as_str()));
@@ -50,7 +50,7 @@ pub fn found(html: &mut Html, run: &Run, summary: &Summary) {
     html.raw(&page.finish());
     html.raw("<details><summary>As it was printed</summary>\n");
     for kept in &run.records {
-        // What is wider than the page is scrolled to, by keys as well.
+        // Content wider than the page scrolls, by keys as well.
         html.element(
             "pre class=\"printed\" tabindex=\"0\" role=\"region\" aria-label=\"As it was printed\"",
             &kept.text,

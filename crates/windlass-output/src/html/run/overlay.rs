@@ -1,4 +1,4 @@
-//! Runs drawn over each other: rates over time of tests, and by window of sweeps.
+//! Overlay of several runs: rates of tests over time, and rates of sweeps by window.
 
 use serde_json::Value;
 use windlass_base::figures::fixed;
@@ -7,13 +7,13 @@ use windlass_base::{Bytes, Rate, whole_part};
 use super::shown;
 use crate::figures;
 use crate::html::Figure;
-use crate::html::plot::{Dot, Drawn, Plot, Series};
+use crate::html::plot::{Dot, Plot, Series, SeriesStyle};
 use crate::html::scale::Axis;
 
-/// The most runs over each other: there is a colour for each.
+/// Maximum number of runs in an overlay: one for each colour.
 const MOST: usize = 8;
 
-/// The runs of one kind.
+/// Runs of one kind.
 #[derive(Debug, Default)]
 struct Layers {
     series: Vec<Series>,
@@ -21,7 +21,7 @@ struct Layers {
 }
 
 impl Layers {
-    fn push(&mut self, name: &str, points: Vec<Dot>, drawn: Drawn) {
+    fn push(&mut self, name: &str, points: Vec<Dot>, drawn: SeriesStyle) {
         if self.series.len() == MOST {
             self.left_out += 1;
             return;
@@ -30,7 +30,7 @@ impl Layers {
         self.series.push(Series { name: name.to_owned(), color, drawn, points });
     }
 
-    /// Returns the figure if there are two runs at least.
+    /// Returns the figure; `None` for fewer than two runs.
     fn figure(self, is_sweep: bool) -> Option<Figure> {
         let Self { series, left_out } = self;
         if series.len() < 2 {
@@ -44,9 +44,9 @@ impl Layers {
         let says = format!("The rates of {}.", names.join(", "));
         let bits = |rate: f64| Rate::from_bits_per_second(rate).in_bits().to_string();
         let mut caption = if is_sweep {
-            "The rate of one stream by its receive window, of the first direction.".to_owned()
+            "Rate of one stream by its receive window, in the first direction.".to_owned()
         } else {
-            "The rate over the time of each run, from its begin.".to_owned()
+            "Rate over time of each run, from its start.".to_owned()
         };
         if left_out > 0 {
             caption.push_str(&format!(" {left_out} more runs are not drawn."));
@@ -68,14 +68,14 @@ impl Layers {
     }
 }
 
-/// Draws runs over each other: for each its name and its record. Those of other commands than
-/// send and sweep have nothing that is drawn.
+/// Returns the overlay of runs, each given by its name and its record. Only records of `send` and
+/// `sweep` are drawn.
 pub fn figures(runs: &[(String, Value)]) -> Vec<Figure> {
     let (mut tests, mut sweeps) = (Layers::default(), Layers::default());
     for (name, record) in runs {
         match shown::points(record, name) {
-            Some((true, points)) => sweeps.push(name, points, Drawn::Measured),
-            Some((false, points)) => tests.push(name, points, Drawn::Through),
+            Some((true, points)) => sweeps.push(name, points, SeriesStyle::Measured),
+            Some((false, points)) => tests.push(name, points, SeriesStyle::Through),
             None => {}
         }
     }

@@ -1,11 +1,11 @@
-//! The processors of a transfer's ends, beside its verdict.
+//! Processors of a transfer's ends, beside its verdict.
 
 use serde::Deserialize;
 use windlass_base::figures::Share;
 
 use crate::html::Html;
 
-/// The processors of an end. Records of other versions of windlass may lack some of it.
+/// Processors of an end. Records of other versions of windlass may lack some fields.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct End {
@@ -13,7 +13,7 @@ pub(super) struct End {
     machine: Option<Machine>,
 }
 
-/// The time of the busiest thread.
+/// Time of the busiest thread.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Cpu {
@@ -61,7 +61,7 @@ impl Machine {
     }
 }
 
-/// Writes the processors of ends, each with its name: nothing where none is known.
+/// Writes the processors of the ends, each with its name; nothing if none is known.
 pub(super) fn write(html: &mut Html, ends: &[(&str, Option<&End>)]) {
     let known: Vec<(&str, &End)> =
         ends.iter().filter_map(|(name, end)| Some((*name, (*end)?))).collect();

@@ -1,4 +1,4 @@
-//! Records that were kept, as pages: by what their commands make.
+//! Stored records as pages, by their commands.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,42 +9,42 @@ use windlass_runs::{Summary, Unit};
 use super::graph::{self, Setting};
 use super::processors::{self, End};
 use super::verdict::Verdict;
-use crate::html::plot::{Dot, Drawn, Guide, Plot, Series};
+use crate::html::plot::{Dot, Guide, Plot, Series, SeriesStyle};
 use crate::html::scale::Axis;
 use crate::html::{Figure, Html};
 use crate::records::runs::value;
 use crate::{Page, Table, Text, figures};
 
-/// So many figures stand as cards: of many rows the table has them all.
+/// Maximum number of figures as cards: with more rows, only the table has them.
 const MOST_CARDS: usize = 8;
 
-/// Writes what a record says, beside the figures of its run. What is no record of a command that
-/// is drawn here has its text alone.
+/// Writes the results of a record, beside the figures of its run. Records of other commands have
+/// only their text.
 pub fn write(html: &mut Html, record: &Value) {
     let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
     let read = || record.clone();
     match schema.split('/').next().unwrap_or_default() {
         "windlass.send" => {
-            if let Ok(send) = serde_json::from_value::<Send>(read()) {
+            if let Ok(send) = serde_json::from_value::<SendRecord>(read()) {
                 send.write(html);
             }
         }
         "windlass.sweep" => {
-            if let Ok(sweep) = serde_json::from_value::<Sweep>(read()) {
+            if let Ok(sweep) = serde_json::from_value::<SweepRecord>(read()) {
                 sweep.write(html);
             }
         }
         "windlass.lab" => {
-            if let Ok(lab) = serde_json::from_value::<Lab>(read()) {
+            if let Ok(lab) = serde_json::from_value::<LabRecord>(read()) {
                 lab.write(html);
             }
         }
         _ => {
             let verdict = record.get("verdict").cloned().unwrap_or_default();
             if let Ok(verdict) = serde_json::from_value::<Verdict>(verdict) {
-                html.element("h2", "What held it back");
+                html.element("h2", "Verdict");
                 verdict.write(html, None);
-                // A print job's transfer has the processors of the end that sends.
+                // The transfer of a print job has the processors of the sending end.
                 let transfer = record.get("transfer").cloned().unwrap_or_default();
                 let end = serde_json::from_value::<Option<End>>(transfer).ok().flatten();
                 processors::write(html, &[("sender", end.as_ref())]);
@@ -53,33 +53,33 @@ pub fn write(html: &mut Html, record: &Value) {
     }
 }
 
-/// What is drawn of a record.
+/// Returns the figures of a record.
 pub fn drawn(record: &Value) -> Vec<Figure> {
     let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
     let read = || record.clone();
     match schema.split('/').next().unwrap_or_default() {
-        "windlass.send" => serde_json::from_value::<Send>(read())
+        "windlass.send" => serde_json::from_value::<SendRecord>(read())
             .map(|send| graph::drawn(&send.intervals, send.transfer))
             .unwrap_or_default(),
         "windlass.sweep" => {
-            let sweep = serde_json::from_value::<Sweep>(read());
+            let sweep = serde_json::from_value::<SweepRecord>(read());
             sweep.ok().and_then(|sweep| sweep.figure()).into_iter().collect()
         }
         _ => Vec::new(),
     }
 }
 
-/// The points of a record that are laid over those of others, where it has some, and whether
-/// these are of a sweep.
+/// Returns the points of a record for an overlay, and whether they belong to a sweep; `None`
+/// without points.
 pub(super) fn points(record: &Value, name: &str) -> Option<(bool, Vec<Dot>)> {
     let schema = record.get("schema").and_then(Value::as_str).unwrap_or_default();
     let (is_sweep, points) = match schema.split('/').next().unwrap_or_default() {
         "windlass.send" => {
-            let send = serde_json::from_value::<Send>(record.clone()).ok()?;
+            let send = serde_json::from_value::<SendRecord>(record.clone()).ok()?;
             (false, graph::rate_points(&send.intervals, name))
         }
         "windlass.sweep" => {
-            let sweep = serde_json::from_value::<Sweep>(record.clone()).ok()?;
+            let sweep = serde_json::from_value::<SweepRecord>(record.clone()).ok()?;
             (true, sweep.points_of_first_way(name))
         }
         _ => return None,
@@ -87,7 +87,7 @@ pub(super) fn points(record: &Value, name: &str) -> Option<(bool, Vec<Dot>)> {
     (!points.is_empty()).then_some((is_sweep, points))
 }
 
-/// The figures of a run as cards.
+/// Writes the figures of a run as cards.
 pub fn cards(html: &mut Html, run: &Summary) {
     let cards = run.figures.iter().take(MOST_CARDS).enumerate().map(|(place, figure)| {
         let name = match &figure.of {
@@ -100,7 +100,7 @@ pub fn cards(html: &mut Html, run: &Summary) {
     html.cards(cards);
 }
 
-/// A value as pages show it: a rate in bytes and in bits.
+/// Returns a value as pages show it: a rate in bytes and in bits.
 fn shown_value(number: f64, unit: Unit) -> String {
     match unit {
         Unit::BytesPerSecond => figures::both(Rate::from_bytes_per_second(number)).plain(),
@@ -108,9 +108,9 @@ fn shown_value(number: f64, unit: Unit) -> String {
     }
 }
 
-/// A record of `windlass send`.
+/// Record of `windlass send`.
 #[derive(Debug, Deserialize)]
-struct Send {
+struct SendRecord {
     transfer: Setting,
     directions: Vec<Direction>,
     #[serde(default)]
@@ -125,18 +125,18 @@ struct Direction {
     receiver: Option<End>,
 }
 
-impl Send {
+impl SendRecord {
     fn write(&self, html: &mut Html) {
         let both = self.directions.len() > 1;
-        html.element("h2", "What held it back");
+        html.element("h2", "Verdict");
         for Direction { from, verdict, sender, receiver } in &self.directions {
-            let way = if from == "client" { "from here to there" } else { "from there to here" };
+            let way = if from == "client" { "to the target" } else { "from the target" };
             match verdict {
                 Some(verdict) => verdict.write(html, both.then_some(way)),
                 None => html.element(
                     "p",
-                    "No verdict: the sender's kernel was not heard. windlass serve at the other \
-                     end tells.",
+                    "No verdict: the sender's kernel did not report. Run windlass serve at the \
+                     other end.",
                 ),
             }
             let ends = [("sender", sender.as_ref()), ("receiver", receiver.as_ref())];
@@ -147,9 +147,9 @@ impl Send {
     }
 }
 
-/// A record of `windlass sweep`.
+/// Record of `windlass sweep`.
 #[derive(Debug, Deserialize)]
-struct Sweep {
+struct SweepRecord {
     #[serde(default)]
     summary: Vec<String>,
     base_rtt_seconds: Option<Span>,
@@ -188,7 +188,7 @@ fn bits(rate: f64) -> String {
     Rate::from_bits_per_second(rate).in_bits().to_string()
 }
 
-/// A rate in bytes and in bits.
+/// Returns a rate in bytes and in bits.
 fn both(rate: f64) -> String {
     figures::both(Rate::from_bits_per_second(rate)).plain()
 }
@@ -198,7 +198,7 @@ fn size(bytes: Bytes) -> String {
 }
 
 impl Recommendation {
-    /// What there is to set.
+    /// Returns the settings to apply.
     fn what(&self) -> String {
         let window = self.window_bytes.map(|window| format!("a window of {}", size(window)));
         let streams = (self.streams > 1).then(|| format!("{} streams", self.streams));
@@ -208,14 +208,14 @@ impl Recommendation {
     }
 }
 
-impl Sweep {
+impl SweepRecord {
     fn write(&self, html: &mut Html) {
         html.raw("<ul class=\"summary\">\n");
         for line in &self.summary {
             html.element("li", line);
         }
         html.raw("</ul>\n");
-        html.element("h2", "What to set");
+        html.element("h2", "Recommendation");
         for way in &self.directions {
             let Some(chosen) = &way.recommendation else { continue };
             if self.directions.len() > 1 {
@@ -223,10 +223,10 @@ impl Sweep {
             }
             html.cards([
                 ("best", "to set".to_owned(), Some(chosen.what())),
-                ("best", "its rate".to_owned(), Some(both(chosen.bits_per_second))),
+                ("best", "rate of the setting".to_owned(), Some(both(chosen.bits_per_second))),
                 ("", "base RTT".to_owned(), self.base_rtt_seconds.map(|rtt| rtt.to_string())),
                 ("", "capacity".to_owned(), way.capacity_bits_per_second.map(both)),
-                ("", "window as fast".to_owned(), way.recommended_window_bytes.map(size)),
+                ("", "smallest window as fast".to_owned(), way.recommended_window_bytes.map(size)),
             ]);
             html.element("p", &chosen.reason);
         }
@@ -235,7 +235,7 @@ impl Sweep {
         }
     }
 
-    /// The rates of one stream by its window, of the first direction.
+    /// Returns the rates of one stream by its window, in the first direction.
     fn points_of_first_way(&self, name: &str) -> Vec<Dot> {
         let Some(way) = self.directions.first() else { return Vec::new() };
         let own = |point: &&SweptPoint| point.direction == way.direction && point.streams == 1;
@@ -246,7 +246,7 @@ impl Sweep {
         points
     }
 
-    /// The rate of one stream against its window; nothing of fewer than two windows.
+    /// Returns the rate of one stream by its window; `None` for fewer than two windows.
     fn figure(&self) -> Option<Figure> {
         let both = self.directions.len() > 1;
         let series = self.directions.iter().enumerate().map(|(color, way)| {
@@ -261,7 +261,7 @@ impl Sweep {
             } else {
                 "one stream".to_owned()
             };
-            Series { name, color, drawn: Drawn::Measured, points }
+            Series { name, color, drawn: SeriesStyle::Measured, points }
         });
         let series: Vec<Series> = series.collect();
         let all = |of: fn(&Dot) -> f64| -> Vec<f64> {
@@ -297,7 +297,7 @@ impl Sweep {
             band: Vec::new(),
             height: Plot::HIGH,
         };
-        let caption = "The rate of one stream by its receive window. A ring is the window that is \
+        let caption = "Rate of one stream by its receive window. A ring is the window that is \
                        recommended. windlass sweep --html makes a page with all curves.";
         Some(Figure { plot, caption: caption.to_owned(), keys: Vec::new() })
     }
@@ -316,9 +316,9 @@ impl SweptWay {
     }
 }
 
-/// A record of `windlass lab`.
+/// Record of `windlass lab`.
 #[derive(Debug, Deserialize)]
-struct Lab {
+struct LabRecord {
     title: String,
     shows: String,
     rows: Vec<Row>,
@@ -347,7 +347,7 @@ impl Row {
     }
 }
 
-impl Lab {
+impl LabRecord {
     fn write(&self, html: &mut Html) {
         html.element("p", &format!("{}. {}", self.title, self.shows));
         let mut table = Table::headed(
@@ -368,7 +368,7 @@ impl Lab {
         let mut page = Page::html();
         page.table(&table);
         html.raw(&page.finish());
-        html.element("h2", "What held each back");
+        html.element("h2", "Verdicts");
         for row in &self.rows {
             if let Some(verdict) = &row.verdict {
                 verdict.write(html, Some(&row.name()));

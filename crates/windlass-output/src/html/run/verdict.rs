@@ -1,4 +1,4 @@
-//! A verdict of a kept record, as its text has it.
+//! Verdict of a stored record, as its text shows it.
 
 use serde::Deserialize;
 use windlass_base::figures::Share;
@@ -9,7 +9,7 @@ use crate::figures;
 use crate::html::Html;
 use crate::verdict::{amount, bound, estimate, packets};
 
-/// What of a verdict is shown. Records of other versions of windlass may lack some of it.
+/// Parts of a verdict that are shown. Records of other versions of windlass may lack some.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Verdict {
     limit: String,
@@ -30,7 +30,7 @@ pub(super) struct Verdict {
     caveats: Vec<Caveat>,
 }
 
-/// One of several causes that were not told apart.
+/// One of several causes that could not be told apart.
 #[derive(Clone, Debug, Deserialize)]
 struct Cause {
     limit: String,
@@ -45,7 +45,7 @@ struct Law {
     inputs: Vec<Input>,
 }
 
-/// A number in a law.
+/// Number in a law.
 #[derive(Clone, Debug, Deserialize)]
 struct Input {
     symbol: String,
@@ -115,7 +115,8 @@ impl Remedy {
 }
 
 impl Verdict {
-    /// The limit, and why: `receiver-window / path-rtt`; or between which it was not told apart.
+    /// Returns the limit and its reason, such as `receiver-window / path-rtt`, or the causes that
+    /// could not be told apart.
     pub(super) fn cause(&self) -> String {
         let cause = |limit: &str, because: Option<&String>| match because {
             Some(because) => format!("{limit} / {because}"),
@@ -133,7 +134,7 @@ impl Verdict {
         }
     }
 
-    /// Writes it. `of` says whose it is, where there are several.
+    /// Writes the verdict. `of` names its subject if there are several.
     pub(super) fn write(&self, html: &mut Html, of: Option<&str>) {
         html.raw("<section class=\"verdict\">\n");
         let (cause, share, confidence) = (self.cause(), Share(self.share), &self.confidence);

@@ -1,19 +1,19 @@
-//! What stands around each page, and the parts of forms.
+//! Frame of each page, and the parts of forms.
 
 use crate::html::{Html, STYLE, escaped, run_style};
 
-/// How the pages look: as all pages of windlass do, and what forms take.
+/// Returns the style sheet of the pages: that of all windlass pages, and that of forms.
 pub fn style() -> String {
     [STYLE, &run_style(), include_str!("style.css")].concat()
 }
 
-/// What keeps the page of a run as things are.
+/// Script that keeps the page of a run up to date.
 pub const SCRIPT: &str = include_str!("script.js");
 
-/// The picture beside the title.
+/// Icon beside the title.
 pub const ICON: &str = include_str!("icon.svg");
 
-/// The pages that each page leads to: what they are called, and where they are.
+/// Pages in the navigation: names and paths.
 const PLACES: [(&str, &str); 5] = [
     ("Measure", ""),
     ("Captures", "captures"),
@@ -22,10 +22,11 @@ const PLACES: [(&str, &str); 5] = [
     ("Play", "play"),
 ];
 
-/// The links to the pages, with a way past them. `place` is the address of the part that is shown.
+/// Returns the links to the pages, after a link that skips them. `place` is the address of the
+/// current part.
 fn navigation(base: &str, place: &str) -> String {
     let mut text = String::from(
-        "<a class=\"skip\" href=\"#main\">To the content</a>\n\
+        "<a class=\"skip\" href=\"#main\">Skip to content</a>\n\
          <header><nav aria-label=\"Pages\"><ul>\n",
     );
     for (name, path) in PLACES {
@@ -36,10 +37,10 @@ fn navigation(base: &str, place: &str) -> String {
     text
 }
 
-/// A page that stands for itself, as one of these: with the links to the others, `actions` above
-/// what it has, and a `nonce` for its own script alone.
+/// Turns a stand-alone page into one of these pages: with the navigation, `actions` above the
+/// content, and a `nonce` for its own script alone.
 pub fn framed(page: &str, base: &str, place: &str, nonce: &str, actions: &str) -> String {
-    // The beginning of a page precedes everything that a capture may bring into it.
+    // The head of a page precedes any content from a capture.
     let Some((head, rest)) = page.split_once("</head>\n<body>\n<main>\n") else {
         return page.to_owned();
     };
@@ -52,12 +53,12 @@ pub fn framed(page: &str, base: &str, place: &str, nonce: &str, actions: &str) -
 }
 
 impl Html {
-    /// A page up to its `<h1>`. `place` is the address of the part to which it belongs.
+    /// Begins a page up to its `<h1>`. `place` is the address of its part.
     pub fn page(base: &str, title: &str, place: &str) -> Self {
         Self::page_with(base, title, place, "")
     }
 
-    /// The same with more in its head.
+    /// Begins a page, with `head` added to its `<head>`.
     pub fn page_with(base: &str, title: &str, place: &str, head: &str) -> Self {
         let mut html = Self::new(base);
         let title = escaped(title);
@@ -74,30 +75,30 @@ impl Html {
         html
     }
 
-    /// The whole page.
+    /// Returns the complete page.
     pub fn finish(mut self) -> String {
         self.raw("</main>\n</body>\n</html>\n");
         self.text
     }
 }
 
-/// A field of a form.
+/// Field of a form.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
-    /// What it is called in the form.
+    /// Name in the form.
     pub name: &'a str,
-    /// What people read before it.
+    /// Label for people.
     pub label: &'a str,
-    /// What else is to be known; may be empty.
+    /// Hint below the field; may be empty.
     pub hint: &'a str,
-    /// What it has.
+    /// Current value.
     pub value: &'a str,
-    /// What is wrong with it.
+    /// Error of the value.
     pub problem: Option<&'a str>,
 }
 
 impl Field<'_> {
-    /// What ties a control to its label, its hint and its problem.
+    /// Returns the attributes that tie a control to its label, its hint and its problem.
     fn attributes(&self) -> String {
         let Self { name, hint, problem, .. } = self;
         let mut ids = Vec::new();
@@ -132,7 +133,7 @@ impl Field<'_> {
         html.raw("</div>\n");
     }
 
-    /// A line of text. `more` are attributes more, as `required`.
+    /// Writes a line of text. `more` are further attributes, such as `required`.
     pub fn line(&self, html: &mut Html, more: &str) {
         let (attributes, value) = (self.attributes(), escaped(self.value));
         let control = format!(
@@ -142,7 +143,7 @@ impl Field<'_> {
         self.around(html, &control);
     }
 
-    /// One of several: what each is called in the form, and what people read.
+    /// Writes a choice: for each value its name in the form and its text for people.
     pub fn choice(&self, html: &mut Html, all: &[(&str, &str)]) {
         let mut control = format!("<select {}>\n", self.attributes());
         for (value, text) in all {

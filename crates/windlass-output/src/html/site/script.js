@@ -1,17 +1,17 @@
-// Keeps the page of a run as things are, until it is over; and takes files that are dropped.
+// Keeps the page of a run up to date until the run ends, and takes dropped files.
 "use strict";
 const live = document.getElementById("live");
 const told = document.getElementById("status");
 const PAUSE = 500;
 
 function tell(words) {
-  // What is the same is not read aloud again.
+  // An unchanged text is not read aloud again.
   if (told.textContent !== words) told.textContent = words;
 }
 
 async function look() {
   let isOver = false;
-  // What nobody sees is not asked for.
+  // A hidden page makes no requests.
   if (document.hidden) {
     setTimeout(look, PAUSE);
     return;
@@ -25,7 +25,7 @@ async function look() {
     tell(now.status);
     if (now.next) location.replace(now.next);
   } catch {
-    tell("windlass ui does not answer; this is how it was.");
+    tell("windlass ui does not answer. This page shows the last state.");
   }
   if (isOver) document.getElementById("stop")?.setAttribute("hidden", "");
   else setTimeout(look, PAUSE);
@@ -44,7 +44,7 @@ function prepare() {
     problem.hidden = size <= +upload.dataset.most;
     // The server would break off in the middle, and a browser tells of that in its own words.
     if (problem.hidden) return;
-    problem.textContent = "These files are too large to be sent: start windlass ui with --captures FOLDER, and pick them there.";
+    problem.textContent = "These files are too large to upload. Start windlass ui with --captures FOLDER, and choose them there.";
     event.preventDefault();
   });
   addEventListener("dragover", (event) => {

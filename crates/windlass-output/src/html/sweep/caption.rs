@@ -1,4 +1,4 @@
-//! What the figures show, in words: only what the points bear out.
+//! Captions of the figures: only claims that the points support.
 
 use windlass_base::figures::Share;
 use windlass_base::{Rate, Span, laws};
@@ -6,17 +6,17 @@ use windlass_sweep::report::{DirectionFacts, PointFacts, SweepReport};
 
 use crate::figures as numbers;
 
-/// A rate that lies so near to its law follows it: a window's last segment, and the hosts' own
-/// time, are in the round trip as well.
+/// Ratio of a rate to its law at which the rate follows the law. The round trip also contains the
+/// window's last segment and the hosts' own time.
 const FOLLOWS: std::ops::RangeInclusive<f64> = 0.85..=1.1;
-/// From this share of the capacity on a path is full.
+/// Minimum share of the capacity at which a path is full.
 const FULL: f64 = 0.95;
-/// Windows below this share of the product, and above the other, lie clearly on its sides.
+/// Shares of the bandwidth-delay product below and above which a window lies clearly on one side.
 const SIDES: (f64, f64) = (0.9, 1.25);
-/// What is so many times another is longer.
+/// Minimum factor at which one time counts as longer than another.
 const LONGER: f64 = 1.25;
 
-/// The figure of the rate by the window.
+/// Returns the caption of the rate by window.
 pub(super) fn rate_by_window(record: &SweepReport) -> String {
     let mut said = "One stream.".to_owned();
     for way in &record.directions {
@@ -25,10 +25,10 @@ pub(super) fn rate_by_window(record: &SweepReport) -> String {
     said
 }
 
-/// What the rates are on both sides of the bandwidth-delay product.
+/// Describes the rates on both sides of the bandwidth-delay product.
 fn by_product(record: &SweepReport, way: &DirectionFacts) -> String {
     let (Some(product), Some(base)) = (way.bdp_bytes, record.base_rtt_seconds) else {
-        return "nothing is known of the round trip.".to_owned();
+        return "the RTT is not known.".to_owned();
     };
     let capacity = way.capacity_bits_per_second.unwrap_or(0.0);
     let product = product.get() as f64;
@@ -46,12 +46,11 @@ fn by_product(record: &SweepReport, way: &DirectionFacts) -> String {
     match span(&below) {
         Some((least, most)) if FOLLOWS.contains(&least) && FOLLOWS.contains(&most) => {
             parts.push(
-                "below the bandwidth-delay product the rate is the window over the round trip"
-                    .to_owned(),
+                "below the bandwidth-delay product the rate is the window over the RTT".to_owned(),
             );
         }
         Some((least, most)) => parts.push(format!(
-            "below the bandwidth-delay product the rate is {} of the window over the round trip",
+            "below the bandwidth-delay product the rate is {} of the window over the RTT",
             shares(least, most)
         )),
         None => {}
@@ -67,17 +66,17 @@ fn by_product(record: &SweepReport, way: &DirectionFacts) -> String {
         None => {}
     }
     if parts.is_empty() {
-        "all windows lie about the product.".to_owned()
+        "all windows are near the product.".to_owned()
     } else {
         parts.join("; ") + "."
     }
 }
 
-/// The figure of the delay by the window.
+/// Returns the caption of the delay by window.
 pub(super) fn delay_by_window(record: &SweepReport) -> String {
     let mut said =
-        "One stream. The delivery delay is W / rate less the path's own round trip: what \
-                    a packet waits for others."
+        "One stream. The delivery delay is W / rate minus the base RTT: the time that a packet \
+         waits for others."
             .to_owned();
     for way in &record.directions {
         let points = record.windows(way.direction);
@@ -101,7 +100,7 @@ pub(super) fn delay_by_window(record: &SweepReport) -> String {
     said
 }
 
-/// The figure of the rate by the number of streams.
+/// Returns the caption of the rate by number of streams.
 pub(super) fn rate_by_streams(record: &SweepReport) -> String {
     let window = record.plan.stream_window_bytes;
     let mut said = format!(
@@ -133,7 +132,7 @@ pub(super) fn rate_by_streams(record: &SweepReport) -> String {
     said
 }
 
-/// The figure of the delay by the number of streams.
+/// Returns the caption of the delay by number of streams.
 pub(super) fn delay_by_streams(record: &SweepReport) -> String {
     let window = numbers::size(record.plan.stream_window_bytes).plain();
     let mut said = format!("Each stream has a window of {window}.");
@@ -142,16 +141,16 @@ pub(super) fn delay_by_streams(record: &SweepReport) -> String {
         let rtts: Vec<Span> = points.iter().filter_map(|point| point.rtt_seconds).collect();
         let (Some(first), Some(last)) = (rtts.first(), rtts.last()) else { continue };
         let text = if *last > first.scaled(LONGER) {
-            format!("the round trip grows from {first} to {last} with the streams: they queue.")
+            format!("the RTT grows from {first} to {last} with the streams: they queue.")
         } else {
-            "the round trip does not grow with the streams.".to_owned()
+            "the RTT does not grow with the streams.".to_owned()
         };
         said.push_str(&of(record, way, &text));
     }
     said
 }
 
-/// A sentence of one direction, which is named where there are two.
+/// Returns a sentence about a direction, with its name if there are two.
 fn of(record: &SweepReport, way: &DirectionFacts, text: &str) -> String {
     if record.directions.len() > 1 {
         return format!(" {}: {text}", if way.direction.id() == "up" { "Up" } else { "Down" });
@@ -165,7 +164,7 @@ fn streams(point: &PointFacts) -> String {
     numbers::counted(u64::from(point.streams), "stream").plain()
 }
 
-/// The fewest streams with about the highest rate.
+/// Returns the point with the fewest streams at about the highest rate.
 fn fastest(points: &[PointFacts]) -> Option<PointFacts> {
     let most = points.iter().map(|point| point.bits_per_second).fold(0.0, f64::max);
     points.iter().find(|point| point.bits_per_second >= most * 0.98).copied()

@@ -1,4 +1,4 @@
-//! The path as a drawing: the queue, the line behind it, and what is lost.
+//! Drawing of the path: the queue, the link behind it, and the drops.
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
@@ -8,12 +8,12 @@ use windlass_sweep::report::{DirectionFacts, SweepReport};
 use crate::figures;
 use crate::html::escaped;
 
-/// The tank that stands for the queue: its breadth and height.
+/// Breadth and height of the tank that stands for the queue.
 const TANK: (f64, f64) = (54.0, 72.0);
-/// The height of a line of words.
+/// Height of a line of text.
 const LINE: f64 = 18.0;
 
-/// What is said of the parts, and how full the queue is.
+/// Texts of the parts, and the fill of the queue.
 struct Drawing {
     id: String,
     title: String,
@@ -21,21 +21,21 @@ struct Drawing {
     to: &'static str,
     queue: Vec<String>,
     line: Vec<String>,
-    /// What waits with what is recommended, and with what the kernel does by itself, as shares
-    /// of what the queue holds.
+    /// Fill of the queue with the recommendation, and with the kernel's defaults, as shares of its
+    /// capacity.
     levels: [Option<f64>; 2],
-    /// Whether the queue overflows.
+    /// True if the queue overflows.
     drops: bool,
 }
 
-/// The drawing of one direction, twice: the page shows the one that its width has room for.
+/// Returns the drawing of one direction, twice: the page shows the one that fits its width.
 pub(super) fn svg(record: &SweepReport, way: &DirectionFacts) -> String {
     let Some(drawing) = Drawing::of(record, way) else { return String::new() };
     format!("<figure>\n{}{}</figure>\n", drawing.across(), drawing.down())
 }
 
 impl Drawing {
-    /// Nothing where nothing is known of the path.
+    /// Returns `None` if the path is unknown.
     fn of(record: &SweepReport, way: &DirectionFacts) -> Option<Self> {
         let capacity = Rate::from_bits_per_second(way.capacity_bits_per_second?).in_bits();
         let base = record.base_rtt_seconds?;
@@ -49,12 +49,12 @@ impl Drawing {
                 vec![format!("{holds} {time}"), figures::size(bytes).plain()]
             }
             None if path.is_policed => vec!["a policer, no queue".to_owned()],
-            None if path.drops_early => vec!["drops with hardly a queue".to_owned()],
-            None => vec!["no queue was seen".to_owned()],
+            None if path.drops_early => vec!["drops, with almost no queue".to_owned()],
+            None => vec!["no queue seen".to_owned()],
         };
-        queue.extend(set.map(|set| format!("waits {set} as set here")));
+        queue.extend(set.map(|set| format!("waits {set} with this setting")));
         let differs = chosen.is_some_and(|chosen| !chosen.set.is_empty());
-        queue.extend(own.filter(|_| differs).map(|own| format!("waits {own} by itself")));
+        queue.extend(own.filter(|_| differs).map(|own| format!("waits {own} by default")));
         let mut line = vec![capacity.to_string(), format!("{base} there and back")];
         line.extend(
             way.bdp_bytes.map(|bytes| format!("{} under way", figures::size(bytes).plain())),
@@ -79,7 +79,7 @@ impl Drawing {
         })
     }
 
-    /// From left to right.
+    /// Returns the drawing from left to right.
     fn across(&self) -> String {
         let words = self.queue.len().max(self.line.len()) as f64;
         let height = 28.0 + TANK.1 + 22.0 + LINE * words;
@@ -97,7 +97,7 @@ impl Drawing {
         svg
     }
 
-    /// From top to bottom.
+    /// Returns the drawing from top to bottom.
     fn down(&self) -> String {
         let line = 24.0 + LINE * self.line.len() as f64;
         let tank = TANK.1.max(LINE * self.queue.len() as f64);
@@ -129,8 +129,8 @@ impl Drawing {
         )
     }
 
-    /// The queue: full from the foot as far as packets wait with what is recommended, a dashed
-    /// line where they do by themselves, and drops over the brim where it overflows.
+    /// Draws the queue, filled as far as packets wait with the recommendation. A dashed line marks
+    /// the level without it, and drops at the brim an overflow.
     fn tank(&self, svg: &mut String, x: f64, y: f64) {
         let (breadth, height) = TANK;
         let [set, own] = self.levels;
@@ -169,7 +169,7 @@ fn host(svg: &mut String, x: f64, y: f64, name: &str) {
     ));
 }
 
-/// An arrow, across or down.
+/// Draws an arrow, across or down.
 fn arrow(svg: &mut String, (x, y): (f64, f64), (to_x, to_y): (f64, f64)) {
     let head = if to_x > x { "l-8 -4v8z" } else { "l-4 -8h8z" };
     svg.push_str(&format!(
@@ -178,7 +178,7 @@ fn arrow(svg: &mut String, (x, y): (f64, f64), (to_x, to_y): (f64, f64)) {
     ));
 }
 
-/// The line: two walls, and an arrow between them.
+/// Draws the link: two walls, and an arrow between them.
 fn pipe(svg: &mut String, (x, y): (f64, f64), (to_x, to_y): (f64, f64)) {
     let walls = if to_x > x {
         format!("M{x} {}H{to_x}M{x} {}H{to_x}", y - 11.0, y + 11.0)

@@ -1,4 +1,4 @@
-//! The figures of the page: those of the paper, and the laws beside them.
+//! Figures of the page: measurements, and the laws beside them.
 
 use windlass_base::{Bytes, Rate, Sentence, Span, laws, whole_part};
 use windlass_sweep::Direction;
@@ -6,20 +6,20 @@ use windlass_sweep::report::{DirectionFacts, PointFacts, SweepReport};
 
 use super::caption;
 use crate::figures as numbers;
-use crate::html::plot::{Dot, Drawn, Guide, Plot, Series};
+use crate::html::plot::{Dot, Guide, Plot, Series, SeriesStyle};
 use crate::html::scale::Axis;
 
-/// A law is drawn through so many places.
+/// Number of points at which a law is drawn.
 const FINE: u32 = 120;
 
-/// What is varied.
+/// Quantity that a sweep varies.
 #[derive(Clone, Copy, Debug)]
-enum Varied {
+enum SweptQuantity {
     Window,
     Streams,
 }
 
-impl Varied {
+impl SweptQuantity {
     fn points(self, record: &SweepReport, way: Direction) -> Vec<PointFacts> {
         match self {
             Self::Window => record.windows(way),
@@ -34,7 +34,7 @@ impl Varied {
         }
     }
 
-    /// The axis across.
+    /// Returns the horizontal axis.
     fn across(self, series: &[Series]) -> Axis {
         let values = values(series, |dot| dot.x);
         match self {
@@ -43,7 +43,7 @@ impl Varied {
         }
     }
 
-    /// The products and the recommended windows of all directions.
+    /// Returns the bandwidth-delay products and the recommended windows of all directions.
     fn guides(self, record: &SweepReport) -> Vec<Guide> {
         match self {
             Self::Window => guides(record),
@@ -52,15 +52,15 @@ impl Varied {
     }
 }
 
-/// A plot and what it shows.
-type Figure = (Plot, String);
+/// Plot and its caption.
+type FigureWithCaption = (Plot, String);
 
-/// The figures by what is varied; what has one value only has none.
-pub(super) fn all(record: &SweepReport) -> Vec<(&'static str, [Figure; 2])> {
-    let is_varied = |(_, axis): &(&str, Varied)| {
+/// Returns the figures by varied quantity; a quantity with one value has none.
+pub(super) fn all(record: &SweepReport) -> Vec<(&'static str, [FigureWithCaption; 2])> {
+    let is_varied = |(_, axis): &(&str, SweptQuantity)| {
         record.directions.iter().any(|way| axis.points(record, way.direction).len() > 1)
     };
-    [("By the window", Varied::Window), ("By the number of streams", Varied::Streams)]
+    [("By the window", SweptQuantity::Window), ("By the number of streams", SweptQuantity::Streams)]
         .into_iter()
         .filter(is_varied)
         .map(|(title, axis)| (title, [rate(record, axis), delay(record, axis)]))
@@ -83,7 +83,7 @@ fn whole(value: f64) -> u64 {
     whole_part(value.round())
 }
 
-/// What a point says under the pointer.
+/// Returns the tooltip of a point.
 fn says(point: &PointFacts) -> String {
     let streams = numbers::counted(u64::from(point.streams), "stream").plain();
     let window =
@@ -96,29 +96,29 @@ fn says(point: &PointFacts) -> String {
         says.push_str(&format!(", delivery delay {delay}"));
     }
     if point.retransmissions > 0 {
-        says.push_str(&format!(", {} sent again", numbers::count(point.retransmissions)));
+        says.push_str(&format!(", {} retransmitted", numbers::count(point.retransmissions)));
     }
     format!("{says}, {}", point.cause())
 }
 
-/// The measured series of one quantity, one for each direction.
+/// Returns the measured series of one quantity, one for each direction.
 fn measured(
     record: &SweepReport,
     name: &str,
     color: usize,
-    axis: Varied,
+    axis: SweptQuantity,
     y: impl Fn(&PointFacts) -> Option<f64>,
 ) -> Vec<Series> {
     let both = record.directions.len() > 1;
     let series = |(place, way): (usize, &DirectionFacts)| {
         let dots = axis.points(record, way.direction).into_iter().filter_map(|point| {
             let (x, chosen) = match axis {
-                Varied::Window => {
-                    // What a receiver does not offer is no window.
+                SweptQuantity::Window => {
+                    // A window that the receiver did not offer is not shown.
                     let window = point.shown_window()?;
                     (window.get() as f64, way.recommended_window_bytes == point.window_bytes)
                 }
-                Varied::Streams => {
+                SweptQuantity::Streams => {
                     let streams = point.streams;
                     (f64::from(streams), way.recommended_streams == Some(u64::from(streams)))
                 }
@@ -128,20 +128,20 @@ fn measured(
         Series {
             name: if both { format!("{name}, {}", way.direction) } else { name.to_owned() },
             color: color + place,
-            drawn: Drawn::Measured,
+            drawn: SeriesStyle::Measured,
             points: dots.collect(),
         }
     };
     record.directions.iter().enumerate().map(series).collect()
 }
 
-/// A law along an axis.
+/// Returns the series of a law along an axis.
 fn law(name: &str, axis: &Axis, of: impl Fn(f64) -> f64) -> Series {
     let dot = |x: f64| Dot { x, y: of(x), says: String::new(), chosen: false };
     Series {
         name: name.to_owned(),
         color: 0,
-        drawn: Drawn::Law,
+        drawn: SeriesStyle::Law,
         points: axis.along(FINE).map(dot).collect(),
     }
 }
@@ -150,15 +150,15 @@ fn values(series: &[Series], of: impl Fn(&Dot) -> f64) -> Vec<f64> {
     series.iter().flat_map(|series| series.points.iter().map(&of)).collect()
 }
 
-/// The capacity and the base round trip that the laws go by; of two directions
-/// the first.
+/// Returns the capacity and the base RTT for the laws; of two directions, those of the first.
 fn capacity(record: &SweepReport) -> Option<(Rate, Span)> {
     let way = record.directions.first()?;
     let capacity = Rate::from_bits_per_second(way.capacity_bits_per_second?);
     Some((capacity, record.base_rtt_seconds?))
 }
 
-/// The products and the smallest windows that are as fast, of all directions.
+/// Returns the bandwidth-delay products and the smallest windows that are as fast, of all
+/// directions.
 fn guides(record: &SweepReport) -> Vec<Guide> {
     let both = record.directions.len() > 1;
     let mut guides = Vec::new();
@@ -180,39 +180,39 @@ fn guides(record: &SweepReport) -> Vec<Guide> {
     guides
 }
 
-/// The rate of all streams, beside the laws.
-fn rate(record: &SweepReport, axis: Varied) -> Figure {
+/// Returns the figure of the rate of all streams, beside the laws.
+fn rate(record: &SweepReport, axis: SweptQuantity) -> FigureWithCaption {
     let (name, law_name) = match axis {
-        Varied::Window => ("throughput", "the laws: min(C, W / T)"),
-        Varied::Streams => ("throughput of all", "the laws: min(C, n · W / T)"),
+        SweptQuantity::Window => ("throughput", "the laws: min(C, W / T)"),
+        SweptQuantity::Streams => ("throughput of all", "the laws: min(C, n · W / T)"),
     };
     let mut series =
         measured(record, name, 0, axis, |point: &PointFacts| Some(point.bits_per_second));
     let x = axis.across(&series);
     let rates = values(&series, |dot| dot.y);
     let y = match axis {
-        Varied::Window => Axis::amounts("Throughput", &rates, bits),
-        // From nothing up, as in the paper.
-        Varied::Streams => Axis::linear("Throughput", &rates, bits),
+        SweptQuantity::Window => Axis::amounts("Throughput", &rates, bits),
+        // From zero up, as in the paper.
+        SweptQuantity::Streams => Axis::linear("Throughput", &rates, bits),
     };
     let window = record.plan.stream_window_bytes;
     if let Some((capacity, rtt)) = capacity(record) {
         let one = laws::window_rate(window, rtt).bits_per_second();
         let of = |x: f64| match axis {
-            Varied::Window => {
+            SweptQuantity::Window => {
                 capacity.min(laws::window_rate(Bytes::new(whole(x)), rtt)).bits_per_second()
             }
-            Varied::Streams => (one * x).min(capacity.bits_per_second()),
+            SweptQuantity::Streams => (one * x).min(capacity.bits_per_second()),
         };
         series.insert(0, law(law_name, &x, of));
     }
     let (id, says, caption) = match axis {
-        Varied::Window => (
+        SweptQuantity::Window => (
             "rate-by-window",
             told(record, |way| way.window_reason.as_ref()),
             caption::rate_by_window(record),
         ),
-        Varied::Streams => (
+        SweptQuantity::Streams => (
             "rate-by-streams",
             told(record, |way| way.streams_reason.as_ref()),
             caption::rate_by_streams(record),
@@ -223,8 +223,8 @@ fn rate(record: &SweepReport, axis: Varied) -> Figure {
     (Plot { id, title, says, x, y, series, guides, band, height: Plot::HIGH }, caption)
 }
 
-/// The delay of a packet, and the round trip under load.
-fn delay(record: &SweepReport, axis: Varied) -> Figure {
+/// Returns the figure of the delay of a packet, and of the RTT under load.
+fn delay(record: &SweepReport, axis: SweptQuantity) -> FigureWithCaption {
     let delay = |point: &PointFacts| point.delivery_delay_seconds.map(Span::as_seconds);
     let rtt = |point: &PointFacts| point.rtt_seconds.map(Span::as_seconds);
     let mut series = measured(record, "delivery delay", 0, axis, delay);
@@ -232,12 +232,12 @@ fn delay(record: &SweepReport, axis: Varied) -> Figure {
     let x = axis.across(&series);
     let y = Axis::amounts("Delay", &values(&series, |dot| dot.y), seconds);
     let (id, says, caption) = match axis {
-        Varied::Window => (
+        SweptQuantity::Window => (
             "delay-by-window",
             told(record, |way| way.low_delay_reason.as_ref()),
             caption::delay_by_window(record),
         ),
-        Varied::Streams => (
+        SweptQuantity::Streams => (
             "delay-by-streams",
             told(record, |way| way.streams_reason.as_ref()),
             caption::delay_by_streams(record),
@@ -255,7 +255,7 @@ fn count(value: f64) -> String {
     numbers::count(whole(value))
 }
 
-/// The reasons of all directions as one text.
+/// Returns the reasons of all directions as one text.
 fn told(record: &SweepReport, of: impl Fn(&DirectionFacts) -> Option<&Sentence>) -> String {
     let all = record.directions.iter().filter_map(of);
     let all: Vec<String> = all.map(ToString::to_string).collect();

@@ -1,4 +1,4 @@
-//! A sweep as one page: no scripts, no network, light and dark.
+//! Sweep as one page: no scripts, no network, light and dark.
 
 mod caption;
 mod drawing;
@@ -14,7 +14,7 @@ use crate::figures as numbers;
 use crate::html::{self, escaped};
 use crate::records::sweep as text;
 
-/// The page; `start` is when it was measured, where that was in real time.
+/// Returns the page; `start` is the time of a measurement in real time.
 pub fn page(record: &SweepReport, start: Option<&str>) -> String {
     let path = &record.path;
     let mut page = html::begin(&format!("Sweep of {}", path.name), "", "");
@@ -74,7 +74,7 @@ fn hops(page: &mut String, record: &SweepReport) {
     page.push_str("</ul>\n");
 }
 
-/// What tells two directions apart.
+/// Returns the suffix that tells two directions apart.
 fn suffix(record: &SweepReport, way: Direction) -> String {
     if record.directions.len() < 2 && way == Direction::Up {
         String::new()
@@ -83,15 +83,15 @@ fn suffix(record: &SweepReport, way: Direction) -> String {
     }
 }
 
-/// What one direction comes to.
+/// Writes the recommendation for one direction.
 fn advice(page: &mut String, record: &SweepReport, way: &DirectionFacts) {
-    page.push_str(&format!("<h2>What to set{}</h2>\n", suffix(record, way.direction)));
+    page.push_str(&format!("<h2>Recommendation{}</h2>\n", suffix(record, way.direction)));
     let both = |bits: f64| numbers::both(Rate::from_bits_per_second(bits)).plain();
     let percent = |part: f64| format!("{} %", fixed(part, 1));
     let chosen = way.recommendation.as_ref();
     let cards: [(&str, &str, Option<String>); 8] = [
         ("best", "To set", chosen.map(text::what)),
-        ("best", "Its rate", chosen.map(|chosen| both(chosen.bits_per_second))),
+        ("best", "Rate of the setting", chosen.map(|chosen| both(chosen.bits_per_second))),
         ("", "Base RTT", record.base_rtt_seconds.map(|rtt| rtt.to_string())),
         ("", "Capacity", way.capacity_bits_per_second.map(both)),
         ("", "Bandwidth-delay product", way.bdp_bytes.map(|bytes| bytes.to_string())),
@@ -122,8 +122,8 @@ fn advice(page: &mut String, record: &SweepReport, way: &DirectionFacts) {
             put("Where", &format!("On {}: {}", step.host, step.action));
             put("By", &step.set_by.to_string());
         }
-        put("It brings", &chosen.brings.to_string());
-        put("It costs", &chosen.costs.to_string());
+        put("Gain", &chosen.brings.to_string());
+        put("Cost", &chosen.costs.to_string());
     }
     if let Some(not_granted) = &way.not_granted {
         put("Not granted", &not_granted.to_string());

@@ -1,4 +1,4 @@
-//! The points as a table.
+//! Points as a table.
 
 use windlass_base::Rate;
 use windlass_base::figures::fixed;
@@ -9,7 +9,7 @@ use crate::figures;
 use crate::html::escaped;
 use crate::records::sweep as text;
 
-/// A column: its name, whether words stand in it, and what it says of a point.
+/// Column: its name, whether its cells are words, and the function that returns a point's cell.
 type Column = (&'static str, bool, fn(&PointFacts) -> String);
 
 const COLUMNS: [Column; 13] = [
@@ -27,7 +27,7 @@ const COLUMNS: [Column; 13] = [
     (RANGE, false, range),
     ("RTT under load", false, |point| known(point.rtt_seconds)),
     ("Delivery delay", false, |point| known(point.delivery_delay_seconds)),
-    ("Sent again", false, |point| figures::count(point.retransmissions)),
+    ("Retransmitted", false, |point| figures::count(point.retransmissions)),
     ("Time ratio", false, |point| known(point.transfer_time_ratio.map(ratio))),
     ("Efficiency", false, |point| {
         known(point.tcp_efficiency_percent.map(|share| format!("{} %", fixed(share, 2))))
@@ -38,11 +38,11 @@ const COLUMNS: [Column; 13] = [
     ("Verdict", true, PointFacts::cause),
 ];
 
-const RANGE: &str = "Least to most";
+const RANGE: &str = "Range";
 
-/// All points, direction by direction.
+/// Writes all points, direction by direction.
 pub(super) fn put(page: &mut String, record: &SweepReport) {
-    // Of one measurement there is no range.
+    // A single measurement has no range.
     let is_there = |column: &&Column| column.0 != RANGE || record.plan.repeat > 1;
     let class = |word: bool| if word { " class=\"word\"" } else { "" };
     for way in &record.directions {
@@ -81,7 +81,7 @@ fn range(point: &PointFacts) -> String {
     }
 }
 
-/// A ratio with three figures behind the first, or as a count where it is large.
+/// Returns a ratio with three decimals, and with fewer from 10 and from 1,000 on.
 fn ratio(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 10.0 => fixed(ratio, 3),

@@ -1,4 +1,4 @@
-//! What came to a device, for people.
+//! Report on an emulated device, as text.
 
 pub mod view;
 
@@ -8,7 +8,8 @@ use windlass_netlab::device::{Connection, DeviceRunReport, LinkDirection};
 use crate::records::ended::ended;
 use crate::{Page, Record, Rows, Style, Table, Text, figures, verdict};
 
-/// The kernel sends on for some milliseconds after most commands.
+/// Minimum time that is reported: the kernel keeps sending for some milliseconds after most
+/// commands.
 const WORTH_A_LINE: Span = Span::from_millis(100);
 
 impl Record for DeviceRunReport {
@@ -40,7 +41,7 @@ fn device_rows(report: &DeviceRunReport) -> Rows {
 }
 
 fn transfers(report: &DeviceRunReport, page: &mut Page) {
-    page.heading("What came");
+    page.heading("Received");
     page.indented(|page| {
         if report.connections.is_empty() {
             page.line("no data");
@@ -65,10 +66,9 @@ fn table(report: &DeviceRunReport) -> Table {
         Table::headed("connection: | from port… | to | received: | ACK after: | time: | rate:");
     let own = format!("{}:", report.local_address);
     for connection in &report.connections {
-        // Other hosts than the command's are rare: only who makes up
-        // addresses has some.
+        // Hosts other than the command's are rare: only made-up addresses appear here.
         let sender = &connection.sender;
-        // Where the device sent more, its own rate is of no interest.
+        // If the device sent more, its own rate does not matter.
         let has_sent = connection.verdict.is_some();
         table.push([
             connection.number.to_string().into(),
@@ -83,12 +83,12 @@ fn table(report: &DeviceRunReport) -> Table {
     table
 }
 
-/// What else came, and what did not.
+/// Returns lines on other traffic, and on missing traffic.
 fn beside(report: &DeviceRunReport) -> Vec<Text> {
     let mut lines = Vec::new();
     if report.left_out > 0 {
         let others = figures::counted(report.left_out, "other connection");
-        lines.push(others.and(" carried less: --top tells of more"));
+        lines.push(others.and(" carried less: --top shows more"));
     }
     if report.without_data > 0 {
         let others = figures::counted(report.without_data, "connection");
@@ -120,14 +120,16 @@ fn beside(report: &DeviceRunReport) -> Vec<Text> {
     if report.syns_dropped > 0 {
         let text = figures::counted(report.syns_dropped, "SYN");
         let text = Text::styled(Style::Warn, text);
-        lines.push(text.and(format!(
-            " found no free connection: the device holds {}",
-            report.device.connections
-        )));
+        lines.push(
+            text.and(format!(
+                " dropped: the device holds {} connections",
+                report.device.connections
+            )),
+        );
     }
     if report.unsent_bytes.get() > 0 {
         let unsent = Text::styled(Style::Warn, report.unsent_bytes);
-        lines.push(unsent.and(" were still to be sent when it was interrupted"));
+        lines.push(unsent.and(" were unsent at the interruption"));
     }
     lines
 }
@@ -161,7 +163,7 @@ fn rest(report: &DeviceRunReport) -> Rows {
     let bad = [
         (link.missed.unwrap_or(0), "missed by the emulator"),
         (link.not_taken, "not taken by the sender"),
-        (report.lost_by_device, "lost by the device, as its profile has it"),
+        (report.lost_by_device, "lost by the device, as its profile says"),
     ];
     for (count, what) in bad.into_iter().filter(|(count, _)| *count > 0) {
         let text = Text::styled(Style::Warn, figures::counted(count, "packet"));
@@ -198,7 +200,7 @@ fn listens(report: &DeviceRunReport) -> Text {
     };
     match listed(false) {
         more if more.is_empty() => Text::from(listed(true)),
-        more => Text::from(format!("{}; and beside the profile {more}", listed(true))),
+        more => Text::from(format!("{}; besides the profile, {more}", listed(true))),
     }
 }
 
@@ -212,7 +214,7 @@ fn held_back(page: &mut Page, connection: &Connection) {
             verdict::first_remedy(page, verdict);
         }
         None => page.paragraph(
-            Text::from("the device answered with more than came, ").and(connection.returned_bytes),
+            Text::from("the device sent more than it received, ").and(connection.returned_bytes),
         ),
     });
 }
@@ -220,7 +222,10 @@ fn held_back(page: &mut Page, connection: &Connection) {
 fn loss(share: f64) -> Text {
     match share {
         0.0 => Text::default(),
-        share => Text::from(", ").and(figures::fine_percent(share)).and(" lost on the way there"),
+        share => Text::from(", ").and(figures::fine_percent(share)).and(
+            " lost on the way to the \
+                                                                         device",
+        ),
     }
 }
 

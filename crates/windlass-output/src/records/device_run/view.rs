@@ -1,4 +1,4 @@
-//! A device as a live view.
+//! Emulated device as a live view.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -6,13 +6,15 @@ use std::net::Ipv4Addr;
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_lab::SENDER;
-use windlass_netlab::device::{DeviceFacts, DeviceLook, JobsDone, PeerLook, Reading, Services};
+use windlass_netlab::device::{
+    DeviceFacts, DeviceSnapshot, JobCounts, PeerSnapshot, ReaderActivity, Services,
+};
 
-use crate::live::{MOST_ROWS, Series, Stretch, View};
+use crate::live::{MOST_ROWS, Series, View, ViewInterval};
 use crate::records::ended::{self, EVERY};
 use crate::{Style, Text, figures};
 
-/// The view, with nothing in it yet.
+/// Returns the empty view.
 pub fn view(device: &DeviceFacts, command: &[OsString]) -> View {
     let series = [
         Series::rate("rate in"),
@@ -25,23 +27,23 @@ pub fn view(device: &DeviceFacts, command: &[OsString]) -> View {
     view.with_columns("from port | to | rate: | received: | window: | buffer: | its reader")
 }
 
-/// Which connection: the peer, its port, and the device's.
-type Ends = (Ipv4Addr, u16, u16);
+/// Ends of a connection: the peer, its port, and the device's port.
+type ConnectionEnds = (Ipv4Addr, u16, u16);
 
-/// What had come to a device at the last look.
+/// Traffic of a device, as of the last snapshot.
 #[derive(Debug)]
-pub struct Coming {
+pub struct DeviceTraffic {
     services: Services,
     at: Span,
     received: Bytes,
     read: Bytes,
-    connections: BTreeMap<Ends, PeerLook>,
-    /// Rows of connections that are over, the newest first.
+    connections: BTreeMap<ConnectionEnds, PeerSnapshot>,
+    /// Rows of ended connections, the newest first.
     over: VecDeque<Vec<Text>>,
 }
 
-impl Coming {
-    /// Nothing yet, to a device that listens there.
+impl DeviceTraffic {
+    /// Creates the traffic of a device with these services.
     pub fn new(services: Services) -> Self {
         Self {
             services,
@@ -53,19 +55,19 @@ impl Coming {
         }
     }
 
-    /// What has come since the last look, and how it is now.
-    pub fn stretch(&mut self, look: &DeviceLook) -> Stretch {
+    /// Returns the traffic since the last snapshot, and the current state.
+    pub fn stretch(&mut self, look: &DeviceSnapshot) -> ViewInterval {
         let from = std::mem::replace(&mut self.at, look.at);
         let lasted = look.at - from;
         let rate = |now: Bytes, before: Bytes| (now - before).per(lasted);
         let came = rate(look.received, self.received);
         let read = rate(look.read, self.read);
         (self.received, self.read) = (look.received, look.read);
-        let now: BTreeMap<Ends, PeerLook> =
+        let now: BTreeMap<ConnectionEnds, PeerSnapshot> =
             look.connections.iter().map(|one| (ends(one), *one)).collect();
         let before = std::mem::take(&mut self.connections);
-        // A port that is used again is another connection.
-        let goes_on = |of: &Ends, one: &PeerLook| {
+        // A reused port means another connection.
+        let goes_on = |of: &ConnectionEnds, one: &PeerSnapshot| {
             now.get(of).is_some_and(|now| now.connection.received >= one.connection.received)
         };
         for (_, one) in before.iter().filter(|(of, one)| !goes_on(of, one)) {
@@ -73,11 +75,11 @@ impl Coming {
             self.over.truncate(MOST_ROWS - 1);
             self.over.push_front(row);
         }
-        let since = |of: &Ends, one: &PeerLook| {
+        let since = |of: &ConnectionEnds, one: &PeerSnapshot| {
             let earlier = before.get(of).filter(|earlier| goes_on(of, earlier));
             one.connection.received - earlier.map_or(Bytes::ZERO, |one| one.connection.received)
         };
-        let mut moved: Vec<(Bytes, &PeerLook)> =
+        let mut moved: Vec<(Bytes, &PeerSnapshot)> =
             now.iter().map(|(of, one)| (since(of, one), one)).collect();
         moved.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
         let first = moved.first().map(|(_, one)| one.connection);
@@ -85,7 +87,7 @@ impl Coming {
         let open = moved.iter().map(|(bytes, one)| self.row(one, Some(bytes.per(lasted))));
         let rows = open.chain(self.over.iter().cloned()).take(MOST_ROWS).collect();
         self.connections = now;
-        Stretch {
+        ViewInterval {
             from,
             to: look.at,
             values: vec![
@@ -96,14 +98,14 @@ impl Coming {
             ],
             rows,
             state: state(look),
-            ..Stretch::default()
+            ..ViewInterval::default()
         }
     }
 
-    /// A connection: one that is over has no rate.
-    fn row(&self, one: &PeerLook, rate: Option<Rate>) -> Vec<Text> {
-        let PeerLook { peer, connection } = one;
-        // Other hosts than the command's are rare: only who makes up addresses has some.
+    /// Returns the row of a connection; an ended one has no rate.
+    fn row(&self, one: &PeerSnapshot, rate: Option<Rate>) -> Vec<Text> {
+        let PeerSnapshot { peer, connection } = one;
+        // Hosts other than the command's are rare: only made-up addresses appear here.
         let port = connection.peer_port;
         let from = if *peer == SENDER { port.to_string() } else { format!("{peer}:{port}") };
         let is_over = rate.is_none();
@@ -120,26 +122,26 @@ impl Coming {
     }
 }
 
-fn ends(one: &PeerLook) -> Ends {
+fn ends(one: &PeerSnapshot) -> ConnectionEnds {
     (one.peer, one.connection.peer_port, one.connection.port)
 }
 
-/// What a program does with what has come.
-fn reading(reading: Reading) -> Text {
+/// Returns the activity of the device's program.
+fn reading(reading: ReaderActivity) -> Text {
     match reading {
-        Reading::Waiting => Text::styled(Style::Dim, "has read all"),
-        Reading::AtOnce => Text::from("reads"),
-        Reading::Printing => Text::from("prints"),
-        Reading::BeforeAck => Text::from("waits for an ACK"),
-        Reading::AfterAck => Text::from("reads after an ACK"),
-        Reading::Stalled { left } => Text::styled(Style::Warn, "stalls").and(", ").and(left),
-        Reading::Clogged => Text::styled(Style::Warn, "waits for its peer"),
+        ReaderActivity::Waiting => Text::styled(Style::Dim, "has read all"),
+        ReaderActivity::AtOnce => Text::from("reads"),
+        ReaderActivity::Printing => Text::from("prints"),
+        ReaderActivity::BeforeAck => Text::from("waits for an ACK"),
+        ReaderActivity::AfterAck => Text::from("reads after an ACK"),
+        ReaderActivity::Stalled { left } => Text::styled(Style::Warn, "stalls").and(", ").and(left),
+        ReaderActivity::Clogged => Text::styled(Style::Warn, "waits for its peer"),
     }
 }
 
-/// How many there are, what is done, and what went wrong.
-fn state(look: &DeviceLook) -> Text {
-    let JobsDone { raw, lpr, ipp } = look.jobs;
+/// Returns the number of connections, the progress, and the failures.
+fn state(look: &DeviceSnapshot) -> Text {
+    let JobCounts { raw, lpr, ipp } = look.jobs;
     let done = figures::counted(raw + lpr + ipp, "job").and(" done");
     let each = [(raw, "raw"), (lpr, "LPR"), (ipp, "IPP")].into_iter().filter(|(n, _)| *n > 0);
     let each: Vec<Text> = each.map(|(n, by)| Text::from(n).and(format!(" {by}"))).collect();
@@ -160,19 +162,24 @@ fn state(look: &DeviceLook) -> Text {
 #[cfg(test)]
 mod tests {
     use windlass_lab::{DEVICE, Profile};
-    use windlass_netlab::device::{ConnectionLook, More, Queue};
+    use windlass_netlab::device::{ConnectionSnapshot, ExtraPorts, Queue};
 
     use super::*;
     use crate::live::screen;
 
     fn facts() -> DeviceFacts {
         let profile = Profile::named("netgear-ps101", &|_| unreachable!("it is built in")).unwrap();
-        let services = Services::new(&profile, More::default()).unwrap();
+        let services = Services::new(&profile, ExtraPorts::default()).unwrap();
         DeviceFacts::new(&profile, services)
     }
 
-    fn connection(peer_port: u16, received: u64, unread: u64, reading: Reading) -> PeerLook {
-        let connection = ConnectionLook {
+    fn connection(
+        peer_port: u16,
+        received: u64,
+        unread: u64,
+        reading: ReaderActivity,
+    ) -> PeerSnapshot {
+        let connection = ConnectionSnapshot {
             port: 9_100,
             peer_port,
             received: Bytes::new(received),
@@ -180,21 +187,21 @@ mod tests {
             window: Bytes::new(1_024 - unread),
             reading,
         };
-        PeerLook { peer: SENDER, connection }
+        PeerSnapshot { peer: SENDER, connection }
     }
 
-    fn look(second: u64, connections: Vec<PeerLook>, raw: u64) -> DeviceLook {
-        let sum = |of: fn(&ConnectionLook) -> Bytes| {
+    fn look(second: u64, connections: Vec<PeerSnapshot>, raw: u64) -> DeviceSnapshot {
+        let sum = |of: fn(&ConnectionSnapshot) -> Bytes| {
             connections.iter().map(|one| of(&one.connection)).sum::<Bytes>()
         };
         let before = Bytes::new(raw * 500_000);
         let received = sum(|one| one.received) + before;
-        DeviceLook {
+        DeviceSnapshot {
             at: Span::from_millis(1_000 * second.cast_signed()),
             received,
             read: received - sum(|one| one.unread),
             connections,
-            jobs: JobsDone { raw, lpr: 2, ipp: 0 },
+            jobs: JobCounts { raw, lpr: 2, ipp: 0 },
             syns_dropped: 1,
             dropped_by_queue: [3, 0],
             lost: 0,
@@ -202,20 +209,20 @@ mod tests {
         }
     }
 
-    /// A job of 500 kB that is over, and two that run.
+    /// Returns the view of an ended job of 500 kB, and of two running ones.
     fn shown() -> View {
         let device = facts();
         let command = ["./sender", "--host", "192.0.2.2"].map(OsString::from);
         let mut view = view(&device, &command);
-        let mut coming = Coming::new(device.services);
+        let mut coming = DeviceTraffic::new(device.services);
         for second in 1..=10 {
-            let one = connection(40_001, 50_000 * second, 512, Reading::Printing);
+            let one = connection(40_001, 50_000 * second, 512, ReaderActivity::Printing);
             view.push(coming.stretch(&look(second, vec![one], 0)));
         }
         for second in 11..=30 {
             let left = Span::from_millis(340);
-            let stalled = connection(40_003, 9_000, 1_024, Reading::Stalled { left });
-            let one = connection(40_002, 20_000 * (second - 10), 0, Reading::Waiting);
+            let stalled = connection(40_003, 9_000, 1_024, ReaderActivity::Stalled { left });
+            let one = connection(40_002, 20_000 * (second - 10), 0, ReaderActivity::Waiting);
             view.push(coming.stretch(&look(second, vec![stalled, one], 1)));
         }
         view
@@ -233,9 +240,10 @@ mod tests {
 
     #[test]
     fn a_port_that_is_used_again_is_another_connection() {
-        let mut coming = Coming::new(facts().services);
-        coming.stretch(&look(1, vec![connection(5, 700_000, 0, Reading::Waiting)], 0));
-        let again = coming.stretch(&look(2, vec![connection(5, 1_000, 24, Reading::AtOnce)], 1));
+        let mut coming = DeviceTraffic::new(facts().services);
+        coming.stretch(&look(1, vec![connection(5, 700_000, 0, ReaderActivity::Waiting)], 0));
+        let again =
+            coming.stretch(&look(2, vec![connection(5, 1_000, 24, ReaderActivity::AtOnce)], 1));
         let text = |row: &[Text]| row.iter().map(Text::plain).collect::<Vec<_>>().join(" ");
         let rows: Vec<String> = again.rows.iter().map(|row| text(row)).collect();
         assert_eq!(rows.len(), 2, "{rows:?}");

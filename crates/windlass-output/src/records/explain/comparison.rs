@@ -5,27 +5,27 @@ use windlass_base::thresholds::{ALIKE, LOCAL_PATH};
 use windlass_base::{Bytes, Rate, Schema, Span, whole_part};
 use windlass_capture::CaptureFacts;
 use windlass_trace::compare::{
-    AckPath, Chosen, DataPath, DelayVariation, Figure, FigureName, FigureUnit, MatchedBy, Order,
-    Place, Rewrite, RewrittenItem, TwoPlaces, TwoRuns,
+    AckPath, DataPath, DelayQuantiles, Figure, FigureName, FigureUnit, MatchBasis, Order,
+    RelativePosition, Rewrite, RewrittenItem, SelectionRule, TwoPlaces, TwoRuns,
 };
 use windlass_trace::report::{ConnectionReport, Side, Verdict};
 
 use crate::{Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 
-/// The packets that the text names of each kind.
+/// Maximum number of packets of each kind that the text names.
 const NAMED: usize = 3;
 
-/// Limits that the text has of two runs; the record has all.
+/// Maximum number of limits of two runs in the text; the record has all.
 const LIMITS: usize = 3;
 
-/// The record of `windlass explain --compare`: one of `places` and `runs` is there.
+/// Record of `windlass explain --compare`, with either `places` or `runs`.
 #[derive(Debug, Serialize)]
 pub struct CaptureComparison {
-    /// Its name and version.
+    /// Name and version of the schema.
     pub schema: Schema,
-    /// The captures.
+    /// Facts of the captures.
     pub captures: [CaptureFacts; 2],
-    /// The transfer of each that was compared.
+    /// Compared transfer of each capture.
     pub transfers: [ConnectionReport; 2],
     /// One connection at two places.
     pub places: Option<TwoPlaces>,
@@ -34,14 +34,14 @@ pub struct CaptureComparison {
 }
 
 impl CaptureComparison {
-    /// The shape of the JSON, described by `schemas/explain-compare.schema.json`.
+    /// Schema of the JSON, described by `schemas/explain-compare.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.explain-compare", version: 1 };
 
     fn files(&self) -> [&str; 2] {
         self.captures.each_ref().map(|capture| capture.file.as_str())
     }
 
-    /// Names both captures, each with what is behind it.
+    /// Names both captures, each followed by a text.
     fn name_captures(&self, page: &mut Page, behind: [Text; 2]) {
         let [first, second] = self.files();
         let [one, other] = behind;
@@ -55,7 +55,7 @@ impl CaptureComparison {
         }
     }
 
-    /// The rows of the verdicts.
+    /// Returns the rows of the verdicts.
     fn verdicts(&self) -> [(&'static str, [Text; 2]); 2] {
         let verdicts = self.transfers.each_ref().map(|report| &report.verdict);
         let sure = |verdict: &Verdict| {
@@ -77,25 +77,6 @@ impl Record for CaptureComparison {
         if let Some(runs) = &self.runs {
             self.two_runs(page, runs);
         }
-    }
-}
-
-/// Returns the name of a figure in a table.
-fn name(name: FigureName) -> &'static str {
-    match name {
-        FigureName::Rate => "rate",
-        FigureName::Data => "data",
-        FigureName::Time => "time",
-        FigureName::BaseRtt => "base RTT",
-        FigureName::AckLatency => "median ACK latency",
-        FigureName::Queue => "longest queue",
-        FigureName::Window => "receive window",
-        FigureName::LargestFlight => "largest flight",
-        FigureName::SegmentSize => "full segment",
-        FigureName::Loss => "loss",
-        FigureName::Retransmissions => "retransmissions",
-        FigureName::OutOfOrder => "out of order",
-        FigureName::DuplicateAcks => "duplicate ACKs",
     }
 }
 
@@ -131,14 +112,18 @@ impl CaptureComparison {
             head = head.and(", seen as ").and(ends(second)).and(" (a NAT lies between)");
         }
         page.paragraph(head.and(match places.found.matched_by {
-            MatchedBy::InitialSequenceNumbers => ", by its initial sequence numbers.",
-            MatchedBy::SequenceNumbers => ", by its sequence numbers.",
+            MatchBasis::InitialSequenceNumbers => ", by its initial sequence numbers.",
+            MatchBasis::SequenceNumbers => ", by its sequence numbers.",
         }));
         page.gap();
         let roles = places.places.map(|place| match place {
-            Place::NearerSender => Text::from(", nearer the sender: ").and(order(places)),
-            Place::NearerReceiver => ", nearer the receiver".into(),
-            Place::SamePlace => ", at the same place: the packets have the same times".into(),
+            RelativePosition::NearerSender => {
+                Text::from(", nearer the sender: ").and(order(places))
+            }
+            RelativePosition::NearerReceiver => ", nearer the receiver".into(),
+            RelativePosition::SamePlace => {
+                ", at the same place: the packets have the same times".into()
+            }
         });
         self.name_captures(page, roles);
         page.gap();
@@ -146,7 +131,7 @@ impl CaptureComparison {
         for (name, [first, second]) in self.verdicts() {
             table.push([name.into(), first, second]);
         }
-        // Both carry the same data over the same time, but for what one capture lacks.
+        // Both captures carry the same data over the same time, except what one of them lacks.
         let left_out = [FigureName::Loss, FigureName::SegmentSize, FigureName::Queue];
         let whole = [FigureName::Data, FigureName::Time];
         for figure in &places.figures {
@@ -156,7 +141,7 @@ impl CaptureComparison {
             }
             let known = |it: Option<f64>| Text::known(it.map(|it| value(it, figure.unit)));
             let [first, second] = figure.values.map(known);
-            table.push([name(figure.name).into(), first, second]);
+            table.push([figure.name.name().into(), first, second]);
         }
         page.table(&table);
         page.gap();
@@ -177,8 +162,12 @@ impl CaptureComparison {
         let head = Text::default().strong("Two transfers");
         let service = Text::known(runs.service.as_deref());
         page.paragraph(match runs.chosen_by {
-            Chosen::SameServer | Chosen::SamePort => head.and(" of ").and(service).and("."),
-            Chosen::Largest => head.and(": the largest of each capture; they share no server."),
+            SelectionRule::SameServer | SelectionRule::SamePort => {
+                head.and(" of ").and(service).and(".")
+            }
+            SelectionRule::Largest => {
+                head.and(": the largest of each capture; they share no server.")
+            }
         });
         page.paragraph(&runs.sentence);
         if runs.may_be_split {
@@ -204,7 +193,7 @@ impl CaptureComparison {
             let is_most = runs.changed_most.is_some_and(|most| most.name == figure.name);
             let style = if is_most { Style::Strong } else { Style::Plain };
             let change = Text::styled(style, change.unwrap_or_default());
-            table.push([name(figure.name).into(), first, second, change]);
+            table.push([figure.name.name().into(), first, second, change]);
         }
         for shares in runs.limits.iter().take(LIMITS) {
             let [first, second] = shares.shares.map(figures::percent);
@@ -214,7 +203,7 @@ impl CaptureComparison {
     }
 }
 
-/// Tells why a capture is nearer the sender.
+/// Returns the reason why a capture is nearer the sender.
 fn order(places: &TwoPlaces) -> Text {
     let round_trip = places.clocks.round_trip.filter(|span| *span > LOCAL_PATH.get());
     let takes = |span: Span| Text::from("a round trip between the two takes ").and(span);
@@ -230,7 +219,7 @@ fn order(places: &TwoPlaces) -> Text {
     }
 }
 
-/// Returns what happened between two places, where the transfer took so long.
+/// Returns the events between two places, for a transfer that took `took`.
 fn between(places: &TwoPlaces, took: Span) -> Rows {
     let [near, far] = places.near_and_far();
     let mut rows = Rows::new();
@@ -247,7 +236,7 @@ fn between(places: &TwoPlaces, took: Span) -> Rows {
     if let Some(back) = back {
         rows.push("ACK delay", back);
     }
-    // A smaller offset may come of one way that is longer than the other.
+    // Unequal delays of the two directions can explain a smaller offset.
     let least = places.clocks.round_trip.unwrap_or_default().max(LOCAL_PATH.get());
     let offset = places.clocks.offset.filter(|offset| {
         let is_seen = *offset > least || Span::ZERO - *offset > least;
@@ -277,7 +266,7 @@ fn between(places: &TwoPlaces, took: Span) -> Rows {
     rows
 }
 
-/// Names the first packets of a capture, the first or the second.
+/// Returns the first packet numbers of a capture, the first or the second.
 fn packets(numbers: &[u64], capture: usize) -> Text {
     let named: Vec<String> = numbers.iter().take(NAMED).map(u64::to_string).collect();
     let more = if numbers.len() > NAMED { ", …" } else { "" };
@@ -347,7 +336,7 @@ fn acks(acks: &AckPath, far: usize) -> Text {
         .and(packets(&acks.lost_packets, far))
 }
 
-fn delay(delay: DelayVariation) -> Text {
+fn delay(delay: DelayQuantiles) -> Text {
     let text = Text::from("above the least: median ").and(delay.p50);
     text.and(", 95 % within ").and(delay.p95).and(", longest ").and(delay.max)
 }

@@ -1,4 +1,4 @@
-//! A connection's report as text: the answer, or all that it rests on.
+//! Report of a connection as text: the answer, or all of its evidence.
 
 pub mod comparison;
 pub mod overview;
@@ -9,14 +9,16 @@ mod why;
 use windlass_base::{Limit, Span};
 use windlass_lab::what_if::WhatIf;
 use windlass_trace::Reasons;
-use windlass_trace::report::{Confidence, ConnectionReport, Ending, How, Offer, Side, Verdict};
+use windlass_trace::report::{
+    Confidence, ConnectionReport, Ending, EndingKind, Offer, Side, Verdict,
+};
 
 use crate::{Bar, Column, Page, Rows, Style, Table, Text, figures, mark, verdict as verdicts};
 
-/// Changes that a short answer names.
+/// Number of changes in a short answer.
 const CHANGES: usize = 2;
 
-/// Prints one line for one connection, which begins with its file where one is given.
+/// Prints one line for a connection, which begins with its file if one is given.
 pub fn in_brief(page: &mut Page, file: Option<&str>, report: &ConnectionReport) {
     let file = file.map_or_else(Text::default, |file| Text::default().dim(format!("{file}: ")));
     let text = file.and(ends(report)).and(": ").and(report.bytes).and(", ");
@@ -42,17 +44,17 @@ pub fn table<'a>(page: &mut Page, reports: impl Iterator<Item = &'a ConnectionRe
     ));
 }
 
-/// The number of a connection and its ends.
+/// Returns the number of a connection, and its ends.
 fn ends(report: &ConnectionReport) -> Text {
     Text::from(format!("{}  {} → {}", report.number, report.sender, report.receiver))
 }
 
-/// The amount that a page tells of a connection.
+/// Amount of detail about a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Extent {
-    /// The answer: its rate, its verdict, and what to change.
+    /// Answer: the rate, the verdict, and what to change.
     Answer,
-    /// All.
+    /// All details.
     Whole,
 }
 
@@ -97,7 +99,7 @@ pub fn connection(
     });
 }
 
-/// The first changes, and why the verdict is not sure where it is not.
+/// Returns the first changes, and the reason of an uncertain verdict.
 fn changes(verdict: &Verdict) -> Rows {
     let mut rows = verdicts::changes(verdict, CHANGES);
     let caveats = verdicts::caveats(verdict);
@@ -107,13 +109,13 @@ fn changes(verdict: &Verdict) -> Rows {
     rows
 }
 
-/// How much was carried, in which time, and how fast.
+/// Returns bytes, time and rate of a transfer.
 pub fn moved(report: &ConnectionReport) -> Text {
     let moved = Text::from(report.bytes).and(" in ").and(report.seconds);
     moved.and(": ").strong(figures::both(report.bytes_per_second))
 }
 
-/// The timeline of its limits, and their shares.
+/// Returns the timeline of the limits, and their shares.
 fn bar(report: &ConnectionReport) -> Bar {
     let parts = report.timeline.iter().map(|part| {
         let length = (part.end - part.start).as_seconds();
@@ -126,7 +128,7 @@ fn bar(report: &ConnectionReport) -> Bar {
     Bar::new(parts).with_shares(shares)
 }
 
-/// What is known of a connection, beside its verdict.
+/// Returns the facts of a connection, besides its verdict.
 pub fn facts(report: &ConnectionReport) -> Rows {
     let mut rows = Rows::new();
     rows.push("handshake", handshake(report));
@@ -155,7 +157,7 @@ fn handshake(report: &ConnectionReport) -> Text {
         .and(side("receiver", opening.receiver.as_ref()))
 }
 
-/// How long the set-up took, and what it needed.
+/// Returns the time and the attempts of the set-up.
 fn set_up(report: &ConnectionReport) -> Option<Text> {
     let opening = report.handshake.as_ref().filter(|opening| opening.syns > 0)?;
     let mut text = match opening.seconds {
@@ -180,7 +182,7 @@ fn times(count: u64) -> Text {
     if count == 1 { "once".into() } else { figures::counted(count, "time") }
 }
 
-/// The programs' time apart from the network's, and from what does not show.
+/// Returns the programs' time, the network's time, and the unexplained rest.
 fn time(report: &ConnectionReport) -> Text {
     let mut text = if report.think_seconds == Span::ZERO {
         Text::from("no think time, ")
@@ -204,32 +206,36 @@ fn ending(report: &ConnectionReport) -> Text {
     let by = by.map_or("a side", name);
     let packet = packet.map_or_else(String::new, |packet| format!(" in packet {packet}"));
     match how {
-        How::Fin if both_closed == Some(true) => {
+        EndingKind::Fin if both_closed == Some(true) => {
             Text::from(format!("closed by both sides (FIN), first by {by}{packet}"))
         }
-        How::Fin if both_closed.is_none() => {
+        EndingKind::Fin if both_closed.is_none() => {
             Text::from(format!("closed by {by} (FIN{packet}); the other side was not captured"))
         }
-        How::Fin => Text::from(format!(
+        EndingKind::Fin => Text::from(format!(
             "half closed: {by} sent its FIN{packet}, the other side none before the capture's end"
         )),
-        How::Reset => Text::from(format!("reset (RST) by {by}{packet}")),
-        How::Replaced => "neither closed nor reset: another connection took its ports".into(),
-        How::Open => "still open at the capture's end".into(),
-        How::Silence => match (report.ending.unanswered_bytes, report.ending.unanswered_seconds) {
-            (Some(bytes), Some(waited)) => Text::from(format!("in silence: {by} left "))
-                .and(bytes)
-                .and(" unanswered for ")
-                .and(waited),
-            _ => Text::from("in silence: nothing more came for ")
-                .and(silent_seconds.unwrap_or_default())
-                .and(" until the capture's end"),
-        },
+        EndingKind::Reset => Text::from(format!("reset (RST) by {by}{packet}")),
+        EndingKind::Replaced => {
+            "neither closed nor reset: another connection took its ports".into()
+        }
+        EndingKind::Open => "still open at the capture's end".into(),
+        EndingKind::Silence => {
+            match (report.ending.unanswered_bytes, report.ending.unanswered_seconds) {
+                (Some(bytes), Some(waited)) => Text::from(format!("in silence: {by} left "))
+                    .and(bytes)
+                    .and(" unanswered for ")
+                    .and(waited),
+                _ => Text::from("in silence: nothing more came for ")
+                    .and(silent_seconds.unwrap_or_default())
+                    .and(" until the capture's end"),
+            }
+        }
     }
 }
 
 fn offer_text(offer: &Offer) -> Text {
-    // What the snap length cut is not known to be absent.
+    // An option beyond the snap length may still have been sent.
     let without = |name: &str| match offer.options_cut {
         true => format!("{name} not captured"),
         false => format!("no {name}"),
@@ -272,7 +278,7 @@ fn window(report: &ConnectionReport) -> Text {
     let mut text = Text::from(bytes);
     if let Some(frames) = window.full_frames {
         text = text.and(" = ").and(match frames {
-            // As the document's table has it.
+            // As in the table of the documentation.
             0 => "<1 full frame".into(),
             frames => figures::counted(frames, "full frame"),
         });
@@ -344,7 +350,7 @@ fn loss(report: &ConnectionReport) -> Text {
         ));
         if losses.needless > 0 {
             let needless = figures::count(losses.needless);
-            text = text.and(format!(", {needless} of them needlessly"));
+            text = text.and(format!(", {needless} of them spurious"));
         }
         text = text.and(", ").and(figures::fine_percent(losses.ratio)).and(" lost");
     }

@@ -1,4 +1,4 @@
-//! Many connections at a glance: their verdicts, and whom they went to.
+//! Overview of many connections: their verdicts, and their peers.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use windlass_base::{Bytes, Cause, Span};
 use windlass_trace::report::{ConnectionReport, Stream};
 use windlass_wire::Host;
 
-use super::parallel::Parallel;
+use super::parallel::HostPairTransfers;
 use crate::{Column, Page, Table, Text, figures, verdict};
 
-/// How many connections are judged for it, where fewer are explained: enough for the
-/// bulk of any capture, and little memory.
+/// Number of connections that are judged for the overview, if fewer are explained. They carry the
+/// bulk of any capture, and take little memory.
 pub const JUDGED: usize = 200;
 
-/// The peers that are named.
+/// Maximum number of peers that are named.
 const PEERS: usize = 5;
 
-/// What connections came to, together.
+/// Totals of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 struct Sum {
-    /// How many.
+    /// Number of connections.
     connections: u64,
-    /// What their larger transfers carried.
+    /// Bytes of their larger transfers.
     bytes: Bytes,
-    /// How long those took, one after the other.
+    /// Sum of the times of these transfers.
     seconds: Span,
 }
 
@@ -40,65 +40,65 @@ impl Sum {
     }
 }
 
-/// The connections that share a verdict.
+/// Totals of the connections that share a verdict.
 #[derive(Debug, Serialize)]
-struct OfVerdict {
+struct VerdictTotals {
     #[serde(flatten)]
     cause: Cause,
     #[serde(flatten)]
     sum: Sum,
-    /// Their part of the time of all.
+    /// Share of the time of all connections.
     share: f64,
 }
 
-/// The connections to a peer.
+/// Totals of the connections to a peer.
 #[derive(Debug, Serialize)]
-struct OfPeer {
-    /// The end that was connected to, as `host:port`.
+struct PeerTotals {
+    /// Called end of the connections, as `host:port`.
     peer: String,
     #[serde(flatten)]
     sum: Sum,
-    /// The verdict that cost most time there.
+    /// Verdict that cost the most time with this peer.
     #[serde(flatten)]
     cause: Cause,
 }
 
-/// Many connections at a glance.
+/// Overview of many connections.
 #[derive(Debug, Serialize)]
 pub struct Overview {
     #[serde(flatten)]
     sum: Sum,
-    /// What they came to: what cost most time first.
-    verdicts: Vec<OfVerdict>,
-    /// Those with most data first.
-    peers: Vec<OfPeer>,
-    /// Peers that are not named.
+    /// Verdicts of the connections, costliest first.
+    verdicts: Vec<VerdictTotals>,
+    /// Peers with the most data first.
+    peers: Vec<PeerTotals>,
+    /// Number of peers that are not named.
     peers_left_out: u64,
-    /// Transfers between two hosts at the same time, those with most data first.
-    parallel: Vec<Parallel>,
-    /// Connections with data that are not judged, none larger.
+    /// Transfers between two hosts at the same time, the most data first.
+    parallel: Vec<HostPairTransfers>,
+    /// Number of connections with data that are not judged, none of them larger.
     not_judged: u64,
 }
 
-/// An overview in the making. It grows with the connections that are judged, which are
-/// kept anyway.
+/// Builder of an overview. Its memory grows only with the judged connections, which are stored
+/// anyway.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct OverviewBuilder {
     sum: Sum,
     verdicts: BTreeMap<Cause, Sum>,
     peers: BTreeMap<String, BTreeMap<Cause, Sum>>,
     streams: Vec<Stream>,
 }
 
-/// What costs most time first; of equals what carries most.
+/// Returns the verdicts ordered by time, then by bytes, largest first.
 fn costliest(sums: &BTreeMap<Cause, Sum>) -> Vec<(Cause, Sum)> {
     let mut all: Vec<(Cause, Sum)> = sums.iter().map(|(verdict, sum)| (*verdict, *sum)).collect();
     all.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.seconds, sum.bytes, sum.connections)));
     all
 }
 
-impl Judged {
-    /// Takes a connection to this peer, and its larger transfer.
+impl OverviewBuilder {
+    /// Adds a connection to this peer, and its larger transfer.
     pub fn add(&mut self, report: &ConnectionReport, peer: String, stream: Option<Stream>) {
         self.streams.extend(stream);
         let cause = report.verdict.cause;
@@ -107,21 +107,21 @@ impl Judged {
         self.peers.entry(peer).or_default().entry(cause).or_default().add(report);
     }
 
-    /// The overview, of so many connections with data; `None` where there is nothing to
-    /// compare. `name` gives the names of hosts.
+    /// Returns the overview; `with_data` is the number of connections with data. Returns `None` if
+    /// there is nothing to compare. `name` returns the name of a host.
     pub fn overview(self, with_data: u64, name: impl Fn(Host) -> String) -> Option<Overview> {
         if self.sum.connections < 2 {
             return None;
         }
         let verdicts = costliest(&self.verdicts).into_iter();
         let verdicts = verdicts
-            .map(|(cause, sum)| OfVerdict {
+            .map(|(cause, sum)| VerdictTotals {
                 cause,
                 sum,
                 share: sum.seconds.share_of(self.sum.seconds),
             })
             .collect();
-        let mut peers: Vec<OfPeer> = self
+        let mut peers: Vec<PeerTotals> = self
             .peers
             .into_iter()
             .filter_map(|(peer, verdicts)| {
@@ -130,7 +130,7 @@ impl Judged {
                     sum.join(one);
                 }
                 let (cause, _) = *costliest(&verdicts).first()?;
-                Some(OfPeer { peer, sum, cause })
+                Some(PeerTotals { peer, sum, cause })
             })
             .collect();
         peers.sort_by_key(|peer| {
@@ -139,7 +139,7 @@ impl Judged {
         let peers_left_out = peers.len().saturating_sub(PEERS) as u64;
         peers.truncate(PEERS);
         let not_judged = with_data.saturating_sub(self.sum.connections);
-        let parallel = Parallel::of(&self.streams, name);
+        let parallel = HostPairTransfers::of(&self.streams, name);
         Some(Overview { sum: self.sum, verdicts, peers, peers_left_out, parallel, not_judged })
     }
 }
@@ -149,15 +149,15 @@ fn cause(cause: Cause) -> Text {
 }
 
 impl Overview {
-    /// Of one capture.
-    /// Writes it.
+    /// Writes the overview of one capture.
     pub fn text(&self, page: &mut Page) {
-        self.text_with(page, " with data, none larger; --all judges each.");
+        self.text_with(page, " with data, none of them larger; --all explains each.");
     }
 
-    /// Of several captures, of each of which the largest were judged.
+    /// Writes the overview of several captures, of each of which the largest connections were
+    /// judged.
     pub fn text_of_captures(&self, page: &mut Page) {
-        self.text_with(page, " with data; --all judges each.");
+        self.text_with(page, " with data; --all explains each.");
     }
 
     fn text_with(&self, page: &mut Page, not_judged: &'static str) {

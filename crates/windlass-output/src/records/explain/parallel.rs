@@ -2,26 +2,26 @@
 
 use serde::Serialize;
 use windlass_base::figures::fixed;
-use windlass_trace::report::{Gain, Stream, Together, together};
+use windlass_trace::report::{Gain, Stream, TransferGroup, together};
 use windlass_wire::Host;
 
 use crate::{Page, Text, figures, verdict};
 
-/// The pairs of hosts that are named.
+/// Maximum number of host pairs that are named.
 const MAX_SHOWN: usize = 5;
 
-/// Transfers from one host to another, some of them at the same time.
+/// Transfers from one host to another, some of them simultaneous.
 #[derive(Debug, Serialize)]
-pub(super) struct Parallel {
-    /// The hosts.
+pub(super) struct HostPairTransfers {
+    /// Names of the hosts.
     sender: String,
     receiver: String,
     #[serde(flatten)]
-    together: Together,
+    together: TransferGroup,
 }
 
-impl Parallel {
-    /// Those that carried most.
+impl HostPairTransfers {
+    /// Returns the host pairs with the most data.
     pub(super) fn of(streams: &[Stream], name: impl Fn(Host) -> String) -> Vec<Self> {
         let all = together(streams).into_iter().take(MAX_SHOWN);
         all.map(|together| {
@@ -31,9 +31,10 @@ impl Parallel {
         .collect()
     }
 
-    /// Writes it.
+    /// Writes the transfers as a paragraph.
     pub(super) fn text(&self, page: &mut Page) {
-        let Together { transfers, at_once, rate, each, alone, cause, gain, .. } = self.together;
+        let TransferGroup { transfers, at_once, rate, each, alone, cause, gain, .. } =
+            self.together;
         let mut text = Text::from(self.sender.as_str()).and(" → ").and(self.receiver.as_str());
         text = text.and(": ").and(figures::counted(transfers, "transfer")).and(", ");
         text = text.and(format!("{} at once: ", fixed(at_once, 1))).and(rate);
@@ -44,11 +45,11 @@ impl Parallel {
         text = text.and("; mostly ").and(verdict::cause(cause));
         page.paragraph(text.and(". ").and(match gain {
             Gain::AsMuchAgain => {
-                "What holds them is each one's own: one more brings as much again, while the path \
-                 has room."
+                "Each transfer has its own limit: one more adds the same rate, while the path has \
+                 room."
             }
-            Gain::Nothing => "They share a full line: one more brings nothing.",
-            Gain::Unknown => "What one more would bring does not show.",
+            Gain::Nothing => "They share a full bottleneck: one more adds nothing.",
+            Gain::Unknown => "The effect of one more transfer is unknown.",
         }));
     }
 }

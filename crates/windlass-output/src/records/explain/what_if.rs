@@ -1,13 +1,15 @@
-//! What a change would bring, as rows.
+//! The effect of a change, as rows.
 
 use windlass_base::Bytes;
 use windlass_base::figures::fixed;
-use windlass_lab::what_if::{Acks, Closing, Fitted, Pauses, Recurring, ReportedChange, WhatIf};
+use windlass_lab::what_if::{
+    Acks, ClosurePattern, FittedModel, Pauses, Recurrence, ReportedChange, WhatIf,
+};
 use windlass_trace::report::Unit;
 
 use crate::{Rows, Text, figures, verdict};
 
-/// The rows of `--what-if`.
+/// Returns the rows of `--what-if`.
 pub(super) fn rows(answer: &WhatIf) -> Rows {
     let mut rows = Rows::new();
     rows.push("what if", head(answer));
@@ -55,7 +57,7 @@ fn change_text(change: &ReportedChange) -> Text {
     }
 }
 
-/// Two places below ten, none above a hundred.
+/// Returns a ratio with two decimals below ten, and none above a hundred.
 fn ratio(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 0.1 => fixed(ratio, 4),
@@ -65,7 +67,7 @@ fn ratio(ratio: f64) -> String {
     }
 }
 
-fn model_text(fitted: &Fitted) -> Text {
+fn model_text(fitted: &FittedModel) -> Text {
     let model = &fitted.model;
     let mut text = Text::from("window ").and(model.window);
     text = text.and(", segments of ").and(Bytes::new(model.segment.into()));
@@ -105,14 +107,14 @@ fn model_text(fitted: &Fitted) -> Text {
     }
     let closed = |text: Text, closed| text.and(", closed for ").and(closed).and(" after each ");
     text = match model.closing {
-        Closing::Never => text,
-        Closing::AfterAck(later) => closed(text, later).and("ACK"),
-        Closing::Stalls(stall) => closed(text, stall.lasting).and(stall.every),
-        Closing::Reads(reads) => {
+        ClosurePattern::Never => text,
+        ClosurePattern::AfterAck(later) => closed(text, later).and("ACK"),
+        ClosurePattern::Stalls(stall) => closed(text, stall.lasting).and(stall.every),
+        ClosurePattern::Reads(reads) => {
             text.and(", ").and(reads.every).and(" read every ").and(reads.lasting)
         }
     };
-    let written = |text: Text, pauses: Recurring, when| {
+    let written = |text: Text, pauses: Recurrence, when| {
         text.and(", ").and(pauses.every).and(when).and(pauses.lasting)
     };
     text = match model.pauses {

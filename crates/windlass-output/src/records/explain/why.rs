@@ -1,4 +1,4 @@
-//! The reasons of a verdict, as text.
+//! Reasons of a verdict, as text.
 
 use std::collections::BTreeSet;
 
@@ -28,7 +28,7 @@ pub(super) fn why(page: &mut Page, why: &Reasons) {
     });
 }
 
-/// The causes that the rules named, each with the chains of rules that its time went through.
+/// Returns the causes that the rules named, each with the chains of rules behind its time.
 fn causes(why: &Reasons) -> Rows {
     let mut rows = Rows::new();
     for cause in &why.causes {
@@ -48,8 +48,8 @@ fn causes(why: &Reasons) -> Rows {
     rows
 }
 
-/// The waits, each with the rules that were asked about it. What was told of one wait is not told
-/// again of the next that went the same way.
+/// Writes the waits, each with the rules that were tested. A wait with the same results as an
+/// earlier one omits the rules that failed.
 fn waits(page: &mut Page, why: &Reasons) {
     let shown = why.waits.len() as u64;
     let head = match shown {
@@ -107,7 +107,7 @@ fn asked(rule: &AskedRule) -> Text {
     Text::from(format!("{holds}: ")).and(Text::joined(checks, "; "))
 }
 
-/// Doubts that apply, and rivals that were considered.
+/// Returns the doubts that apply, and the alternatives that were considered.
 fn confidence(why: &Reasons) -> Rows {
     let mut rows = Rows::new();
     let applied = |rule: &&AskedRule| why.doubts.iter().any(|doubt| doubt.doubt == rule.rule);
@@ -129,7 +129,7 @@ fn confidence(why: &Reasons) -> Rows {
     rows
 }
 
-/// The facts, a row for each group, those that are zero left out.
+/// Returns the facts, a row for each group, without zeros.
 fn facts(why: &Reasons) -> Rows {
     let mut rows = Rows::new();
     let known = why.facts.iter().filter(|fact| fact.value != 0.0);

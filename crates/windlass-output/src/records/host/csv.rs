@@ -1,6 +1,5 @@
-//! Intervals as CSV (RFC 4180): a row for the machine, and one for each disk and
-//! process. The columns are the same for all rows; what a row does not have is
-//! empty.
+//! Intervals as CSV (RFC 4180): a row for the machine, and one for each disk and process. All rows
+//! have the same columns; missing values are empty.
 
 use windlass_base::Span;
 use windlass_base::figures::fixed;
@@ -9,20 +8,20 @@ use windlass_host::columns::{Column, DISK, HOST, PROCESS, TOTAL};
 
 use crate::csv::quoted;
 
-/// What names a row.
+/// Columns that identify a row.
 const KEYS: [&str; 6] = ["from_seconds", "to_seconds", "kind", "name", "pid", "state"];
 
-/// A line ends so.
+/// End of a line.
 const END: &str = "\r\n";
 
-/// The names of the columns, which never change their order.
+/// Returns the names of the columns, whose order never changes.
 fn names() -> Vec<&'static str> {
     let mut names: Vec<&'static str> = HOST.iter().map(|column| column.name).collect();
     names.push("busiest_core");
     let others = DISK.iter().map(|column| column.name);
     let others = others.chain(PROCESS.iter().map(|column| column.name));
     for name in others.chain(TOTAL.iter().map(|column| column.name)) {
-        // A disk and a process have some in common.
+        // Disks and processes have some columns in common.
         if !names.contains(&name) {
             names.push(name);
         }
@@ -30,13 +29,13 @@ fn names() -> Vec<&'static str> {
     names
 }
 
-/// The line of names.
+/// Returns the line of names.
 pub fn head() -> String {
     let names: Vec<&str> = KEYS.into_iter().chain(names()).collect();
     format!("{}{END}", names.join(","))
 }
 
-/// The rows of an interval.
+/// Returns the rows of an interval.
 pub fn rows(interval: &Interval) -> String {
     let names = names();
     let mut rows = String::new();
@@ -87,7 +86,7 @@ fn seconds(span: Span) -> String {
     number(span.as_seconds())
 }
 
-/// A number in the form that the JSON has, but whole ones without a fraction.
+/// Returns a number as in the JSON, except that whole numbers have no fraction.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 {
         fixed(value, 0)
@@ -98,7 +97,7 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use windlass_host::rates::{DiskRates, Event, Happened, ProcessRates, Total};
+    use windlass_host::rates::{DiskRates, Event, ProcessEventKind, ProcessRates, Total};
 
     use super::*;
 
@@ -111,7 +110,7 @@ mod tests {
             cpu_share: Some(0.5),
             ..ProcessRates::default()
         };
-        let event = Event { pid: 7, name: "x".to_owned(), what: Happened::Ended };
+        let event = Event { pid: 7, name: "x".to_owned(), what: ProcessEventKind::Ended };
         let interval = Interval {
             from_seconds: Span::ZERO,
             to_seconds: Span::from_millis(1_500),
@@ -122,7 +121,7 @@ mod tests {
             ..Interval::default()
         };
         let table = head() + &rows(&interval);
-        // The quoted name has a line end of its own.
+        // The quoted name contains a line end.
         let table = table.replace("\"a,\"\"b\"\"\n\"", "QUOTED");
         let lines: Vec<&str> = table.split_terminator("\r\n").collect();
         assert_eq!(lines.len(), 6);

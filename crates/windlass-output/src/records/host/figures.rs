@@ -1,16 +1,16 @@
-//! Figures as short as vmstat has them, so that columns keep their widths.
+//! Figures as short as those of vmstat, so that columns keep their widths.
 
 use windlass_base::figures::fixed;
 use windlass_host::columns::Unit;
 
 use crate::{Text, figures};
 
-/// Bytes in five columns at most: `823M`, `98.7M`, `0`. The letters are 1,024s.
+/// Returns bytes in at most five columns: `823M`, `98.7M`, `0`. The letters are powers of 1,024.
 pub fn bytes(bytes: f64) -> String {
     scaled(bytes, 1_024.0, &["", "K", "M", "G", "T", "P", "E"])
 }
 
-/// A count in five columns at most: `12345`, `123k`.
+/// Returns a count in at most five columns: `12345`, `123k`.
 pub fn count(count: f64) -> String {
     if count < 99_999.5 {
         fixed(count.max(0.0), 0)
@@ -29,24 +29,24 @@ fn scaled(mut value: f64, thousand: f64, units: &[&str]) -> String {
     format!("{}{}", fixed(value, places), units[unit])
 }
 
-/// A share in three columns: `43`, in hundredths.
+/// Returns a share in three columns, in hundredths: `43`.
 pub(super) fn hundredths(share: f64) -> String {
     fixed((share * 100.0).clamp(0.0, 99_999.0), 0)
 }
 
-/// A number of few: `0.3`, `12.5`, `1234`.
+/// Returns a small number: `0.3`, `12.5`, `1234`.
 pub(super) fn few(value: f64) -> String {
     let places = usize::from(value < 99.95);
     if value < 99_999.5 { fixed(value, places) } else { count(value) }
 }
 
-/// A time in milliseconds: `0.21`, `12.5`, `1234`.
+/// Returns a time in milliseconds: `0.21`, `12.5`, `1234`.
 pub fn millis(seconds: f64) -> String {
     let ms = seconds * 1e3;
     if ms < 9.995 { fixed(ms, 2) } else { few(ms) }
 }
 
-/// A figure with its unit, for the summary.
+/// Returns a figure with its unit, for the summary.
 pub(super) fn with_unit(value: f64, unit: Unit) -> Text {
     match unit {
         Unit::Count | Unit::PerSecond => Text::from(few(value)),

@@ -1,41 +1,36 @@
-//! The intervals as they come: a line each, and sections for disks and processes.
+//! Intervals as text: one line each, with sections for disks and processes.
 
 use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Rate, Span};
-use windlass_host::rates::{DiskRates, Happened, Host, ProcessRates};
+use windlass_host::rates::{DiskRates, Host, ProcessEventKind, ProcessRates};
 use windlass_host::{Interval, Machine, Watcher};
 
 use super::figures::{bytes, count, few, hundredths, millis};
 use crate::{Column, Page, Style, Table, Text, figures};
 
-/// The head comes again after so many lines, as vmstat's does on a terminal of
-/// 24.
+/// Number of lines after which the head is repeated, as vmstat does on a terminal of 24 lines.
 const HEAD: u64 = 20;
 
-/// The most processes that are shown of an interval.
+/// Maximum number of processes shown per interval.
 const MAX_SHOWN: usize = 20;
 
-/// From here on there is room for the columns that are not always needed.
+/// Minimum width of a page that shows the optional columns.
 const WIDE: usize = 100;
 
-/// From here on a processor or a disk stands out.
+/// Minimum share at which a processor or a disk is highlighted.
 const BUSY: f64 = windlass_host::findings::FULL;
 
-/// What is said first.
+/// Writes the lines before the first interval.
 pub fn beginning(page: &mut Page, interval: Span, watcher: &Watcher) {
-    let said = Text::from("watching ")
-        .and(machine(&watcher.machine))
-        .and("; a line every ")
-        .and(interval)
-        .and(" is of the time since the line before");
+    let said = Text::from("watching ").and(machine(&watcher.machine)).and(", every ").and(interval);
     page.paragraph(said);
     for name in &watcher.missing {
-        page.paragraph(format!("waiting for a process of the name {name}: there is none yet"));
+        page.paragraph(format!("waiting for a process named {name}"));
     }
     page.line("");
 }
 
-/// `Linux 6.18, 2 processors, 23.5G of memory`.
+/// Returns the description of a machine: `Linux 6.18, 2 processors, 23.5G of memory`.
 pub fn machine(machine: &Machine) -> Text {
     let system = if machine.system.is_empty() { "this machine" } else { &machine.system };
     Text::from(system)
@@ -44,9 +39,9 @@ pub fn machine(machine: &Machine) -> Text {
         .and(format!(", {} of memory", bytes(machine.memory_bytes.get() as f64)))
 }
 
-/// Lines on the way.
-pub struct Live {
-    /// Whether there is more than a line.
+/// Formatter of the intervals as lines of text.
+pub struct LineFormatter {
+    /// True if an interval has more than one line.
     sections: bool,
     disks: bool,
     processes: bool,
@@ -54,7 +49,7 @@ pub struct Live {
     places: usize,
 }
 
-/// The lines of an interval.
+/// Lines of an interval.
 pub struct Lines<'a> {
     interval: &'a Interval,
     when: String,
@@ -63,28 +58,29 @@ pub struct Lines<'a> {
     processes: bool,
 }
 
-impl Live {
-    /// Intervals so long, with a table of disks and one of processes where they are wanted.
+impl LineFormatter {
+    /// Creates the lines for intervals of this length, with tables of disks and processes if
+    /// wanted.
     pub const fn new(interval: Span, disks: bool, processes: bool) -> Self {
         let millis = interval.as_nanos() / 1_000_000;
         let places = if millis % 1_000 == 0 { 0 } else { 1 };
         Self { sections: disks || processes, disks, processes, lines: 0, places }
     }
 
-    /// What sets the lines apart from what follows, where nothing does yet.
+    /// Returns the empty line after the last interval, if it is not there yet.
     pub const fn end(&self) -> &'static [u8] {
         if self.lines > 0 && !self.sections { b"\n" } else { b"" }
     }
 
-    /// What happened since the system started.
+    /// Returns the lines of the time since the system started.
     pub fn since_boot<'a>(&mut self, interval: &'a Interval) -> Lines<'a> {
         self.lines_at(interval, "boot".to_owned())
     }
 
-    /// The lines of an interval.
+    /// Returns the lines of an interval.
     pub fn lines<'a>(&mut self, interval: &'a Interval) -> Lines<'a> {
         let seconds = interval.to_seconds.as_seconds();
-        // The last one may end at any time.
+        // The last interval may end at any time.
         let is_whole = (seconds - seconds.round()).abs() < 0.05;
         let places = if is_whole { self.places } else { 1 };
         let when = fixed(seconds, places);
@@ -100,7 +96,7 @@ impl Live {
 }
 
 impl Lines<'_> {
-    /// Writes them.
+    /// Writes the lines.
     pub fn text(&self, page: &mut Page) {
         let cells = cells(&self.when, &self.interval.host, page.width() >= WIDE);
         if self.head {
@@ -129,15 +125,15 @@ impl Lines<'_> {
     fn say_events(&self, page: &mut Page) {
         for event in self.interval.events.iter().take(MAX_SHOWN) {
             let what = match event.what {
-                Happened::Appeared => " appeared",
-                Happened::Ended => " ended",
+                ProcessEventKind::Appeared => " appeared",
+                ProcessEventKind::Ended => " ended",
             };
             let pid = format!(" ({})", event.pid);
             page.line(Text::from(event.name.as_str()).and(pid).with(Style::Warn, what));
         }
         let more = self.interval.events.len().saturating_sub(MAX_SHOWN);
         if more > 0 {
-            page.line(format!("{more} more appeared or ended"));
+            page.line(format!("{more} more processes appeared or ended"));
         }
         for total in self.interval.totals.iter().filter(|total| total.processes == 0) {
             page.line(Text::styled(Style::Dim, format!("no process {}", total.wanted)));
@@ -145,7 +141,7 @@ impl Lines<'_> {
     }
 }
 
-/// The figures of a line: each with its width, its name and its value.
+/// Returns the figures of a line: each with its width, its name and its value.
 fn cells(when: &str, host: &Host, wide: bool) -> Vec<(usize, &'static str, Text)> {
     let share = |value: f64| Text::from(hundredths(value));
     let cpu = &host.cpu;
@@ -170,7 +166,7 @@ fn cells(when: &str, host: &Host, wide: bool) -> Vec<(usize, &'static str, Text)
         (5, "in", Text::from(count(host.interrupts_per_second))),
         (5, "cs", Text::from(count(host.context_switches_per_second))),
     ]);
-    // Without room, as vmstat: each is with its like.
+    // Without room, group related columns as vmstat does.
     if wide {
         cells.extend([
             (3, "us", share(cpu.user_share)),
@@ -193,8 +189,8 @@ fn cells(when: &str, host: &Host, wide: bool) -> Vec<(usize, &'static str, Text)
     cells
 }
 
-/// Cells to the right of their columns, a space between. One that is too wide
-/// takes from the space before the next.
+/// Aligns cells to the right of their columns, with a space between. A cell that is too wide takes
+/// from the space before the next one.
 fn row(cells: impl Iterator<Item = (usize, Text)>) -> Text {
     let (mut line, mut end) = (Text::new(), 0);
     for (width, cell) in cells {
@@ -214,12 +210,12 @@ fn rate(rate: Option<Rate>) -> Text {
     Text::known(rate.map(|rate| bytes(rate.bytes_per_second())))
 }
 
-/// A share that stands out where it is nearly all.
+/// Returns a share, highlighted if it is nearly all.
 fn busy(share: f64) -> Text {
     Text::styled(if share >= BUSY { Style::Bad } else { Style::Plain }, hundredths(share))
 }
 
-/// A row for each disk.
+/// Returns a table with a row for each disk.
 pub fn disks(all: &[DiskRates]) -> Table {
     Table::of(
         all,
@@ -239,8 +235,7 @@ pub fn disks(all: &[DiskRates]) -> Table {
     )
 }
 
-/// The processes that took most, and the sum of each name of which there are
-/// several.
+/// Returns the processes with the highest load, and the sum for each name that several share.
 pub fn processes(interval: &Interval) -> Table {
     let mut table = process_table();
     let mut all: Vec<&ProcessRates> = interval.processes.iter().collect();
@@ -278,7 +273,7 @@ pub fn processes(interval: &Interval) -> Table {
     table
 }
 
-/// The same, with nothing in it.
+/// Returns an empty table of processes.
 pub fn process_table() -> Table {
     Table::new([
         Column::left("process").flexible(),

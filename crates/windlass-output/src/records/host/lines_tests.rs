@@ -6,7 +6,7 @@ use windlass_host::rates::{CpuShares, Event, Total};
 
 use super::*;
 
-/// The second line of the spooler's document: a print server that is busy.
+/// Returns an interval of a busy print server: the second line in the spooler's documentation.
 fn interval() -> Interval {
     let rate = |kib: f64| Some(Rate::from_bytes_per_second(kib * 1_024.0));
     Interval {
@@ -44,8 +44,8 @@ fn page(lines: &Lines<'_>, width: usize) -> String {
     page.finish()
 }
 
-fn live(disks: bool, processes: bool) -> Live {
-    Live { sections: disks || processes, disks, processes, lines: 0, places: 0 }
+fn live(disks: bool, processes: bool) -> LineFormatter {
+    LineFormatter { sections: disks || processes, disks, processes, lines: 0, places: 0 }
 }
 
 #[test]
@@ -103,12 +103,16 @@ fn sections_stay_within_the_page() {
         Total { wanted: "a-name-of-15-by".to_owned(), processes: 30, ..Total::default() },
         Total { wanted: "none".to_owned(), ..Total::default() },
     ];
-    interval.events = vec![Event { pid: 7, name: "cupsd".to_owned(), what: Happened::Ended }; 25];
+    interval.events =
+        vec![Event { pid: 7, name: "cupsd".to_owned(), what: ProcessEventKind::Ended }; 25];
     for width in [80, 120] {
         let text = page(&live(true, true).lines(&interval), width);
         let widest = text.lines().map(UnicodeWidthStr::width).max().unwrap();
         assert!(widest <= width, "{widest}\n{text}");
-        assert!(text.contains("cupsd (7) ended\n") && text.contains("5 more appeared or ended\n"));
+        assert!(
+            text.contains("cupsd (7) ended\n")
+                && text.contains("5 more processes appeared or ended\n")
+        );
         assert!(text.contains("no process none\n"));
         assert!(text.contains("dm-0"), "{text}");
         assert_eq!(text.matches("\n  a-name-of").count(), MAX_SHOWN, "{text}");

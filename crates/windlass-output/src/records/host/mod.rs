@@ -1,5 +1,4 @@
-//! What a machine did, for people: as it goes on ([`lines`]), and what it came to
-//! ([`summary`]).
+//! A machine's figures as text: interval by interval ([`lines`]), and their [`summary`].
 
 pub mod csv;
 pub mod figures;
@@ -18,13 +17,13 @@ use self::syscalls::syscalls;
 use crate::figures::{counted, percent};
 use crate::{Column, Page, Rows, Style, Table, Text};
 
-/// The most disks, and processes, that are shown.
+/// Maximum number of disks, and of processes, that are shown.
 const MAX_SHOWN: usize = 8;
 
-/// The most names of children in a row.
+/// Maximum number of names of children in a row.
 const MAX_CHILDREN: usize = 3;
 
-/// Writes what a machine did.
+/// Writes the summary of a machine.
 pub fn summary(page: &mut Page, host: &HostReport) {
     page.heading(machine(&host.machine));
     page.indented(|page| {
@@ -55,14 +54,14 @@ pub fn summary(page: &mut Page, host: &HostReport) {
     });
 }
 
-/// The processes with most of the processors' time, with their children.
+/// Writes the processes with the most processor time, including their children.
 fn busiest(page: &mut Page, host: &HostReport) {
     if host.busiest_processes.is_empty() {
         return;
     }
-    page.heading("busiest processes, their children with them");
+    page.heading("busiest processes, with their children");
     let mut table =
-        Table::headed("… | pid: | mean: | most: | itself: | ended: | children… | belongs to…");
+        Table::headed("… | pid: | mean: | max: | own: | ended: | children… | belongs to…");
     for row in &host.busiest_processes {
         let process = &row.process;
         let names = process.children.iter().take(MAX_CHILDREN).map(|child| child.name.as_str());
@@ -81,7 +80,7 @@ fn busiest(page: &mut Page, host: &HostReport) {
     page.indented(|page| page.table(&table));
 }
 
-/// What was busiest, and what else was at its limit.
+/// Writes the busiest resource, and others at their limit.
 fn findings(page: &mut Page, host: &HostReport) {
     page.paragraph(Text::new().strong(&host.busiest));
     for finding in host.summary.findings.iter().skip(1) {
@@ -95,8 +94,8 @@ fn disks(page: &mut Page, host: &HostReport) {
         page.heading(Text::from("disk ").and(disk.name.as_str()));
         let table = table(&DISK, &disk.figures);
         page.indented(|page| match (table.is_empty(), disk.intervals) {
-            (true, 0) => page.line("was not there"),
-            (true, _) => page.line("did nothing"),
+            (true, 0) => page.line("not found"),
+            (true, _) => page.line("idle"),
             (false, _) => page.table(&table),
         });
     }
@@ -106,7 +105,7 @@ fn disks(page: &mut Page, host: &HostReport) {
 fn processes(page: &mut Page, host: &HostReport) {
     for total in &host.summary.totals {
         if !total.seen {
-            let said = format!("no process {} was there", total.wanted);
+            let said = format!("no process {} appeared", total.wanted);
             page.heading(Text::styled(Style::Warn, said));
         } else if total.different > 1 {
             let number = counted(total.different, "process").plain();
@@ -136,14 +135,14 @@ fn more(page: &mut Page, all: usize, noun: &str) {
     }
 }
 
-/// A row for each figure that was ever more than nothing.
+/// Returns a table with a row for each figure that was ever above zero.
 fn table<T>(columns: &[Figure<T>], spreads: &Spreads) -> Table {
     let mut table = Table::new([
         Column::left(""),
         Column::right("mean").least(8),
         Column::right("median").least(8),
         Column::right("p95").least(8),
-        Column::right("most").least(8),
+        Column::right("max").least(8),
     ]);
     for column in columns {
         let Some(spread) = spreads.of(column.name).filter(|spread| spread.max > 0.0) else {

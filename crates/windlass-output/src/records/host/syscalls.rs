@@ -1,17 +1,17 @@
-//! What processes asked of the kernel, for people: a table of their system calls.
+//! System calls of processes, as a table.
 
 use windlass_base::Span;
 use windlass_host::syscalls::report::{Syscall, SyscallReport};
 
 use crate::{Page, Style, Table, Text, figures};
 
-/// The most calls that have a row of their own.
+/// Maximum number of calls with a row of their own.
 const MAX_ROWS: usize = 15;
 
-/// The most names of errors in a row.
+/// Maximum number of error names in a row.
 const MAX_ERRORS: usize = 3;
 
-/// Writes the calls of a run, and what it cost to hear of them.
+/// Writes the system calls of a run, and the cost of tracing.
 pub(super) fn syscalls(page: &mut Page, report: &SyscallReport) {
     let of = figures::counted(report.threads, "thread");
     let processes = match report.processes {
@@ -49,7 +49,7 @@ fn table(calls: &[Syscall]) -> Table {
     table
 }
 
-/// The row of those that have none of their own.
+/// Returns the row of the remaining calls.
 fn sum(rest: &[Syscall]) -> [Text; 6] {
     let count: u64 = rest.iter().map(|call| call.count).sum();
     let seconds: Span = rest.iter().map(|call| call.seconds).sum();
@@ -64,7 +64,7 @@ fn sum(rest: &[Syscall]) -> [Text; 6] {
     ]
 }
 
-/// `1,000 ENOENT, 2 EAGAIN`.
+/// Returns the errors of a call: `1,000 ENOENT, 2 EAGAIN`.
 fn errors(call: &Syscall) -> Text {
     let mut said = Text::new();
     for (place, error) in call.errors.iter().take(MAX_ERRORS).enumerate() {

@@ -1,14 +1,14 @@
-//! A machine as a live view.
+//! Machine as a live view.
 
 use windlass_base::{Rate, Span};
 use windlass_host::{Interval, Watcher};
 
 use super::lines;
-use crate::live::{Series, Stretch, View};
+use crate::live::{Series, View, ViewInterval};
 use crate::{Text, figures};
 
-/// The view, with nothing in it yet: processors, memory that is available, and what goes to and
-/// from disks; a table of processes, where some are asked for, or else of disks.
+/// Returns the empty view: processors, available memory, and disk traffic. Its table shows
+/// processes if wanted, and otherwise disks.
 pub fn view(interval: Span, of_processes: bool, watcher: &Watcher) -> View {
     let bytes = |value| Text::from(super::figures::bytes(value));
     let series = [
@@ -29,8 +29,8 @@ pub fn view(interval: Span, of_processes: bool, watcher: &Watcher) -> View {
         .with_table(columns.into_iter().map(|column| (column, 0)))
 }
 
-/// An interval.
-pub fn stretch(of_processes: bool, interval: &Interval) -> Stretch {
+/// Returns an interval of the view.
+pub fn stretch(of_processes: bool, interval: &Interval) -> ViewInterval {
     let host = &interval.host;
     let rate = |rate: Option<Rate>| rate.map(Rate::bytes_per_second);
     let table = match of_processes {
@@ -38,10 +38,10 @@ pub fn stretch(of_processes: bool, interval: &Interval) -> Stretch {
         false => lines::disks(&interval.disks),
     };
     let state = Text::from(host.run_queue)
-        .and(" threads run or could, ")
+        .and(" runnable threads, ")
         .and(host.blocked)
-        .and(" wait for a disk");
-    Stretch {
+        .and(" waiting for a disk");
+    ViewInterval {
         from: interval.from_seconds,
         to: interval.to_seconds,
         values: vec![
@@ -54,6 +54,6 @@ pub fn stretch(of_processes: bool, interval: &Interval) -> Stretch {
         ],
         rows: table.into_parts().1,
         state,
-        ..Stretch::default()
+        ..ViewInterval::default()
     }
 }

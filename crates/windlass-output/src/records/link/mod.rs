@@ -1,9 +1,9 @@
-//! The report of `windlass link` for people.
+//! Report of `windlass link` for people.
 
 pub mod view;
 
 use windlass_base::{Bytes, Quantiles, Span};
-use windlass_netlab::link::{Addresses, Delay, LinkRunReport, Policer, WayReport};
+use windlass_netlab::link::{Addresses, Delay, LinkDirectionReport, LinkRunReport, Policer};
 
 use crate::records::ended::{ended, ending};
 use crate::{Page, Record, Rows, Style, Table, Text, figures};
@@ -19,15 +19,14 @@ impl Record for LinkRunReport {
         if self.is_doubtful() {
             page.gap();
             page.paragraph(
-                "The emulator came too late to be the path that was asked for: what ran over it \
-                 may have been slower for that alone. Try a less busy machine, a lower rate, or \
-                 fewer programs at its ends.",
+                "The emulator was late, so the path may have been slower than asked for. Use a \
+                 less busy machine, a lower rate, or fewer programs at its ends.",
             );
         }
     }
 }
 
-/// The table of both ways.
+/// Returns the table of both directions.
 fn ways(report: &LinkRunReport) -> Table {
     let mut table = Table::headed(" | to the peer: | from the peer:");
     let both = (&report.up, &report.down);
@@ -37,29 +36,29 @@ fn ways(report: &LinkRunReport) -> Table {
     table
 }
 
-/// A row of both ways: its name, to the peer, from the peer.
+/// Row for both directions: its name, to the peer, from the peer.
 pub type Row = [Text; 3];
 
-/// Makes rows of both ways.
-struct Both<'a> {
-    up: &'a WayReport,
-    down: &'a WayReport,
+/// Builder of rows for both directions.
+struct DirectionRows<'a> {
+    up: &'a LinkDirectionReport,
+    down: &'a LinkDirectionReport,
     rows: Vec<Row>,
 }
 
-impl Both<'_> {
-    fn row(&mut self, name: &str, of: &dyn Fn(&WayReport) -> Text) {
+impl DirectionRows<'_> {
+    fn row(&mut self, name: &str, of: &dyn Fn(&LinkDirectionReport) -> Text) {
         self.rows.push([Text::styled(Style::Dim, name), of(self.up), of(self.down)]);
     }
 }
 
-/// What each way is to do.
-pub fn asked((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
-    let mut both = Both { up, down, rows: Vec::new() };
+/// Writes the settings of each direction.
+pub fn asked((up, down): (&LinkDirectionReport, &LinkDirectionReport)) -> Vec<Row> {
+    let mut both = DirectionRows { up, down, rows: Vec::new() };
     both.row("rate", &|way| Text::known(way.settings.rate.map(windlass_base::Rate::in_bits)));
     both.row("delay", &|way| figures::exact(way.settings.delay));
     both.row("queue", &|way| Text::known(way.settings.queue));
-    let chance = |way: &WayReport| {
+    let chance = |way: &LinkDirectionReport| {
         let set = &way.settings;
         set.loss > 0.0 || set.jitter > Span::ZERO || set.reorder > 0.0
     };
@@ -70,13 +69,13 @@ pub fn asked((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
         both.row("  by", &|way| figures::exact(way.settings.reorder_by));
     }
     if up.settings.mark.or(down.settings.mark).is_some() {
-        both.row("marks beyond a wait of", &|way| {
+        both.row("marks above a wait of", &|way| {
             Text::known(way.settings.mark.map(figures::exact))
         });
     }
     if up.settings.policer.or(down.settings.policer).is_some() {
         let policer = |of: fn(Policer) -> Text| {
-            move |way: &WayReport| Text::known(way.settings.policer.map(of))
+            move |way: &LinkDirectionReport| Text::known(way.settings.policer.map(of))
         };
         both.row("policer", &policer(|policer| policer.rate.in_bits().into()));
         both.row("  burst", &policer(|policer| policer.burst.into()));
@@ -87,7 +86,7 @@ pub fn asked((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
         });
     }
     if up.settings.fading.or(down.settings.fading).is_some() {
-        both.row("rate, least", &|way| {
+        both.row("rate, min", &|way| {
             Text::known(way.settings.fading.map(|fading| fading.least.in_bits()))
         });
         both.row("  new every", &|way| {
@@ -97,9 +96,9 @@ pub fn asked((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
     both.rows
 }
 
-/// What each way has done.
-pub fn done((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
-    let mut both = Both { up, down, rows: Vec::new() };
+/// Writes the counters of each direction.
+pub fn done((up, down): (&LinkDirectionReport, &LinkDirectionReport)) -> Vec<Row> {
+    let mut both = DirectionRows { up, down, rows: Vec::new() };
     let bad = |count: u64| Text::rare(count, Style::Warn);
     both.row("passed packets", &|way| way.packets.into());
     both.row("passed bytes", &|way| way.bytes.into());
@@ -121,21 +120,21 @@ pub fn done((up, down): (&WayReport, &WayReport)) -> Vec<Row> {
     both.row("most in the queue", &|way| way.queue_high_water_bytes.into());
     both.row("line busy", &|way| figures::percent(way.busy));
     let delay = |of: fn(&Delay) -> Span| {
-        move |way: &WayReport| Text::known(way.delay_seconds.map(|all| of(&all)))
+        move |way: &LinkDirectionReport| Text::known(way.delay_seconds.map(|all| of(&all)))
     };
-    both.row("delay given, least", &delay(|all| all.min));
+    both.row("delay given, min", &delay(|all| all.min));
     both.row("             mean", &delay(|all| all.mean));
-    both.row("             most", &delay(|all| all.max));
+    both.row("             max", &delay(|all| all.max));
     let late = |of: fn(&Quantiles) -> Option<Span>| {
-        move |way: &WayReport| Text::known(way.late_seconds.as_ref().and_then(of))
+        move |way: &LinkDirectionReport| Text::known(way.late_seconds.as_ref().and_then(of))
     };
     both.row("emulator late, median", &late(|all| Some(all.p50)));
     both.row("               99 of 100", &late(|all| all.p99));
-    both.row("               most", &late(|all| Some(all.max)));
+    both.row("               max", &late(|all| Some(all.max)));
     both.rows
 }
 
-/// What is told below it.
+/// Returns the rows below the table.
 fn rest(report: &LinkRunReport) -> Rows {
     let ends = |of: &Addresses| format!("{}, {}", of.ipv4, of.ipv6);
     let mut rows = Rows::new();

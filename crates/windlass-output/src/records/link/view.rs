@@ -1,16 +1,16 @@
-//! A link as a live view.
+//! Emulated link as a live view.
 
 use std::ffi::OsString;
 
 use windlass_base::{Bytes, Span};
-use windlass_netlab::link::{LinkLook, Queue, WayReport};
+use windlass_netlab::link::{LinkDirectionReport, LinkSnapshot, Queue};
 
-use crate::live::{Series, Stretch, View};
+use crate::live::{Series, View, ViewInterval};
 use crate::records::ended::{self, EVERY};
 use crate::records::link::{asked, done};
 use crate::{Style, Text, figures};
 
-/// The view, with nothing in it yet.
+/// Returns the empty view.
 pub fn view(command: &[OsString]) -> View {
     let series = [
         Series::rate("to peer"),
@@ -22,17 +22,17 @@ pub fn view(command: &[OsString]) -> View {
     View::new(title, Some(EVERY), series).with_columns(" | to the peer: | from the peer:")
 }
 
-/// What had passed each way at the last look.
+/// Traffic of each direction, as of the last snapshot.
 #[derive(Debug, Default)]
-pub struct Ways {
+pub struct LinkTraffic {
     at: Span,
     bytes: [Bytes; 2],
 }
 
-impl Ways {
-    /// What has passed since the last look, and how it is now.
-    pub fn stretch(&mut self, look: &LinkLook) -> Stretch {
-        let LinkLook { at, ways } = look;
+impl LinkTraffic {
+    /// Returns the traffic since the last snapshot, and the current state.
+    pub fn stretch(&mut self, look: &LinkSnapshot) -> ViewInterval {
+        let LinkSnapshot { at, ways } = look;
         let from = std::mem::replace(&mut self.at, *at);
         let before = self.bytes;
         self.bytes = [0, 1].map(|way: usize| ways[way].so_far.bytes);
@@ -50,20 +50,20 @@ impl Ways {
             now("  as time", |queue| queue.wait.into()),
         ];
         let rows = queues.into_iter().chain(done(both)).chain(asked(both));
-        Stretch {
+        ViewInterval {
             from,
             to: *at,
             values: vec![rate(0), rate(1), queue(0), queue(1)],
             rows: rows.map(Vec::from).collect(),
             state: state(both),
-            ..Stretch::default()
+            ..ViewInterval::default()
         }
     }
 }
 
-/// What the link is, and how late the emulator is.
-fn state((up, down): (&WayReport, &WayReport)) -> Text {
-    let line = |way: &WayReport| {
+/// Returns the settings of the link, and the lateness of the emulator.
+fn state((up, down): (&LinkDirectionReport, &LinkDirectionReport)) -> Text {
+    let line = |way: &LinkDirectionReport| {
         let set = &way.settings;
         let rate = set.rate.map_or_else(|| Text::from("no rate"), |rate| rate.in_bits().into());
         rate.and(", ").and(figures::exact(set.delay))
@@ -84,18 +84,18 @@ fn state((up, down): (&WayReport, &WayReport)) -> Text {
 #[cfg(test)]
 mod tests {
     use windlass_base::{Histogram, Rate, Timestamp};
-    use windlass_netlab::link::{Delay, LinkSettings, WayLook};
+    use windlass_netlab::link::{Delay, LinkDirectionSnapshot, LinkSettings};
 
     use super::*;
     use crate::live::screen;
 
-    /// A way that carries 100 Mbit/s, after so many seconds.
-    fn way(second: u64, waiting: u64) -> WayLook {
+    /// Returns a direction that carries 100 Mbit/s, after this many seconds.
+    fn way(second: u64, waiting: u64) -> LinkDirectionSnapshot {
         let mut late = Histogram::default();
         (0..1_000).for_each(|n| late.add(Span::from_micros(5 + n % 20)));
         let rate = Rate::from_bits_per_second(100e6);
         let bytes = Bytes::new(waiting);
-        let so_far = WayReport {
+        let so_far = LinkDirectionReport {
             settings: LinkSettings {
                 queue: Some(Bytes::new(64_000)),
                 loss: 0.001,
@@ -119,21 +119,24 @@ mod tests {
             }),
             late_seconds: late.quantiles(),
         };
-        WayLook { so_far, queue: Queue { bytes, wait: rate.time_for(bytes) } }
+        LinkDirectionSnapshot { so_far, queue: Queue { bytes, wait: rate.time_for(bytes) } }
     }
 
     fn shown() -> View {
         let command = ["iperf3", "-c", "192.0.2.2"].map(OsString::from);
-        let (mut view, mut ways) = (view(&command), Ways::default());
+        let (mut view, mut ways) = (view(&command), LinkTraffic::default());
         for second in 1..=30 {
             let waiting = 3_000 * (second % 20);
-            let back = WayLook {
-                so_far: WayReport { bytes: Bytes::new(300_000 * second), ..way(second, 0).so_far },
+            let back = LinkDirectionSnapshot {
+                so_far: LinkDirectionReport {
+                    bytes: Bytes::new(300_000 * second),
+                    ..way(second, 0).so_far
+                },
                 queue: Queue::default(),
             };
             let at =
                 Timestamp::from_nanos(1_000_000_000 * second.cast_signed()).since(Timestamp::ZERO);
-            view.push(ways.stretch(&LinkLook { at, ways: [way(second, waiting), back] }));
+            view.push(ways.stretch(&LinkSnapshot { at, ways: [way(second, waiting), back] }));
         }
         view
     }
@@ -150,13 +153,13 @@ mod tests {
 
     #[test]
     fn a_rate_is_of_the_time_since_the_last_look() {
-        let mut ways = Ways::default();
-        let look = |millis, second| LinkLook {
+        let mut ways = LinkTraffic::default();
+        let look = |millis, second| LinkSnapshot {
             at: Span::from_millis(millis),
             ways: [way(second, 0), way(0, 0)],
         };
         assert_eq!(ways.stretch(&look(1_000, 1)).values[..2], [Some(12.5e6), Some(0.0)]);
-        // The emulator came late to it.
+        // The emulator was late.
         let late = ways.stretch(&look(3_000, 2));
         assert_eq!((late.from, late.to), (Span::from_millis(1_000), Span::from_millis(3_000)));
         assert_eq!(late.values[0], Some(6.25e6));

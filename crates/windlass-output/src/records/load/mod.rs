@@ -1,24 +1,24 @@
-//! The report for people.
+//! Report of a load test, for people.
 
 pub mod view;
 
 use windlass_base::{Bytes, Quantiles, Span, whole_part};
 use windlass_host::busiest::named;
 use windlass_measure::load::{
-    Comparison, FigureUnit, Figures, FilesReport, JobStage, JobStages, Limit, LoadReport, Since,
-    WaitEnd,
+    Comparison, FigureUnit, Figures, FilesReport, JobStage, JobStages, Limit, LoadReport, WaitEnd,
+    WaitStart,
 };
 
 use crate::records::host;
 use crate::{Page, Record, Rows, Style, Table, Text, figures};
 
-/// The most lines of the plot.
+/// Maximum number of lines of the plot.
 const MAX_LINES: usize = 16;
 
-/// The widest bar of the plot.
+/// Maximum width of the plot's bars.
 const WIDEST: u64 = 40;
 
-/// The most times of a full spool that are told.
+/// Maximum number of times of a full spool that are reported.
 const MAX_FULL: usize = 5;
 
 impl Record for LoadReport {
@@ -106,10 +106,10 @@ fn rows(report: &LoadReport) -> Rows {
             .strong(times.queued_seconds)
             .and(" in the queue, ")
             .strong(times.processed_seconds)
-            .and(" printed, in the mean of ")
+            .and(" printed, mean of ")
             .and(figures::counted(times.jobs, "job"))
             .dim(
-                Text::from("; the spooler keeps whole seconds, so off by ")
+                Text::from("; the spooler keeps whole seconds: error up to ")
                     .and(times.off_by_seconds),
             );
         rows.push("a job", text);
@@ -129,7 +129,7 @@ fn rows(report: &LoadReport) -> Rows {
         }
         if hold.stopped_already > 0 {
             let already = hold.stopped_already as u64;
-            text = text.and("; ").and(already).and(" were so already, and stay so");
+            text = text.and("; ").and(already).and(" were stopped before, and stay stopped");
         }
         if hold.left_stopped > 0 {
             let left = format!("; {} left stopped", hold.left_stopped);
@@ -146,7 +146,7 @@ fn rows(report: &LoadReport) -> Rows {
     }
     if queue.ghosts > 0 {
         let text = figures::counted(queue.ghosts, "job")
-            .and(" created whose documents did not arrive; ")
+            .and(" created without their documents; ")
             .and(queue.ghosts_cancelled)
             .and(" of them cancelled");
         rows.push("ghosts", text);
@@ -166,20 +166,20 @@ fn processed(report: &LoadReport) -> Text {
     let Some(process) = &report.process else {
         let why = match &report.waiting.failure {
             Some(failure) => format!("not known: {failure}"),
-            None if report.interrupted => "not known: it was stopped before".to_owned(),
+            None if report.interrupted => "not known: the load was stopped before".to_owned(),
             None if report.waiting.counted_by.is_some() => "not waited for".to_owned(),
-            None => "not known: a raw port does not tell".to_owned(),
+            None => "not known: a raw port does not report it".to_owned(),
         };
         return Text::styled(Style::Dim, why);
     };
     let mut text = Text::new().strong(process.seconds);
     text = match process.from {
-        Since::Release => text.and(" from when the printers were let go: "),
-        Since::LastAnswer => {
-            text.and(" after the last answer; all of it ").and(process.all_seconds).and(": ")
+        WaitStart::Release => text.and(" from the release of the printers: "),
+        WaitStart::LastAnswer => {
+            text.and(" after the last answer; in total ").and(process.all_seconds).and(": ")
         }
     };
-    // Without their outcomes jobs are known to wait no more, and nothing else.
+    // Without outcomes, only the end of the jobs' wait is known.
     let what = match &report.outcomes {
         Some(became) if became.outcomes.forgotten > 0 => " processed, ",
         Some(_) => " completed, ",
@@ -194,11 +194,11 @@ fn processed(report: &LoadReport) -> Text {
     match (process.end, process.left) {
         (WaitEnd::Done, _) => return text,
         (WaitEnd::NoAnswer, _) => {
-            let silent = "; then the server did not answer any more";
+            let silent = "; then the server stopped answering";
             return text.with(Style::Bad, silent);
         }
         (_, Some(left)) => {
-            let left = figures::counted(left, "job").and(" waiting still");
+            let left = figures::counted(left, "job").and(" still waiting");
             text = text.and("; ").with(Style::Bad, left);
         }
         (_, None) => {}
@@ -212,17 +212,17 @@ fn processed(report: &LoadReport) -> Text {
     }
 }
 
-/// What became of the jobs that were acknowledged.
+/// Returns the outcomes of the acknowledged jobs.
 fn became(report: &LoadReport) -> Option<Text> {
     let became = &report.outcomes.as_ref()?.outcomes;
     let mut text = Text::new().strong(became.completed).and(" completed");
     for (count, what, style) in [
         (became.aborted, "aborted", Style::Bad),
         (became.canceled, "canceled", Style::Bad),
-        (became.waiting, "waiting still", Style::Bad),
+        (became.waiting, "still waiting", Style::Bad),
         (
             became.missing,
-            "missing: acknowledged before the server was away, not found after it",
+            "missing: acknowledged before the server was away, and not found after",
             Style::Bad,
         ),
         (
@@ -230,7 +230,7 @@ fn became(report: &LoadReport) -> Option<Text> {
             "not known: they left the queue, and the server keeps no record of them",
             Style::Warn,
         ),
-        (became.lost_sight(), "unknown: the server tells no more of them", Style::Bad),
+        (became.lost_sight(), "unknown: the server no longer reports them", Style::Bad),
     ] {
         if count > 0 {
             text = text.and(", ").with(style, Text::from(count).and(format!(" {what}")));
@@ -239,7 +239,7 @@ fn became(report: &LoadReport) -> Option<Text> {
     Some(text)
 }
 
-/// What jobs were at.
+/// Returns the stages of jobs.
 fn staged(stages: &JobStages) -> Text {
     let mut text = Text::new();
     for (place, one) in stages.stages.iter().enumerate() {
@@ -247,10 +247,10 @@ fn staged(stages: &JobStages) -> Text {
             JobStage::Filter => "a filter worked",
             JobStage::FilterWaits => "filters waited",
             JobStage::Backend => "the backend worked",
-            JobStage::Connecting => "it was connected",
+            JobStage::Connecting => "connecting",
             JobStage::Network => "data was on the network",
-            JobStage::Device => "the device was waited for",
-            JobStage::Unseen => "the backend waited, for what only root may see",
+            JobStage::Device => "waiting for the device",
+            JobStage::Unseen => "the backend waited; only root can see for what",
         };
         text = text.and(if place > 0 { ", " } else { "" });
         text = text.strong(figures::percent(one.share)).and(format!(" {what}"));
@@ -269,12 +269,12 @@ fn staged(stages: &JobStages) -> Text {
     )
 }
 
-/// When the server was away.
+/// Returns the absences of the server.
 fn away(report: &LoadReport) -> Option<Text> {
     let absences = &report.absences;
     let Some(first) = absences.times.first() else {
         let restarted = report.restarted == Some(true);
-        return restarted.then(|| Text::from("never seen so, but it is another process now"));
+        return restarted.then(|| Text::from("never seen away, but it is another process now"));
     };
     let times = absences.times.len() as u64 + absences.times_left_out;
     let text = Text::new().with(Style::Bad, absences.seconds).and(match times {
@@ -294,13 +294,13 @@ fn away(report: &LoadReport) -> Option<Text> {
     })
 }
 
-/// Why jobs were not done.
+/// Writes the reasons of jobs that were not completed.
 fn reasons(report: &LoadReport, page: &mut Page) {
     let Some(outcomes) = &report.outcomes else { return };
     for reason in &outcomes.outcomes.reasons {
         page.gap();
         let head = figures::counted(reason.jobs, "job").and(format!(" {}", reason.state.id()));
-        let first = format!(", the first number {}: ", reason.first_job_id);
+        let first = format!(", first job {}: ", reason.first_job_id);
         let mut text = Text::styled(Style::Bad, head).and(Text::whole(&first)).and(&reason.reasons);
         if let Some(message) = &reason.message {
             text = text.and(". ").and(message);
@@ -313,7 +313,7 @@ fn reasons(report: &LoadReport, page: &mut Page) {
     }
     if let Some(failure) = &outcomes.failure {
         page.gap();
-        page.paragraph(Text::from("What became of jobs was not told in the end: ").and(failure));
+        page.paragraph(Text::from("The results of the jobs are not known: ").and(failure));
     }
 }
 
@@ -350,7 +350,7 @@ fn troubles(report: &LoadReport, page: &mut Page) {
     }
     if report.wrong.troubles_left_out > 0 {
         let left_out = figures::counted(report.wrong.troubles_left_out, "job");
-        page.paragraph(left_out.and(" more, in other words"));
+        page.paragraph(left_out.and(" more, with other messages"));
     }
     for full in report.wrong.full.iter().take(MAX_FULL) {
         let mut text = Text::from(format!("{}: no jobs taken from ", figures::word(&full.kind)))
@@ -364,7 +364,7 @@ fn troubles(report: &LoadReport, page: &mut Page) {
     }
     let more = report.wrong.full.len().saturating_sub(MAX_FULL) as u64 + report.wrong.full_left_out;
     if more > 0 {
-        page.paragraph(figures::counted(more, "more such time"));
+        page.paragraph(figures::counted(more, "more such period"));
     }
 }
 
@@ -395,7 +395,7 @@ fn machine(report: &LoadReport, page: &mut Page) {
     }
 }
 
-/// What the children of the server had, by their names.
+/// Writes the CPU time of the server's children, by name.
 fn children(page: &mut Page, part: &str, of: &Figures) {
     for process in of.server.iter().filter(|it| it.children_cpu_share > 0.0) {
         let head = format!("children of {} ({}), {part}: ", process.name, process.pid);
@@ -408,7 +408,7 @@ fn children(page: &mut Page, part: &str, of: &Figures) {
     }
 }
 
-/// The settings of cupsd, and which to change.
+/// Writes the settings of cupsd, and those to change.
 fn cups(report: &LoadReport, page: &mut Page) {
     let Some(cups) = &report.cups else { return };
     let mut text = Text::styled(Style::Dim, "cupsd: ");
@@ -425,13 +425,13 @@ fn cups(report: &LoadReport, page: &mut Page) {
     }
 }
 
-/// The load beside an earlier one.
+/// Writes the comparison with an earlier load.
 fn compared(of: &Comparison, page: &mut Page) {
     page.heading(Text::from("beside ").and(of.file.as_str()));
     page.indented(|page| {
         let unknown = || "not known".to_owned();
         for (what, all, style) in [
-            ("asked otherwise", &of.asked_otherwise, Style::Warn),
+            ("different option", &of.asked_otherwise, Style::Warn),
             ("changed", &of.settings, Style::Strong),
         ] {
             for one in all {
@@ -465,7 +465,7 @@ fn in_unit(value: f64, unit: FigureUnit) -> Text {
     }
 }
 
-/// Jobs that waited, over time.
+/// Writes the plot of waiting jobs over time.
 fn plot(report: &LoadReport, page: &mut Page) {
     let points: Vec<_> = report.waiting.points.iter().collect();
     let known = points.iter().filter_map(|point| point.waiting);
@@ -473,7 +473,7 @@ fn plot(report: &LoadReport, page: &mut Page) {
     let lines = points.len().min(MAX_LINES);
     let mut table = Table::headed("at: | acknowledged: | waiting: | ");
     for line in 0..lines {
-        // From the first to the last.
+        // From the first point to the last.
         let point = points[(line * (points.len() - 1)).div_ceil(lines.max(2) - 1)];
         let columns = (point.waiting.unwrap_or(0) * WIDEST).div_ceil(most);
         let columns = usize::try_from(columns).unwrap_or(0);
@@ -522,7 +522,7 @@ fn files(of: &FilesReport) -> Text {
     text.and(", copied in ").and(of.copy_seconds).and(format!(", sent from {}", of.from))
 }
 
-/// How long answers took.
+/// Returns the latency of answers.
 fn quantiles(of: &Quantiles) -> Text {
     let mut text = Text::new().strong(of.p50).and(" in the median");
     for (share, span) in [("90 %", of.p90), ("99 %", of.p99), ("99.9 %", of.p99_9)] {

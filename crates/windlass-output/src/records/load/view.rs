@@ -1,27 +1,27 @@
-//! Jobs by the thousand as a live view.
+//! Load test of a spooler as a live view.
 
 use windlass_base::Span;
 use windlass_measure::load::Stage;
 
 use crate::figures;
-use crate::live::{Series, Stretch, View};
+use crate::live::{Series, View, ViewInterval};
 
-/// How long a column is.
+/// Length of a column.
 const EVERY: Span = Span::from_millis(1_000);
 
-/// Jobs on their way to a view.
+/// Progress of the jobs in a view.
 #[derive(Debug, Default)]
 pub struct Jobs {
-    /// When the stage began.
+    /// Start of the stage.
     stage_began: Span,
     is_processing: bool,
-    /// When the last column ended, and how many were done in the stage by then.
+    /// End of the last column, and number of jobs done in the stage by then.
     at: Span,
     done: u64,
 }
 
 impl Jobs {
-    /// The view, with nothing in it yet.
+    /// Returns the empty view.
     pub fn view(title: String) -> View {
         let rate = |value| figures::per_second(value, "job");
         let series =
@@ -29,8 +29,8 @@ impl Jobs {
         View::new(title, Some(EVERY), series)
     }
 
-    /// It is so far. Gives the column that is over, where one is.
-    pub fn at(&mut self, stage: Stage) -> Option<Stretch> {
+    /// Takes the current state of a stage; returns a column if one is complete.
+    pub fn at(&mut self, stage: Stage) -> Option<ViewInterval> {
         let (is_processing, done, taken, waiting) = match stage {
             Stage::Queueing { settled, taken, waiting, .. } => (false, settled, taken, waiting),
             Stage::Processing { waiting, of, taken } => {
@@ -49,7 +49,7 @@ impl Jobs {
         let [queued, processed] =
             if is_processing { [None, Some(jobs)] } else { [Some(jobs), None] };
         let values = vec![queued, processed, waiting.map(|waiting| waiting as f64)];
-        Some(Stretch { from, to, values, ..Stretch::default() })
+        Some(ViewInterval { from, to, values, ..ViewInterval::default() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a test over UDP came to, in text.
+//! Report on a UDP test, as text.
 
 use windlass_base::Span;
 use windlass_drive::report::{Datagrams, DirectionReport, FlowReport, Interval};
@@ -6,10 +6,10 @@ use windlass_drive::transfer::Transfer;
 
 use crate::{Column, Rows, Style, Table, Text, figures};
 
-/// A sender that reaches less of its pace than this says so.
+/// Minimum share of its pace at which a sender counts as keeping it.
 const KEPT: f64 = 0.98;
 
-/// The columns of intervals.
+/// Returns the columns of intervals.
 pub(super) fn columns() -> [Column; 7] {
     [
         Column::right("seconds").least(11),
@@ -22,7 +22,7 @@ pub(super) fn columns() -> [Column; 7] {
     ]
 }
 
-/// The cells of an interval behind the first; the last one says which way.
+/// Returns the cells of an interval after the first; the last one is the direction.
 pub(super) fn cells(interval: &Interval, way: Text) -> [Text; 6] {
     let seen = interval.datagrams.unwrap_or_default();
     let lost = seen.lost.map(|lost| {
@@ -45,7 +45,7 @@ pub(super) fn cells(interval: &Interval, way: Text) -> [Text; 6] {
     ]
 }
 
-/// Adds what a receiver knows of numbered datagrams; `sender` is the other end.
+/// Adds the receiver's figures of numbered datagrams; `sender` is the other end.
 pub(super) fn push(
     rows: &mut Rows,
     found: &Datagrams,
@@ -55,18 +55,18 @@ pub(super) fn push(
     match (found.sent, found.lost) {
         (Some(sent), Some(lost)) => rows.push("lost", loss(found, sent, lost)),
         _ if found.flows.iter().any(|flow| flow.omitted.is_none()) => {
-            let why = "not known: the other end does not say which of its losses do not count \
-                       (iperf3 does since 3.13)";
+            let why = "not known: the other end does not report losses in the omitted time (iperf3 \
+                       does since 3.13)";
             rows.push("lost", Text::from(why));
         }
         _ => return,
     }
     let order = match (found.out_of_order, found.duplicates) {
         (Some(late), Some(again)) => Text::from(figures::count(late))
-            .and(" came behind a later one, ")
+            .and(" out of order, ")
             .and(figures::count(again))
-            .and(" came twice"),
-        (Some(late), None) => Text::from(figures::count(late)).and(" came behind a later one"),
+            .and(" duplicates"),
+        (Some(late), None) => Text::from(figures::count(late)).and(" out of order"),
         _ => Text::default(),
     };
     if !order.is_empty() {
@@ -97,12 +97,12 @@ pub(super) fn push(
         let reached = Text::from(sender.bytes_per_second.in_bits())
             .and(" of the ")
             .and(pace.in_bits())
-            .and(" asked for: the sender could not keep the pace");
+            .and(" asked for: the sender was too slow");
         rows.push("pace", Text::default().with(Style::Warn, reached.plain()));
     }
 }
 
-/// What was lost, and where.
+/// Returns the losses, and their place.
 fn loss(found: &Datagrams, sent: u64, lost: u64) -> Text {
     let of = figures::counted(sent, "datagram");
     if lost == 0 {
@@ -118,28 +118,25 @@ fn loss(found: &Datagrams, sent: u64, lost: u64) -> Text {
         .and(")");
     match (found.overflowed, found.lost_on_path()) {
         (Some(0), _) => text.and(", all on the path"),
-        // They came so fast that the kernel joined them.
+        // The datagrams arrived fast enough for the kernel to coalesce them.
         (Some(overflowed), None) => text
             .and(": ")
-            .with(
-                Style::Warn,
-                format!("{} at the least came, for which", figures::count(overflowed)),
-            )
-            .with(Style::Warn, " the receiver's socket had no room")
-            .and("; of the others it is not known"),
+            .with(Style::Warn, format!("at least {} dropped by", figures::count(overflowed)))
+            .with(Style::Warn, " the receiver's full socket")
+            .and("; the place of the others is not known"),
         (Some(overflowed), Some(path)) => {
             let here = overflowed.min(lost);
             text.and(": ")
                 .and(figures::count(path))
                 .and(" on the path, and ")
-                .with(Style::Warn, format!("{} came, for which", figures::count(here)))
-                .with(Style::Warn, " the receiver's socket had no room")
+                .with(Style::Warn, format!("{} dropped by", figures::count(here)))
+                .with(Style::Warn, " the receiver's full socket")
         }
-        _ => text.and("; what of it the receiver's socket had no room for is not known"),
+        _ => text.and("; drops by the receiver's socket are not known"),
     }
 }
 
-/// The flows of a test side by side.
+/// Returns the flows of a test side by side.
 pub(super) fn flows(flows: &[FlowReport]) -> Table {
     Table::of(
         flows,

@@ -1,4 +1,4 @@
-//! The intervals of a test as they come.
+//! Intervals of a running test, as lines.
 
 use windlass_base::figures::fixed;
 use windlass_base::{Rate, RateUnit, Span};
@@ -10,26 +10,26 @@ use windlass_drive::verdict::{fills, flight, keeps};
 use super::{datagrams, read};
 use crate::{Column, Style, Table, Text, figures};
 
-/// Prints the intervals of the senders: a line each.
-pub struct Live {
+/// Formatter of the senders' intervals, a line each.
+pub struct LineFormatter {
     table: Table,
-    /// Whether data goes both ways.
+    /// True if data goes in both directions.
     both: bool,
     streams: u16,
     pace: Option<Rate>,
-    /// Whether the other end tells of its intervals, too.
+    /// True if the other end reports its intervals as well.
     tells: bool,
     has_begun: bool,
-    /// Whether it is of numbered datagrams.
+    /// True for numbered datagrams.
     numbered: bool,
-    /// The unit of rates.
+    /// Unit of rates.
     unit: Option<RateUnit>,
-    /// With so many decimals neighbouring intervals differ.
+    /// Number of decimals at which neighbouring intervals differ.
     places: usize,
 }
 
-impl Live {
-    /// Before the first interval.
+impl LineFormatter {
+    /// Creates the formatter, before the first interval.
     pub fn new(transfer: &Transfer, protocol: Protocol) -> Self {
         let numbered = is_numbered(transfer, protocol);
         let table = Table::new(columns(numbered));
@@ -40,21 +40,21 @@ impl Live {
         Self { table, both, streams, pace, tells, has_begun: false, numbered, unit: None, places }
     }
 
-    /// The same with rates in a unit.
+    /// Sets the unit of rates.
     #[must_use]
     pub const fn with(mut self, unit: Option<RateUnit>) -> Self {
         self.unit = unit;
         self
     }
 
-    /// What stands between the intervals and what follows; nothing where there
+    /// Returns the separator between the intervals and the next lines; empty if there
     /// were none.
     pub const fn end(&self) -> &'static [u8] {
         if self.has_begun { b"\n" } else { b"" }
     }
 
-    /// The line of an interval, and the head before the first. The receivers' say
-    /// less, and make none where the sender tells of it.
+    /// Returns the line of an interval, and the head before the first one. A receiver's interval
+    /// has fewer figures, and no line if the sender reports that interval.
     pub fn lines(&mut self, interval: &Interval) -> Option<Vec<Text>> {
         let line = self.table.line(&self.cells(interval)?);
         let head = (!self.has_begun).then(|| self.table.head());
@@ -62,11 +62,11 @@ impl Live {
         Some(head.into_iter().chain([line]).collect())
     }
 
-    /// The cells of such a line.
+    /// Returns the cells of such a line.
     pub fn cells(&self, interval: &Interval) -> Option<Vec<Text>> {
         let kernel = interval.sender.filter(|_| interval.role == Role::Sender);
         let is_wanted = match self.numbered {
-            // The receiver knows what came.
+            // Only the receiver knows which datagrams arrived.
             true => interval.role == Role::Receiver,
             false => kernel.is_some(),
         };
@@ -106,12 +106,12 @@ impl Live {
     }
 }
 
-/// Whether a transfer is one of numbered datagrams.
+/// Returns whether a transfer consists of numbered datagrams.
 pub(super) fn is_numbered(transfer: &Transfer, protocol: Protocol) -> bool {
     transfer.udp && protocol != Protocol::Ttcp
 }
 
-/// The columns of intervals, of numbered datagrams or of TCP.
+/// Returns the columns of intervals, of numbered datagrams or of TCP.
 pub(super) fn columns(numbered: bool) -> [Column; 7] {
     if numbered {
         return datagrams::columns();
@@ -127,13 +127,13 @@ pub(super) fn columns(numbered: bool) -> [Column; 7] {
     ]
 }
 
-/// Which way the data of an interval went.
+/// Returns the direction of an interval's data.
 pub(super) fn way(interval: &Interval) -> &'static str {
     let forth = (interval.end == End::Client) == (interval.role == Role::Sender);
     if forth { "there" } else { "back" }
 }
 
-/// How many decimals of a second tell intervals apart.
+/// Returns the number of decimals of a second that tell intervals apart.
 fn places(interval: Span) -> usize {
     let millis = interval.as_nanos() / 1_000_000;
     if millis % 100 == 0 {
@@ -145,8 +145,8 @@ fn places(interval: Span) -> usize {
     }
 }
 
-/// The time of all streams in an interval, and what the kernel waited for in it: for the window,
-/// for the buffer, for the program, for a timer; the rest is of none.
+/// Returns the time of all streams in an interval, and the parts for which the kernel waited: for
+/// the window, the buffer, the program, a timer. The last value is the remaining time.
 pub(super) fn waits(
     interval: &Interval,
     kernel: &SenderInterval,
@@ -157,12 +157,12 @@ pub(super) fn waits(
         kernel.times;
     let idle = (whole - busy_seconds).or_zero();
     let rest = (busy_seconds - receiver_limited_seconds - buffer_limited_seconds).or_zero();
-    // The kernel's clocks go on while a timer runs.
+    // The kernel's clocks continue while a timer runs.
     let timeout = kernel.timeout_seconds.unwrap_or_default();
     (whole, [receiver_limited_seconds, buffer_limited_seconds, idle, timeout], rest)
 }
 
-/// What the kernel waited for.
+/// Returns the limit that the kernel reports.
 pub fn held(
     interval: &Interval,
     kernel: &SenderInterval,
@@ -176,7 +176,7 @@ pub fn held(
         Some((time, "timeout")) if time > whole.scaled(0.5) => {
             Text::styled(Style::Warn, "timeout ").and(figures::percent(time.share_of(whole)))
         }
-        // What no clock of the kernel holds is the most as often as not.
+        // At equal times, the reason wins over the rest, which no clock of the kernel measures.
         Some((time, name)) if time >= rest && time > Span::ZERO => {
             Text::from(format!("{name} ")).and(figures::percent(time.share_of(whole)))
         }
@@ -186,8 +186,8 @@ pub fn held(
     }
 }
 
-/// Whether a stream has a window's worth in flight, and its congestion window would allow
-/// more. The kernel counts in jiffies for how long a window holds it, and not while it paces.
+/// Returns whether a stream has a full window in flight while its congestion window allows more.
+/// The kernel counts window-limited time in jiffies, and not while it paces.
 pub(super) fn fills_window(interval: &Interval, kernel: &SenderInterval, streams: u16) -> bool {
     let (Some(window), Some(rtt)) = (kernel.peer_window_bytes, kernel.rtt_seconds) else {
         return false;
@@ -207,7 +207,7 @@ mod tests {
         held_at(busy, window, buffer, None)
     }
 
-    /// At 90 bytes a second.
+    /// Returns the limit at 90 bytes per second.
     fn held_at(busy: i64, window: i64, buffer: i64, pace: Option<Rate>) -> String {
         let times = LimitTimes {
             busy_seconds: Span::from_millis(busy),
@@ -218,7 +218,7 @@ mod tests {
         held(&of(90.0, kernel), &kernel, 1, pace).plain()
     }
 
-    /// A second at this rate.
+    /// Returns an interval of a second at this rate.
     fn of(rate: f64, kernel: SenderInterval) -> Interval {
         Interval {
             end: End::Client,
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(holds(1_000, 100, 700), "buffer 70 %");
         assert_eq!(holds(200, 0, 0), "program 80 %");
         assert_eq!(holds(0, 0, 0), "program 100 %");
-        // A timer that ran out takes what no clock holds, with the silence before it.
+        // A timeout includes the time without a limit before it, and the silence.
         let timer = |millis| {
             let kernel = SenderInterval {
                 timeout_seconds: Some(Span::from_millis(millis)),
@@ -261,7 +261,7 @@ mod tests {
         };
         assert_eq!([timer(700), timer(1_300)], ["timeout 70 %", "timeout 100 %"]);
         assert_eq!(timer(300), "cwnd or path");
-        // 60 % of the time is of neither.
+        // 60 % of the time belongs to neither.
         assert_eq!(holds(670, 10, 60), "cwnd or path");
         let pace = |rate| Some(Rate::from_bytes_per_second(rate));
         assert_eq!(held_at(670, 10, 60, pace(95.0)), "pace");
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_window_that_a_paced_sender_fills_is_named() {
-        // BBR over the printer that reads 1,986 kB/s: 6,850 B each 3.2 ms.
+        // BBR to a printer that reads 1,986 kB/s: 6,850 B every 3.2 ms.
         let at = |window, rtt| {
             let busy_seconds = Span::from_millis(1_000);
             let kernel = SenderInterval {

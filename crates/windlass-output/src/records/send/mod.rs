@@ -1,13 +1,13 @@
-//! The record of `windlass send`.
+//! Record of `windlass send`.
 
 mod datagrams;
 mod lines;
 mod search;
 mod view;
 
-pub use self::lines::{Live, held};
+pub use self::lines::{LineFormatter, held};
 pub use self::search::{cells, table as search_table};
-pub use self::view::Showing;
+pub use self::view::TransferView;
 
 use std::net::SocketAddr;
 
@@ -19,82 +19,82 @@ use windlass_drive::Protocol;
 use windlass_drive::report::{
     Cpu, DirectionReport, Interval, Latency, Outcome, SenderStream, StreamReport,
 };
-use windlass_drive::transfer::{Buffers, Direction, End, Transfer, Until};
+use windlass_drive::transfer::{Buffers, Direction, End, EndCondition, Transfer};
 use windlass_drive::udp::search::SearchResult;
 use windlass_drive::verdict::{DirectionSeen, verdict};
 
 use crate::records::ip::ip_text;
 use crate::{Column, Page, Record, Rows, Style, Table, Text, figures, verdict as verdicts};
 
-/// What came of a test.
+/// Report on a test.
 #[derive(Debug, Serialize)]
 pub struct SendReport {
     schema: Schema,
     host: String,
     address: String,
-    /// How the two ends spoke.
+    /// Protocol between the two ends.
     protocol: Protocol,
     transfer: Transfer,
-    /// Each direction that data went.
-    directions: Vec<OneWay>,
-    /// Of small messages beside the test; null where it was not measured.
+    /// Directions in which data went.
+    directions: Vec<SendDirection>,
+    /// Latency of small messages beside the test; null if not measured.
     latency: Option<Latency>,
     processors: Processors,
     intervals: Vec<Interval>,
-    /// Of several tests, which rate the path carries; null of one.
+    /// Result of a search over several tests for the rate that the path carries; null for one test.
     search: Option<SearchResult>,
-    /// Whether it was stopped before its end.
+    /// True if the test was stopped before its end.
     interrupted: bool,
-    /// What went wrong; null where nothing did.
+    /// Failure of the test; null if there was none.
     failure: Option<String>,
-    /// The unit of the text's rates.
+    /// Unit of rates in the text.
     #[serde(skip)]
     unit: Option<RateUnit>,
 }
 
-/// One direction, as both ends saw it.
+/// Direction of a test, as both ends saw it.
 #[derive(Debug, Serialize)]
-struct OneWay {
-    /// The end that sends.
+struct SendDirection {
+    /// Sending end.
     from: End,
-    /// What it measured; null where the server could not say.
+    /// Measurements of the sender; null if the server did not report them.
     sender: Option<DirectionReport>,
-    /// What the end that receives measured.
+    /// Measurements of the receiver.
     receiver: Option<DirectionReport>,
-    /// What the sender's kernel knows of all streams together.
+    /// Figures of the sender's kernel, over all streams.
     kernel: Option<SenderStream>,
-    /// What held it back; null where the sender's kernel was not heard.
+    /// Verdict; null if the sender's kernel did not report.
     verdict: Option<Verdict>,
-    /// The sender's rate in ttcp's unit, where it spoke so.
+    /// Rate of the sender in ttcp's unit, if the protocol is ttcp's.
     ttcp: Option<TtcpRate>,
 }
 
-/// A rate as ttcp has it: in units of 1,024 bytes.
+/// Rate in ttcp's unit of 1,024 bytes.
 #[derive(Debug, Serialize)]
 struct TtcpRate {
     kilobytes_per_second: f64,
-    /// The size of such a kilobyte.
+    /// Size of such a kilobyte.
     kilobyte_bytes: u64,
 }
 
-/// The processors of both ends.
+/// Processors of both ends.
 #[derive(Debug, Serialize)]
 struct Processors {
-    /// That this end may use.
+    /// Number of processors that this end may use.
     client: usize,
-    /// That the server may use; null where it could not say.
+    /// Number of processors that the server may use; null if unknown.
     server: Option<usize>,
-    /// The processor time of all of windlass here.
+    /// Processor time of the whole windlass process at this end.
     client_seconds: Span,
-    /// The same at the server, with all that it did beside.
+    /// Processor time of the server's process, including other work.
     server_seconds: Option<Span>,
 }
 
 impl SendReport {
-    /// The shape of the JSON, described by `schemas/send.schema.json`.
+    /// Schema of the JSON, described by `schemas/send.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.send", version: 2 };
 
-    /// Of what came of a test with a host, at this address of it.
+    /// Creates the report on a test with a host, at this address.
     pub fn new(
         host: &str,
         address: SocketAddr,
@@ -108,7 +108,7 @@ impl SendReport {
             Direction::Reverse => &[End::Server],
             Direction::Both => &[End::Client, End::Server],
         };
-        let way = |from: &End| OneWay::new(*from, protocol, transfer, outcome);
+        let way = |from: &End| SendDirection::new(*from, protocol, transfer, outcome);
         let far = outcome.far.as_ref();
         let Latency { idle_seconds, loaded_seconds, .. } = outcome.latency;
         let measured = idle_seconds.is_some() || loaded_seconds.is_some();
@@ -134,7 +134,7 @@ impl SendReport {
         }
     }
 
-    /// The same with the rates of its text in a unit.
+    /// Sets the unit of rates in the text.
     #[must_use]
     pub const fn with(mut self, unit: Option<RateUnit>) -> Self {
         self.unit = unit;
@@ -143,17 +143,17 @@ impl SendReport {
 }
 
 impl SendReport {
-    /// The same of one of several tests that looked for a rate.
+    /// Turns the report into one on several tests that searched for a rate.
     #[must_use]
     pub fn with_search(self, found: SearchResult) -> Self {
         Self { search: Some(found), ..self }
     }
 }
 
-impl OneWay {
+impl SendDirection {
     fn new(from: End, protocol: Protocol, transfer: &Transfer, outcome: &Outcome) -> Self {
         let [sender, receiver] = outcome.way(from);
-        // Without its kernel there is nothing to go by.
+        // Without the sender's kernel the limit is unknown.
         let known = sender.filter(|sender| !sender.streams.is_empty());
         let verdict = known.map(|sender| {
             verdict(&DirectionSeen {
@@ -161,7 +161,7 @@ impl OneWay {
                 receiver,
                 latency: outcome.latency,
                 pace: transfer.pace,
-                // Others take a window for the size of a buffer.
+                // For other programs the window only sets the size of a buffer.
                 window: transfer
                     .buffers(from.other())
                     .window
@@ -193,18 +193,18 @@ impl Record for SendReport {
             page.indented(|page| way.text(page, self));
         }
         if self.interrupted && self.failure.is_none() {
-            page.line(Text::styled(Style::Warn, "it was stopped before its end"));
+            page.line(Text::styled(Style::Warn, "the test was stopped before its end"));
         }
     }
 }
 
 impl SendReport {
-    /// What was asked for, in a few words.
+    /// Returns the requested transfer in a few words.
     fn asked(&self) -> String {
         let amount = match self.transfer.until {
-            Until::Time(time) => time.to_string(),
-            Until::Bytes(bytes) => bytes.to_string(),
-            Until::SourceEnds => "a file".to_owned(),
+            EndCondition::Time(time) => time.to_string(),
+            EndCondition::Bytes(bytes) => bytes.to_string(),
+            EndCondition::SourceEnds => "a file".to_owned(),
         };
         match self.transfer.streams {
             _ if self.transfer.udp => {
@@ -217,7 +217,7 @@ impl SendReport {
     }
 }
 
-impl OneWay {
+impl SendDirection {
     fn text(&self, page: &mut Page, report: &SendReport) {
         let mut rows = Rows::new();
         let of = |direction: &DirectionReport| {
@@ -238,12 +238,14 @@ impl OneWay {
         };
         let not = || match report.protocol {
             Protocol::Windlass | Protocol::Iperf3 => {
-                Text::styled(Style::Warn, "not known: the server could not say")
+                Text::styled(Style::Warn, "not known: the server does not report it")
             }
-            protocol => Text::styled(Style::Dim, format!("not known: {protocol} does not tell")),
+            protocol => {
+                Text::styled(Style::Dim, format!("not known: {protocol} does not report it"))
+            }
         };
         rows.push("received", self.receiver.as_ref().map_or_else(not, of));
-        // Another program's sender counts what it wrote.
+        // Another program's sender counts the bytes that it wrote.
         let told = self.sender.as_ref().is_some_and(|sender| sender.streams.is_empty());
         let found = self.receiver.as_ref().and_then(|receiver| receiver.datagrams.as_ref());
         let is_numbered = found.is_some_and(|found| found.sent.is_some());
@@ -270,17 +272,17 @@ impl OneWay {
             verdicts::whole(page, verdict, |_| {});
         }
         if is_numbered {
-            // What came says what became of them.
+            // The rows already have the losses, as the receiver saw them.
         } else if report.transfer.udp && report.protocol == Protocol::Ttcp {
             page.paragraph(
-                "These datagrams carry no numbers, so neither end learns what was lost: compare \
-                 what was sent with what the other end says that it received.",
+                "These datagrams carry no sequence numbers, so losses are not known. Compare the \
+                 amount sent with the amount that the other end reports as received.",
             );
             page.gap();
         } else if !report.transfer.udp && self.verdict.is_none() && self.sender.is_some() {
             page.paragraph(format!(
-                "What held it back is not known: the sender's kernel knows, and {} does not tell. \
-                 With windlass serve at that end it is told.",
+                "The limit is not known: only the sender's kernel knows it, and {} does not report \
+                 it. Run windlass serve at that end.",
                 report.protocol
             ));
             page.gap();
@@ -340,7 +342,7 @@ impl OneWay {
     }
 }
 
-/// What a processor did for an end.
+/// Returns the CPU time of an end.
 pub fn processor(cpu: Cpu) -> Text {
     figures::percent(cpu.share)
         .and(" of one (")
@@ -350,13 +352,13 @@ pub fn processor(cpu: Cpu) -> Text {
         .and(" in the kernel)")
 }
 
-/// What was moved in a time, at a rate.
+/// Returns bytes, time and rate.
 pub fn moved(bytes: Bytes, time: Span, rate: Rate) -> Text {
     let text = Text::from(bytes).and(" in ").and(time).and(": ");
     text.strong(figures::both(rate))
 }
 
-/// The range of a figure over streams: one value where they agree.
+/// Returns the range of a figure over streams: one value if they agree.
 fn range<T: Ord + Copy + Into<Text>>(values: impl Iterator<Item = T>) -> Option<Text> {
     let values: Vec<T> = values.collect();
     let (least, most) = (*values.iter().min()?, *values.iter().max()?);
@@ -381,7 +383,7 @@ fn window(buffers: Buffers, receivers: &[StreamReport], senders: &[StreamReport]
     text
 }
 
-/// What the send buffers were.
+/// Returns the send buffers.
 pub fn buffer(buffers: Buffers, senders: &[StreamReport]) -> Text {
     let granted = range(senders.iter().map(|stream| stream.granted_send_buffer_bytes));
     let text = asked(buffers.send);
@@ -391,7 +393,7 @@ pub fn buffer(buffers: Buffers, senders: &[StreamReport]) -> Text {
     }
 }
 
-/// The congestion control of the connections.
+/// Returns the congestion control of the connections.
 pub fn congestion(first: &StreamReport, senders: &[StreamReport]) -> Text {
     let windows = senders.iter().filter_map(|stream| stream.sender);
     let mean = range(windows.map(|kernel| kernel.mean_congestion_window_bytes));
@@ -402,14 +404,14 @@ pub fn congestion(first: &StreamReport, senders: &[StreamReport]) -> Text {
     text.and("; segments of ").and(Bytes::new(first.mss_bytes.into()))
 }
 
-/// The round trips that the kernel measured.
+/// Returns the round-trip times that the kernel measured.
 pub fn rtt(kernel: &SenderStream) -> Text {
     let values = [
-        (kernel.min_rtt_seconds, "at the least"),
-        (kernel.mean_rtt_seconds, "on average"),
-        (kernel.max_rtt_seconds, "at the most"),
+        (kernel.min_rtt_seconds, "min"),
+        (kernel.mean_rtt_seconds, "mean"),
+        (kernel.max_rtt_seconds, "max"),
     ];
-    let part = |(value, what)| Some(Text::from(value?).and(format!(" {what}")));
+    let part = |(value, what)| Some(Text::from(format!("{what} ")).and(value?));
     join(values.into_iter().filter_map(part))
 }
 
@@ -418,7 +420,7 @@ fn join(parts: impl IntoIterator<Item = Text>) -> Text {
     if text.is_empty() { "not known".into() } else { text }
 }
 
-/// What the kernel sent again.
+/// Returns the retransmissions of the kernel.
 pub fn resent(kernel: &SenderStream) -> Text {
     let again = kernel.retransmissions;
     let mut text = Text::from(again).and(" of ").and(figures::counted(kernel.segments, "segment"));
@@ -426,7 +428,7 @@ pub fn resent(kernel: &SenderStream) -> Text {
         text = text.and(" (").and(figures::fine_percent(kernel.retransmission_share)).and(")");
     }
     if kernel.needless_retransmissions > 0 {
-        text = text.and(", ").and(kernel.needless_retransmissions).and(" needlessly");
+        text = text.and(", ").and(kernel.needless_retransmissions).and(" spurious");
     }
     match kernel.marked_segments {
         None | Some(0) => text,
@@ -442,7 +444,7 @@ fn latency(of: &Latency) -> Text {
     if let Some(loaded) = &of.loaded_seconds {
         let text = Text::default().strong(loaded.p50).and(" under load, ");
         parts.push(match loaded.p99 {
-            Some(p99) => text.and("99 of 100 within ").and(p99),
+            Some(p99) => text.and("99 % within ").and(p99),
             None => text.and("at most ").and(loaded.max),
         });
     }
@@ -465,7 +467,7 @@ fn table(streams: &[StreamReport], unit: Option<RateUnit>) -> Table {
     )
 }
 
-/// A rate in a unit, or as it reads best.
+/// Returns a rate in the given unit, or in the most readable one.
 fn read(rate: Rate, unit: Option<RateUnit>) -> Text {
     unit.map_or_else(|| rate.in_bits().into(), |unit| Text::from(unit.read(rate)))
 }

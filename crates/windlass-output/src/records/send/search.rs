@@ -1,11 +1,11 @@
-//! The search for the rate at which a path begins to lose datagrams, for people.
+//! Search for the rate at which a path begins to lose datagrams, for people.
 
 use windlass_base::Rate;
-use windlass_drive::udp::search::{Judged, Limit, SearchResult};
+use windlass_drive::udp::search::{JudgedTrial, Limit, SearchResult};
 
 use crate::{Column, Page, Rows, Style, Table, Text, figures};
 
-/// The columns of tests.
+/// Returns the table of tests, with its columns.
 pub fn table() -> Table {
     Table::new([
         Column::right("rate").least(12),
@@ -16,9 +16,9 @@ pub fn table() -> Table {
     ])
 }
 
-/// A test, as the row of that table.
-pub fn cells(judged: &Judged) -> [Text; 5] {
-    let Judged { asked, sent, datagrams, lost, limit } = judged;
+/// Returns a test as a row of that table.
+pub fn cells(judged: &JudgedTrial) -> [Text; 5] {
+    let JudgedTrial { asked, sent, datagrams, lost, limit } = judged;
     let share = *lost as f64 / (*datagrams).max(1) as f64;
     let lost = match lost {
         0 => Text::styled(Style::Dim, "0"),
@@ -43,7 +43,7 @@ const fn in_a_word(limit: Limit) -> &'static str {
     }
 }
 
-/// What was found, for people.
+/// Writes the result of the search.
 pub(super) fn text(page: &mut Page, found: &SearchResult) {
     page.heading(Text::from("The rate of the path"));
     let mut rows = Rows::new();
@@ -51,27 +51,26 @@ pub(super) fn text(page: &mut Page, found: &SearchResult) {
     match found.carried {
         Some(carried) => rows.push("carried", rate(carried)),
         None => {
-            rows.push("carried", Text::styled(Style::Warn, "none of the rates that were tried"));
+            rows.push("carried", Text::styled(Style::Warn, "no rate that was tried"));
         }
     }
     if let Some((refused, limit)) = found.refused.zip(found.limit) {
         let at = match limit {
-            Limit::Loss => rate(refused).and(": more was lost than at slower ones"),
-            Limit::Queue => {
-                rate(refused).and(": a queue grew, and loses what comes once it is full")
-            }
+            Limit::Loss => rate(refused).and(": more loss than at lower rates"),
+            Limit::Queue => rate(refused).and(": a queue grew, and drops packets once it is full"),
             Limit::Sender => {
-                Text::from("not found: the sender could not keep ").and(refused.in_bits())
+                Text::from("not found: the sender could not send ").and(refused.in_bits())
             }
-            Limit::Receiver => Text::from("not found: the receiver's socket had no room at ")
-                .and(refused.in_bits()),
+            Limit::Receiver => {
+                Text::from("not found: the receiver's socket was full at ").and(refused.in_bits())
+            }
         };
         rows.push("begins to lose", at);
     }
     let tests = found.trials.len() as u64;
     let which =
-        if found.carried.is_some() { "the last one that was carried" } else { "the last one" };
-    let tests = figures::counted(tests, "test").and(format!("; what follows is of {which}"));
+        if found.carried.is_some() { "the last test that was carried" } else { "the last test" };
+    let tests = figures::counted(tests, "test").and(format!("; the figures below are of {which}"));
     rows.push("tests", tests);
     page.indented(|page| page.rows(&rows));
     page.gap();

@@ -1,4 +1,4 @@
-//! A transfer as a live view.
+//! Transfer as a live view.
 
 use std::collections::VecDeque;
 
@@ -8,28 +8,28 @@ use windlass_drive::report::{Interval, SenderInterval};
 use windlass_drive::transfer::Transfer;
 use windlass_drive::verdict::{flight, keeps};
 
-use super::lines::{self, Live};
-use crate::live::{MOST_ROWS, Series, Stretch, View};
+use super::lines::{self, LineFormatter};
+use crate::live::{MOST_ROWS, Series, View, ViewInterval};
 use crate::{Mark, Style, Text, mark};
 
-/// Makes a view's intervals of a transfer's.
-pub struct Showing {
-    live: Live,
+/// Converter of a transfer's intervals to those of a view.
+pub struct TransferView {
+    live: LineFormatter,
     streams: u16,
     pace: Option<Rate>,
     both: bool,
     numbered: bool,
-    /// The rate of the other way, where data goes both.
+    /// Rate of the other direction, if data goes both ways.
     back: Option<f64>,
-    /// The lines that are told without a view, the newest first.
+    /// Lines that are printed without a view, the newest first.
     rows: VecDeque<Vec<Text>>,
 }
 
-impl Showing {
-    /// Before the first interval.
+impl TransferView {
+    /// Creates the converter, before the first interval.
     pub fn new(transfer: &Transfer, protocol: Protocol) -> Self {
         Self {
-            live: Live::new(transfer, protocol),
+            live: LineFormatter::new(transfer, protocol),
             streams: transfer.streams,
             pace: transfer.pace,
             both: transfer.connections() > transfer.streams,
@@ -39,7 +39,7 @@ impl Showing {
         }
     }
 
-    /// The view, with nothing in it yet.
+    /// Returns the empty view.
     pub fn view(&self, title: impl Into<Text>, every: Span) -> View {
         let mut series = vec![Series::rate("rate")];
         if self.both {
@@ -60,8 +60,8 @@ impl Showing {
         if self.numbered { view } else { view.with_band() }
     }
 
-    /// An interval; nothing where another one tells more of the same time.
-    pub fn stretch(&mut self, interval: &Interval) -> Option<Stretch> {
+    /// Returns an interval of the view; `None` if another interval tells more about this time.
+    pub fn stretch(&mut self, interval: &Interval) -> Option<ViewInterval> {
         let cells = self.live.cells(interval)?;
         self.rows.truncate(MOST_ROWS - 1);
         self.rows.push_front(cells);
@@ -89,7 +89,7 @@ impl Showing {
             ]);
             held = self.held(interval, kernel);
         }
-        Some(Stretch {
+        Some(ViewInterval {
             from: interval.from_seconds,
             to: interval.to_seconds,
             values,
@@ -99,7 +99,7 @@ impl Showing {
         })
     }
 
-    /// What the kernel waited for, as the column of that name has it.
+    /// Returns the limit of an interval, as in the column of that name.
     fn held(&self, interval: &Interval, kernel: &SenderInterval) -> Vec<(Mark, f64)> {
         let (_, [window, buffer, program, timeout], rest) =
             lines::waits(interval, kernel, self.streams);

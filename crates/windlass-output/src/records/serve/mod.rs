@@ -1,4 +1,4 @@
-//! What the server says: a line or two for each event.
+//! Output of the server: one or two lines for each event.
 
 pub mod view;
 
@@ -7,7 +7,7 @@ use windlass_base::thresholds::{BUSY_PROCESSORS, OTHER_PROGRAMS};
 use windlass_drive::Protocol;
 use windlass_drive::report::{DirectionReport, Machine};
 use windlass_drive::server::Event;
-use windlass_drive::transfer::{Direction, Role, Transfer, Until};
+use windlass_drive::transfer::{Direction, EndCondition, Role, Transfer};
 use windlass_measure::serve::ServeReport;
 
 use crate::records::host;
@@ -33,7 +33,7 @@ impl Record for ServeReport {
             }
             Event::Ends { test, client, near, failure, .. } => {
                 for (place, direction) in near.directions.iter().enumerate() {
-                    // It is one for all directions.
+                    // All directions share one machine.
                     let machine = direction.machine.as_ref().filter(|machine| {
                         place == 0 && machine.busy_share >= BUSY_PROCESSORS.get()
                     });
@@ -69,7 +69,7 @@ impl Record for ServeReport {
                     page.line(Text::from(head).with(Style::Warn, why.as_str()));
                 }
             }
-            // The latency beside a test is a part of it.
+            // The latency is part of its test.
             Event::Echoes { .. } => {}
             Event::Refused { client, why } => {
                 page.line(Text::from(format!("{client}  ")).with(Style::Warn, why.as_str()));
@@ -78,7 +78,7 @@ impl Record for ServeReport {
     }
 }
 
-/// Of a test over UDP, in how many datagrams.
+/// Returns the number of datagrams of a test over UDP.
 fn datagrams(direction: &DirectionReport) -> Text {
     direction.datagrams.as_ref().map_or_else(Text::default, |datagrams| {
         let count = Text::from(" in ").and(figures::counted(datagrams.count, "datagram"));
@@ -92,7 +92,7 @@ fn datagrams(direction: &DirectionReport) -> Text {
         match datagrams.overflowed.filter(|overflowed| *overflowed > 0) {
             Some(overflowed) => {
                 let least = if datagrams.overflowed_is_least { "at least " } else { "" };
-                let lost = Text::from(format!(" (this socket had no room for {least}"))
+                let lost = Text::from(format!(" (this socket dropped {least}"))
                     .and(figures::count(overflowed))
                     .and(" more)");
                 count.and(lost)
@@ -112,10 +112,10 @@ fn asked(protocol: Protocol, transfer: &Transfer) -> String {
         return format!("{protocol} sends{}", if transfer.udp { " by UDP" } else { "" });
     }
     let amount = match transfer.until {
-        Until::Time(time) => time.to_string(),
-        Until::Bytes(bytes) => bytes.to_string(),
-        Until::SourceEnds if protocol == Protocol::Windlass => "a file".to_owned(),
-        Until::SourceEnds => "data".to_owned(),
+        EndCondition::Time(time) => time.to_string(),
+        EndCondition::Bytes(bytes) => bytes.to_string(),
+        EndCondition::SourceEnds if protocol == Protocol::Windlass => "a file".to_owned(),
+        EndCondition::SourceEnds => "data".to_owned(),
     };
     let way = match transfer.direction {
         Direction::Forward => "sends",
@@ -132,7 +132,7 @@ fn asked(protocol: Protocol, transfer: &Transfer) -> String {
     format!("{who}{way} {amount}{by} over {streams} stream{plural}")
 }
 
-/// The processors that were all busy, and who had them.
+/// Returns the busy share of the processors, and the programs with most of it.
 fn busy(machine: &Machine) -> String {
     let share = Share(machine.busy_share);
     let mut said = format!("; the processors of this machine were busy {share} of the time");

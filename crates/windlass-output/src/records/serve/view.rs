@@ -1,4 +1,4 @@
-//! What a server serves, as a live view.
+//! Tests of a server, as a live view.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -8,17 +8,17 @@ use windlass_drive::Protocol;
 use windlass_drive::report::DirectionReport;
 use windlass_drive::server::{Event, TestNow, WayNow};
 use windlass_drive::transfer::{Role, Transfer};
-use windlass_measure::serve::ServeLook;
+use windlass_measure::serve::ServerSnapshot;
 
-use crate::live::{MOST_ROWS, Series, Stretch, View};
+use crate::live::{MOST_ROWS, Series, View, ViewInterval};
 use crate::records::ended::EVERY;
 use crate::records::send::held;
 use crate::{Column, Style, Text, figures};
 
-/// From so many columns on a screen has room for how long a test has taken.
+/// Minimum number of columns of a screen that shows the time of a test.
 const ROOM_FOR_TIME: usize = 100;
 
-/// The view, with nothing in it yet.
+/// Returns the empty view.
 pub fn view(address: SocketAddr) -> View {
     let series = [Series::rate("received"), Series::rate("sent")];
     let title = format!("windlass serve on {address}");
@@ -34,44 +34,44 @@ pub fn view(address: SocketAddr) -> View {
     ])
 }
 
-/// A direction of a test, by its number and by whether this end sends.
-type Way = (u64, bool);
+/// Direction of a test: its number, and whether this end sends.
+type TestDirection = (u64, bool);
 
-/// What is known of a direction.
+/// State of a direction.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
-    /// What has been counted of it.
+struct DirectionProgress {
+    /// Bytes counted so far.
     bytes: Bytes,
-    /// Whether it has ended: a look may have been taken before that.
+    /// True if the direction has ended: a snapshot may be older.
     is_over: bool,
-    /// For how many looks it has not been there.
+    /// Number of successive snapshots without this direction.
     missed: u32,
 }
 
-/// For so many looks the end of a test may still be told that is in none any more.
+/// Number of snapshots without a test after which its end is no longer expected.
 const PATIENCE: u32 = 60;
 
-/// What is known of what a server serves.
+/// State of a server's tests.
 #[derive(Debug, Default)]
-pub struct Serves {
+pub struct ServerTests {
     at: Span,
-    seen: BTreeMap<Way, Seen>,
-    /// Bytes of the tests that have ended since, that no look saw: received and sent.
+    seen: BTreeMap<TestDirection, DirectionProgress>,
+    /// Bytes of ended tests that no snapshot showed: received and sent.
     unseen: [Bytes; 2],
     ended: u64,
     refused: u64,
-    /// Rows of the tests that have ended, the newest first.
+    /// Rows of ended tests, the newest first.
     over: VecDeque<Vec<Text>>,
 }
 
-impl Serves {
-    /// Takes notice of what has happened.
+impl ServerTests {
+    /// Takes an event of the server.
     pub fn hears(&mut self, event: &Event) {
         match event {
             Event::Ends { test, client, protocol, near, failure, .. } => {
                 self.ended += 1;
                 for direction in &near.directions {
-                    // What came behind the last look has moved, too.
+                    // Bytes after the last snapshot count as well.
                     let sends = direction.role == Role::Sender;
                     let seen = self.seen.entry((*test, sends)).or_default();
                     self.unseen[usize::from(sends)] += direction.total_bytes - seen.bytes;
@@ -87,8 +87,8 @@ impl Serves {
         }
     }
 
-    /// What has moved since the last look, and how it is now.
-    pub fn stretch(&mut self, look: &ServeLook) -> Stretch {
+    /// Returns the traffic since the last snapshot, and the current state.
+    pub fn stretch(&mut self, look: &ServerSnapshot) -> ViewInterval {
         let from = std::mem::replace(&mut self.at, look.at);
         let lasted = look.at - from;
         let [mut received, mut sent] = std::mem::take(&mut self.unseen);
@@ -123,13 +123,13 @@ impl Serves {
             refused => state.and(", ").with(Style::Warn, figures::count(refused)).and(" refused"),
         };
         let rate = |bytes: Bytes| Some(bytes.per(lasted).bytes_per_second());
-        Stretch {
+        ViewInterval {
             from,
             to: look.at,
             values: vec![rate(received), rate(sent)],
             rows,
             state,
-            ..Stretch::default()
+            ..ViewInterval::default()
         }
     }
 }
@@ -146,7 +146,7 @@ fn head(test: u64, client: SocketAddr, protocol: Protocol, udp: bool, role: Role
     ]
 }
 
-/// A direction of a test that runs.
+/// Returns the row of a direction of a running test.
 fn runs(test: &TestNow, way: &WayNow, rate: Rate) -> Vec<Text> {
     let Transfer { streams, pace, udp, .. } = test.transfer;
     let held = way.sender.and_then(|interval| {
@@ -164,7 +164,7 @@ fn runs(test: &TestNow, way: &WayNow, rate: Rate) -> Vec<Text> {
     head.into_iter().chain(rest).collect()
 }
 
-/// A direction of a test that has ended: the rate is that of all of it.
+/// Returns the row of a direction of an ended test, with the rate over all its time.
 fn ended(
     test: u64,
     client: SocketAddr,
@@ -208,7 +208,7 @@ mod tests {
         WayNow { role, bytes: Bytes::new(bytes), sender: None }
     }
 
-    /// What a kernel tells that waits for its peer's window most of the time.
+    /// Returns the figures of a kernel that waits for its peer's window most of the time.
     fn windowed() -> Interval {
         let times = LimitTimes {
             busy_seconds: Span::from_millis(1_000),
@@ -257,12 +257,13 @@ mod tests {
         Event::Ends { test, client, protocol, near, far: None, failure }
     }
 
-    fn look(second: u64, tests: Vec<TestNow>) -> ServeLook {
-        ServeLook { at: Span::from_millis(1_000 * second.cast_signed()), tests }
+    fn look(second: u64, tests: Vec<TestNow>) -> ServerSnapshot {
+        ServerSnapshot { at: Span::from_millis(1_000 * second.cast_signed()), tests }
     }
 
     fn shown() -> View {
-        let (mut view, mut serves) = (view(SocketAddr::from(([0; 8], 5_202))), Serves::default());
+        let (mut view, mut serves) =
+            (view(SocketAddr::from(([0; 8], 5_202))), ServerTests::default());
         serves.hears(&over(1, 5_000_000, None));
         for second in 1..=30 {
             let bytes = 12_500_000 * second;
@@ -293,11 +294,11 @@ mod tests {
 
     #[test]
     fn each_byte_counts_once_whenever_the_end_is_told() {
-        let all = |order: &dyn Fn(&mut Serves) -> f64| order(&mut Serves::default());
+        let all = |order: &dyn Fn(&mut ServerTests) -> f64| order(&mut ServerTests::default());
         let of = |bytes| vec![test_of(1, Protocol::Ttcp, vec![way(Role::Receiver, bytes)])];
-        let received = |stretch: Stretch| stretch.values[0].unwrap();
-        // The end is told between two looks; behind a look that has the test no more; and
-        // before one that still has it.
+        let received = |stretch: ViewInterval| stretch.values[0].unwrap();
+        // The end is reported between two snapshots, after a snapshot without the test, or before
+        // one that still has the test.
         let between = all(&|serves| {
             let first = received(serves.stretch(&look(1, of(600))));
             serves.hears(&over(1, 1_000, None));
@@ -320,7 +321,7 @@ mod tests {
             first + received(stale) + last
         });
         assert_eq!([between, behind, before], [1_000.0; 3]);
-        // One that no look saw.
+        // A test that no snapshot showed.
         let short = all(&|serves| {
             serves.hears(&over(1, 1_000, None));
             received(serves.stretch(&look(1, Vec::new())))
@@ -330,13 +331,13 @@ mod tests {
 
     #[test]
     fn a_server_of_days_takes_no_more_memory() {
-        let mut serves = Serves::default();
+        let mut serves = ServerTests::default();
         for test in 0..1_000 {
             serves.hears(&over(test, 1_000, None));
         }
         let stretch = serves.stretch(&look(1, Vec::new()));
         assert_eq!((stretch.rows.len(), serves.over.len()), (MOST_ROWS, MOST_ROWS));
-        // A test whose end is never told is forgotten.
+        // A test whose end is never reported is forgotten.
         for second in 2..100 {
             let tests = if second == 2 {
                 vec![test_of(7, Protocol::Ttcp, vec![way(Role::Receiver, 5)])]

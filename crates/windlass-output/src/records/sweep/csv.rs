@@ -1,11 +1,10 @@
-//! The points as CSV: a row a point, under the names and with the numbers that the
-//! JSON has. What is not known is empty. No value needs quotes: they are numbers and
-//! our own words.
+//! Points as CSV: a row for each point, with the names and numbers of the JSON. Unknown values are
+//! empty. No value needs quotes: they are numbers and words of windlass.
 
 use serde_json::{Value, json};
 use windlass_sweep::report::SweepReport;
 
-/// The fields of a point, in the order in which the JSON has them.
+/// Fields of a point, in the order of the JSON.
 const COLUMNS: [&str; 25] = [
     "direction",
     "window_bytes",
@@ -34,7 +33,7 @@ const COLUMNS: [&str; 25] = [
     "because",
 ];
 
-/// All points.
+/// Returns the table of all points.
 pub fn table(record: &SweepReport) -> String {
     let mut table = format!("{}\n", COLUMNS.join(","));
     for point in &record.points {

@@ -1,9 +1,9 @@
-//! A sweep for people.
+//! Report of a sweep for people.
 
 pub mod csv;
 pub mod view;
 
-use windlass_base::figures::{Rough, fixed};
+use windlass_base::figures::{RoughSize, fixed};
 use windlass_base::{Rate, Span};
 use windlass_sweep::Direction;
 use windlass_sweep::report::{DirectionFacts, LinkFacts, PointFacts, Recommendation, SweepReport};
@@ -26,7 +26,7 @@ impl crate::Record for SweepReport {
         }
         for way in &self.directions {
             let suffix = suffix(self, way.direction);
-            page.heading(format!("What the kernel does by itself{suffix}"));
+            page.heading(format!("Defaults of the kernel{suffix}"));
             page.table(&autotuned(self, way));
             let windows = windows(self, way);
             if windows.is_empty() {
@@ -52,7 +52,7 @@ impl crate::Record for SweepReport {
             }
         }
         for way in &self.directions {
-            page.heading(format!("What to set{}", suffix(self, way.direction)));
+            page.heading(format!("Recommendation{}", suffix(self, way.direction)));
             page.indented(|page| page.rows(&advice(self, way)));
         }
         page.gap();
@@ -60,7 +60,7 @@ impl crate::Record for SweepReport {
     }
 }
 
-/// What tells the parts of two directions apart.
+/// Returns the suffix that tells the parts of two directions apart.
 fn suffix(record: &SweepReport, way: Direction) -> &'static str {
     match way {
         _ if record.directions.len() < 2 && way == Direction::Up => "",
@@ -69,35 +69,35 @@ fn suffix(record: &SweepReport, way: Direction) -> &'static str {
     }
 }
 
-/// How it was measured.
+/// Returns the method of the measurement.
 pub fn how(record: &SweepReport) -> String {
     let plan = &record.plan;
     let count = figures::counted(record.measurements, "measurement").plain();
-    let (spent, sent) = (record.spent_seconds, Rough(record.sent_bytes));
+    let (spent, sent) = (record.spent_seconds, RoughSize(record.sent_bytes));
     let mut how = match record.path.kind {
         "simulated" => format!(
-            "In virtual time, seed {}: {count} that took {spent} of it and sent {sent}.",
+            "Simulated, seed {}: {count} in {spent} of virtual time, {sent} sent.",
             record.path.seed.unwrap_or(0)
         ),
         _ => format!(
-            "Measured with {}: {count} in {spent} that sent {sent}.",
+            "Measured with {}: {count} in {spent}, {sent} sent.",
             record.path.address.as_deref().unwrap_or("?"),
         ),
     };
     if record.path.alike && plan.directions.len() == 1 {
-        how.push_str(" Both ways are alike: measured once.");
+        how.push_str(" Both directions are alike: measured once.");
     }
     how.push_str(&match (record.path.chance, plan.repeat) {
-        (false, _) => " Nothing is left to chance, so a repeat would give the same.".to_owned(),
+        (false, _) => " The path has no random parts, so a repeat would give the same.".to_owned(),
         (true, 1) => " Each point was measured once.".to_owned(),
-        (true, times) => format!(" What decides is the median of {times}."),
+        (true, times) => format!(" Decisions use the median of {times}."),
     });
     if !record.complete {
-        how.push_str(" It was not finished.");
+        how.push_str(" The sweep was not finished.");
     }
     how.push_str(
-        " Rates count the data alone, from where they are steady. A packet's delivery delay is \
-         n · W / rate, less the path's own round trip: docs/sweep.md.",
+        " Rates count payload only, in the steady state. A packet's delivery delay is n · W / rate \
+         minus the base RTT: docs/sweep.md.",
     );
     how
 }
@@ -107,7 +107,7 @@ fn left_out(page: &mut Page, left: Vec<Text>) {
     page.paragraph(Text::default().dim(text.and(Text::joined(left, ", ")).and(".")));
 }
 
-/// What a link does, in words: both ways of it, or one.
+/// Describes a link: both directions, or one.
 pub fn link(link: &LinkFacts, both: bool) -> Text {
     let mut text = match link.bits_per_second {
         Some(bits) => Text::from(Rate::from_bits_per_second(bits).in_bits()),
@@ -151,14 +151,14 @@ fn hops(record: &SweepReport) -> Rows {
     rows
 }
 
-/// The columns that all tables have, behind those that are varied.
+/// Returns a table with the common columns, after the varied ones.
 fn table(varied: impl IntoIterator<Item = Column>) -> Table {
     let columns = [
         Column::right("throughput"),
         Column::right("±"),
         Column::right("RTT"),
         Column::right("delivery"),
-        Column::right("sent again"),
+        Column::right("resent"),
         Column::left("verdict"),
     ];
     Table::new([Column::left("")].into_iter().chain(varied).chain(columns))
@@ -183,7 +183,7 @@ fn row(varied: impl IntoIterator<Item = Text>, point: &PointFacts, chosen: bool)
     row
 }
 
-/// Whether a point is the one that is recommended.
+/// Returns whether a point is the recommended one.
 pub fn is_chosen(way: &DirectionFacts, point: &PointFacts) -> bool {
     way.recommendation.as_ref().is_some_and(|chosen| {
         (chosen.window_bytes, chosen.streams, chosen.congestion)
@@ -191,7 +191,7 @@ pub fn is_chosen(way: &DirectionFacts, point: &PointFacts) -> bool {
     })
 }
 
-/// The congestion control of a point, as far as it is known.
+/// Returns the congestion control of a point, if known.
 pub fn congestion(point: &PointFacts) -> String {
     let known = point.congestion.or(point.asked_congestion);
     known.map_or_else(|| "?".to_owned(), |name| name.to_string())
@@ -224,7 +224,7 @@ fn streams(record: &SweepReport, way: &DirectionFacts) -> Table {
     table
 }
 
-/// What a direction comes to.
+/// Returns the recommendation for a direction.
 fn advice(record: &SweepReport, way: &DirectionFacts) -> Rows {
     let mut rows = Rows::new();
     if let Some(base) = record.base_rtt_seconds {
@@ -234,8 +234,8 @@ fn advice(record: &SweepReport, way: &DirectionFacts) -> Rows {
     rows.push(
         "capacity",
         match capacity {
-            Some(rate) => rate.in_bits().into(),
-            None => Text::styled(Style::Bad, "nothing got through"),
+            Some(rate) => figures::both(rate),
+            None => Text::styled(Style::Bad, "no data arrived"),
         },
     );
     if let Some(product) = way.bdp_bytes {
@@ -256,7 +256,7 @@ fn advice(record: &SweepReport, way: &DirectionFacts) -> Rows {
     rows
 }
 
-/// The recommendation: what to set, where, by which option, what it brings, and what it costs.
+/// Returns the recommendation: what to set, where, by which option, its effect, and its cost.
 fn card(chosen: &Recommendation) -> Rows {
     let mut rows = Rows::new().row("set", Text::styled(Style::Good, what(chosen)));
     for step in &chosen.steps {
@@ -268,7 +268,7 @@ fn card(chosen: &Recommendation) -> Rows {
     rows
 }
 
-/// What there is to set.
+/// Returns the setting to apply.
 pub fn what(chosen: &Recommendation) -> String {
     let mut parts = Vec::new();
     parts.extend(chosen.congestion.map(|name| format!("the congestion control {name}")));
@@ -282,19 +282,19 @@ pub fn what(chosen: &Recommendation) -> String {
     if parts.is_empty() { "Nothing".to_owned() } else { parts.join(" and ") }
 }
 
-/// The figures of RFC 6349 with what is recommended.
+/// Returns the figures of RFC 6349 for the recommendation.
 pub fn rfc_6349(way: &DirectionFacts) -> Option<Text> {
     let (ratio, efficiency) = (way.transfer_time_ratio?, way.tcp_efficiency_percent?);
     let ideal = Rate::from_bits_per_second(way.ideal_bits_per_second?);
     let mut text = Text::from("transfer time ratio ")
         .strong(fixed(ratio, 3))
         .and(" of the time at ")
-        .and(ideal.in_bits())
+        .and(figures::both(ideal))
         .and(", TCP efficiency ")
         .strong(Text::whole(&format!("{} %", fixed(efficiency, 2))));
     if let Some(delay) = way.buffer_delay_percent {
         let delay = Text::whole(&format!("{} %", fixed(delay, 1)));
         text = text.and(", buffer delay ").strong(delay);
     }
-    Some(text.and("; with what is recommended"))
+    Some(text.and("; with the recommendation"))
 }

@@ -1,19 +1,19 @@
-//! A sweep as a live view: a column and a row for each measurement.
+//! Sweep as a live view: a column and a row for each measurement.
 
 use windlass_base::{Measurement, Span};
 use windlass_sweep::Probe;
 
-use crate::live::{Series, Stretch, View};
+use crate::live::{Series, View, ViewInterval};
 use crate::{Style, Text, figures};
 
-/// The view, with nothing in it yet.
+/// Returns the empty view.
 pub fn view(title: String) -> View {
     let series = [Series::rate("rate"), Series::time("RTT under load"), Series::count("resent")];
     let view = View::new(title, None, series);
     view.with_columns("window: | streams: | way | control | rate: | RTT: | resent: | held by")
 }
 
-/// A measurement as a row.
+/// Returns a measurement as a row.
 pub fn row(probe: Probe, measurement: &Measurement) -> Vec<Text> {
     let setting = probe.setting;
     vec![
@@ -28,13 +28,13 @@ pub fn row(probe: Probe, measurement: &Measurement) -> Vec<Text> {
     ]
 }
 
-/// A measurement as a column.
+/// Returns a measurement as an interval of the view.
 pub fn stretch(
     (from, to): (Span, Span),
     measurement: &Measurement,
     rows: Vec<Vec<Text>>,
-) -> Stretch {
-    Stretch {
+) -> ViewInterval {
+    ViewInterval {
         from,
         to,
         values: vec![
@@ -43,6 +43,6 @@ pub fn stretch(
             Some(measurement.retransmissions as f64),
         ],
         rows,
-        ..Stretch::default()
+        ..ViewInterval::default()
     }
 }

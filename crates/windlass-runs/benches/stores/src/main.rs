@@ -1,5 +1,5 @@
-//! What a store of runs costs as a file for each run with an index, in redb, and in SQLite: to
-//! keep a run so that it is on the disk, to list all, and what a second writer meets.
+//! Benchmark of stores of runs: one file per run with an index, redb, and SQLite. Measures a
+//! durable write, a list of all runs, and the wait of a second writer.
 //!
 //!     cargo run --release --manifest-path crates/windlass-runs/benches/stores/Cargo.toml
 //!
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use rusqlite::Connection;
 use windlass_base::Timestamp;
-use windlass_runs::{Host, Kept, Run, RunId, Store, Summary};
+use windlass_runs::{Host, Run, RunId, RunRecord, Store, Summary};
 
 const RUNS: usize = 100_000;
 const ADDED: usize = 300;
@@ -45,14 +45,14 @@ fn run(number: usize) -> Run {
         tags: vec!["baseline".to_owned()],
         notes: Vec::new(),
         machine: None,
-        records: vec![Kept {
+        records: vec![RunRecord {
             record: serde_json::value::to_raw_value(&record).expect("it is JSON"),
             text: "here → printer.example 10 s over 1 stream\n".repeat(30),
         }],
     }
 }
 
-/// The median of so many times.
+/// Returns the median of repeated measurements.
 fn median(count: usize, mut work: impl FnMut(usize)) -> Duration {
     let mut times: Vec<Duration> = (0..count)
         .map(|number| {
@@ -75,7 +75,7 @@ fn bytes(folder: &Path) -> u64 {
         .flatten()
         .map(|one| match one.metadata() {
             Ok(about) if about.is_dir() => bytes(&one.path()),
-            // What it takes of the disk.
+            // The space on the disk.
             Ok(about) => std::os::unix::fs::MetadataExt::blocks(&about) * 512,
             Err(_) => 0,
         })
@@ -110,10 +110,18 @@ fn files(folder: &Path) {
         index.push_str(&format!("{{\"file\":\"{file}\",\"run\":{summary}}}\n"));
     }
     fs::write(store.folder().join("index.jsonl"), index).expect("it can be written");
-    told("files", "list 100,000", median(5, |_| assert!(store.list().expect("listed").runs.len() >= RUNS - 1)));
-    told("files", "keep one", median(ADDED, |number| {
-        store.add(&run(number)).expect("it is kept");
-    }));
+    told(
+        "files",
+        "list 100,000",
+        median(5, |_| assert!(store.list().expect("listed").runs.len() >= RUNS - 1)),
+    );
+    told(
+        "files",
+        "keep one",
+        median(ADDED, |number| {
+            store.add(&run(number)).expect("it is kept");
+        }),
+    );
     size("files", store.folder());
     println!("files    a second writer                    both write");
 }
@@ -136,18 +144,22 @@ fn redb(folder: &Path) {
         change.commit().expect("it is on the disk");
     };
     add(&mut (0..RUNS).map(run));
-    told("redb", "list 100,000", median(5, |_| {
-        let database = Database::create(&path).expect("it opens");
-        let read = database.begin_read().expect("it begins");
-        let table = read.open_table(SUMMARIES).expect("it opens");
-        let all: Vec<Summary> = table
-            .iter()
-            .expect("it is read")
-            .flatten()
-            .map(|(_, summary)| serde_json::from_slice(summary.value()).expect("it is JSON"))
-            .collect();
-        assert!(all.len() >= RUNS);
-    }));
+    told(
+        "redb",
+        "list 100,000",
+        median(5, |_| {
+            let database = Database::create(&path).expect("it opens");
+            let read = database.begin_read().expect("it begins");
+            let table = read.open_table(SUMMARIES).expect("it opens");
+            let all: Vec<Summary> = table
+                .iter()
+                .expect("it is read")
+                .flatten()
+                .map(|(_, summary)| serde_json::from_slice(summary.value()).expect("it is JSON"))
+                .collect();
+            assert!(all.len() >= RUNS);
+        }),
+    );
     told("redb", "keep one", median(ADDED, |number| add(&mut [run(number)].into_iter())));
     size("redb", &folder);
     let held = Database::create(&path).expect("it opens");
@@ -183,16 +195,20 @@ fn sqlite(folder: &Path) {
         change.commit().expect("it is on the disk");
     };
     add(&mut (0..RUNS).map(run));
-    told("sqlite", "list 100,000", median(5, |_| {
-        let database = open();
-        let mut all = database.prepare("SELECT summary FROM runs").expect("it is read");
-        let rows = all.query_map((), |row| row.get::<_, Vec<u8>>(0)).expect("it is read");
-        let all: Vec<Summary> = rows
-            .flatten()
-            .map(|summary| serde_json::from_slice(&summary).expect("it is JSON"))
-            .collect();
-        assert!(all.len() >= RUNS);
-    }));
+    told(
+        "sqlite",
+        "list 100,000",
+        median(5, |_| {
+            let database = open();
+            let mut all = database.prepare("SELECT summary FROM runs").expect("it is read");
+            let rows = all.query_map((), |row| row.get::<_, Vec<u8>>(0)).expect("it is read");
+            let all: Vec<Summary> = rows
+                .flatten()
+                .map(|summary| serde_json::from_slice(&summary).expect("it is JSON"))
+                .collect();
+            assert!(all.len() >= RUNS);
+        }),
+    );
     told("sqlite", "keep one", median(ADDED, |number| add(&mut [run(number)].into_iter())));
     size("sqlite", &folder);
     println!("sqlite   a second writer                    waits for the first");

@@ -1,4 +1,4 @@
-//! What a segment does that arrives: RFC 9293 section 3.10.7.
+//! Effects of an arriving segment: RFC 9293 section 3.10.7.
 
 use windlass_base::Timestamp;
 use windlass_wire::Flags;
@@ -11,8 +11,7 @@ use crate::numbering::START;
 use crate::segment::{Payload, Segment};
 
 impl Connection {
-    /// Takes a segment. It may be anything: what is not acceptable gets an ACK
-    /// and changes nothing.
+    /// Takes any segment. An unacceptable one gets an ACK and has no other effect.
     pub(in crate::device) fn handle(
         &mut self,
         now: Timestamp,
@@ -26,7 +25,7 @@ impl Connection {
             && self.receive.position(segment.sequence) == START
             && !segment.flags.has(Flags::ACK)
         {
-            // The SYN again: the answer was lost, or is not out yet.
+            // A repeated SYN: the answer was lost, or is not sent yet.
             if answer.is_none() {
                 *answer = Some(now);
             }
@@ -37,8 +36,8 @@ impl Connection {
         let next = self.receive.next;
         let acceptable = self.is_acceptable(start, u64::from(segment.length()));
         if segment.flags.has(Flags::RST) {
-            // RFC 5961 section 3.2: only the exact number resets, any other in
-            // the window is challenged.
+            // RFC 5961 section 3.2: only the exact number resets. Any other number in the window
+            // gets a challenge ACK.
             if start == next {
                 self.state = ConnectionState::Closed;
             } else if acceptable {
@@ -47,7 +46,7 @@ impl Connection {
             return None;
         }
         if segment.flags.has(Flags::SYN) {
-            // RFC 5961 section 4.2: a SYN in the middle is challenged.
+            // RFC 5961 section 4.2: a SYN on an open connection gets a challenge ACK.
             self.acking.answer(now, payload, habits);
             return None;
         }
@@ -84,7 +83,8 @@ impl Connection {
         None
     }
 
-    /// The four cases of RFC 9293 section 3.10.7.4, table 6.
+    /// Returns whether a segment is acceptable: the four cases of RFC 9293 section 3.10.7.4, table
+    /// 6.
     fn is_acceptable(&self, start: u64, length: u64) -> bool {
         let next = self.receive.next;
         let edge = self.offer.edge;
@@ -97,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// Whether the peer's side is open.
+    /// Returns whether the peer's side is open.
     const fn takes_data(&self) -> bool {
         matches!(
             self.state,
@@ -107,7 +107,7 @@ impl Connection {
         )
     }
 
-    /// Takes the acknowledgment; gives a reset where the handshake's is wrong.
+    /// Takes the acknowledgment. Returns a reset if it does not fit the handshake.
     fn acknowledge(
         &mut self,
         now: Timestamp,

@@ -43,7 +43,7 @@ impl Connection {
         self.acknowledging(now, flags, self.transmit.next, Payload::EMPTY, habits)
     }
 
-    /// A segment with the ACK, the window and the options of the moment.
+    /// Returns a segment with the current ACK, window and options.
     fn acknowledging(
         &mut self,
         now: Timestamp,
@@ -69,7 +69,7 @@ impl Connection {
         Segment { window, options, ..self.segment(flags, position, payload) }
     }
 
-    /// Gives up: what is sent last is a reset.
+    /// Gives up, and returns a reset as the last segment.
     pub(super) fn reset(&mut self) -> Segment {
         self.state = ConnectionState::Closed;
         self.segment(Flags::RST.with(Flags::ACK), self.transmit.next, Payload::EMPTY)

@@ -7,39 +7,37 @@ use std::collections::VecDeque;
 
 use windlass_base::{Bytes, Span, Timestamp};
 
-use crate::device::acking::Acking;
-use crate::device::habits::{Close, Drain, Habits, Window};
-use crate::device::look::{ConnectionLook, Reading};
+use crate::device::acking::AckScheduler;
+use crate::device::habits::{ClosePolicy, Drain, Habits, Window};
+use crate::device::look::{ConnectionSnapshot, ReaderActivity};
 use crate::device::offer::{Offer, Room};
 use crate::device::reader::Reader;
-use crate::device::receive::Receive;
+use crate::device::receive::ReassemblyBuffer;
 use crate::device::service::{Program, Service};
-use crate::device::transmit::Transmit;
+use crate::device::transmit::TransmitState;
 use crate::ipp::Printer;
-use crate::lpr::Received;
+use crate::lpr::LprTotals;
 use crate::numbering::START;
 use crate::random::Random;
 use crate::segment::{DEFAULT_MSS, MAX_SHIFT, Payload, Segment};
 
-/// How long a device waits for its peer's FIN after its own: Linux's
-/// `tcp_fin_timeout`.
+/// Time that a device waits for its peer's FIN after its own: Linux's `tcp_fin_timeout`.
 const FIN_WAIT: Span = Span::from_millis(60_000);
 
-/// How long a device answers after both have closed. RFC 9293 asks for four
-/// minutes; a device that holds eight connections cannot afford that, and small
-/// stacks do not.
+/// Time that a device still answers after both ends have closed. RFC 9293 asks for four minutes. A
+/// device with eight connections cannot afford that, and small stacks do not.
 const TIME_WAIT: Span = Span::from_millis(1_000);
 
 /// The states of RFC 9293 section 3.3.2 that a connection passes through after
 /// a SYN. A device that listens has no connection yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ConnectionState {
-    /// The answer to the SYN leaves at its time, or is under way.
+    /// The answer to the SYN leaves at this time; `None` once it is under way.
     SynReceived {
         answer: Option<Timestamp>,
     },
     Established,
-    /// The peer has closed. `close` is when this side will, once that is known.
+    /// The peer has closed. `close` is the time at which this side will, once that is decided.
     CloseWait {
         close: Option<Timestamp>,
     },
@@ -55,9 +53,9 @@ enum ConnectionState {
     Closed,
 }
 
-/// What is to be done next.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Due {
+enum DueAction {
     AnswerSyn,
     Read,
     Decide,
@@ -68,16 +66,16 @@ enum Due {
     Expire,
 }
 
-/// What both sides agreed on in their SYNs.
+/// Options that both sides agreed on in their SYNs.
 #[derive(Clone, Copy, Debug)]
-struct Agreed {
+struct NegotiatedOptions {
     window_scale: Option<u8>,
     peer_shift: u8,
     sack: bool,
     timestamps: bool,
 }
 
-/// The ports of a connection, as its segments have them on the way out.
+/// The ports of a connection, as in its outgoing segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::device) struct Ports {
     pub(in crate::device) own: u16,
@@ -88,18 +86,18 @@ pub(in crate::device) struct Ports {
 pub(in crate::device) struct Connection {
     pub(in crate::device) ports: Ports,
     state: ConnectionState,
-    agreed: Agreed,
-    receive: Receive,
-    /// In-order data that nobody has read, where its bytes matter.
+    agreed: NegotiatedOptions,
+    receive: ReassemblyBuffer,
+    /// In-order data that the program has not read, if the program needs the bytes.
     unread: VecDeque<Payload>,
     offer: Offer,
-    /// What the last ACK allowed beyond itself.
+    /// Window of the last ACK.
     offered: u64,
-    acking: Acking,
+    acking: AckScheduler,
     reader: Reader,
-    transmit: Transmit,
+    transmit: TransmitState,
     program: Program,
-    /// A window update leaves at this time.
+    /// Time at which a window update leaves.
     update: Option<Timestamp>,
     /// The timestamp to echo.
     echo: u32,
@@ -108,7 +106,7 @@ pub(in crate::device) struct Connection {
 }
 
 impl Connection {
-    /// The connection that a SYN asks for.
+    /// Opens the connection that a SYN requests.
     pub(in crate::device) fn new(
         now: Timestamp,
         syn: &Segment,
@@ -118,17 +116,17 @@ impl Connection {
     ) -> Self {
         let asked = syn.options;
         let scale = habits.window_scale.filter(|_| asked.window_scale.is_some());
-        let agreed = Agreed {
+        let agreed = NegotiatedOptions {
             window_scale: scale.map(|shift| shift.min(MAX_SHIFT)),
             peer_shift: scale.and(asked.window_scale).unwrap_or(0).min(MAX_SHIFT),
             sack: habits.sack && asked.sack_permitted,
             timestamps: habits.timestamps && asked.timestamps.is_some(),
         };
         let mss = asked.mss.unwrap_or(DEFAULT_MSS).min(habits.mss);
-        let receive = Receive::new(syn.sequence);
+        let receive = ReassemblyBuffer::new(syn.sequence);
         let delay = habits.handshake_delay;
         let answer = now + random.around(delay.typical, delay.spread);
-        let mut transmit = Transmit::new(random.bits(), mss, habits);
+        let mut transmit = TransmitState::new(random.bits(), mss, habits);
         transmit.window(transmit.number(START + 1), u64::from(syn.window));
         Self {
             ports: Ports { own: syn.destination, peer: syn.source },
@@ -137,7 +135,7 @@ impl Connection {
             unread: VecDeque::new(),
             offer: Offer::new(receive.next, habits, agreed.window_scale.unwrap_or(0)),
             offered: habits.window.most().get(),
-            acking: Acking::new(random.fork()),
+            acking: AckScheduler::new(random.fork()),
             reader: Reader::new(habits.drain, habits.stalls, now, receive.next, random.fork()),
             receive,
             transmit,
@@ -153,17 +151,17 @@ impl Connection {
         matches!(self.state, ConnectionState::Closed)
     }
 
-    /// Whether a new SYN may take its place.
+    /// Returns whether a new SYN may replace this connection.
     pub(in crate::device) const fn is_over(&self) -> bool {
         matches!(self.state, ConnectionState::Closed | ConnectionState::TimeWait { .. })
     }
 
-    /// Bytes that the program has read.
+    /// Returns the bytes that the program has read.
     pub(in crate::device) const fn read_bytes(&self) -> Bytes {
         Bytes::new(self.reader.position - START - 1)
     }
 
-    pub(in crate::device) const fn received(&self) -> Option<Received> {
+    pub(in crate::device) const fn received(&self) -> Option<LprTotals> {
         self.program.received()
     }
 
@@ -171,29 +169,29 @@ impl Connection {
         matches!(self.program, Program::Raw)
     }
 
-    /// How it is at this time.
-    pub(in crate::device) fn look(&self, now: Timestamp) -> ConnectionLook {
+    /// Returns a snapshot of the connection at this time.
+    pub(in crate::device) fn look(&self, now: Timestamp) -> ConnectionSnapshot {
         let arrived = self.arrived();
-        ConnectionLook {
+        ConnectionSnapshot {
             port: self.ports.own,
             peer_port: self.ports.peer,
             received: Bytes::new(arrived - START - 1),
             unread: Bytes::new(self.unread_bytes()),
             window: Bytes::new(self.offer.edge.saturating_sub(self.receive.next)),
             reading: match self.reader.reading(now, arrived) {
-                Reading::Waiting => Reading::Waiting,
-                _ if self.transmit.is_clogged() => Reading::Clogged,
+                ReaderActivity::Waiting => ReaderActivity::Waiting,
+                _ if self.transmit.is_clogged() => ReaderActivity::Clogged,
                 reading => reading,
             },
         }
     }
 
-    /// It is over, however it ended.
+    /// Ends the program: the connection is over.
     pub(in crate::device) fn cut(&mut self, printer: &mut Printer) {
         self.program.cut(printer);
     }
 
-    /// The position after the last byte in order.
+    /// Returns the position after the last byte in order.
     fn arrived(&self) -> u64 {
         self.receive.next - u64::from(self.receive.is_finished())
     }
@@ -210,11 +208,11 @@ impl Connection {
         }
     }
 
-    /// What is to be done next, and when. One list serves both `poll` and
-    /// `next_time`, so that neither waits for what the other does not see.
-    fn due(&self, habits: &Habits) -> Option<(Timestamp, Due)> {
-        let mut first: Option<(Timestamp, Due)> = None;
-        let mut at = |time: Option<Timestamp>, due: Due| {
+    /// Returns the next action and its time. One list serves both `poll` and `next_time`, so that
+    /// they always agree.
+    fn due(&self, habits: &Habits) -> Option<(Timestamp, DueAction)> {
+        let mut first: Option<(Timestamp, DueAction)> = None;
+        let mut at = |time: Option<Timestamp>, due: DueAction| {
             if let Some(time) = time
                 && first.is_none_or(|(other, _)| time < other)
             {
@@ -223,13 +221,13 @@ impl Connection {
         };
         match self.state {
             ConnectionState::Closed => return None,
-            ConnectionState::SynReceived { answer } => at(answer, Due::AnswerSyn),
+            ConnectionState::SynReceived { answer } => at(answer, DueAction::AnswerSyn),
             ConnectionState::CloseWait { close: None } if self.may_decide(habits) => {
-                at(Some(self.heard), Due::Decide);
+                at(Some(self.heard), DueAction::Decide);
             }
-            ConnectionState::CloseWait { close } => at(close, Due::Decide),
+            ConnectionState::CloseWait { close } => at(close, DueAction::Decide),
             ConnectionState::FinWait2 { until } | ConnectionState::TimeWait { until } => {
-                at(Some(until), Due::Expire);
+                at(Some(until), DueAction::Expire);
             }
             ConnectionState::Established
             | ConnectionState::LastAck
@@ -238,32 +236,32 @@ impl Connection {
         }
         if !matches!(self.state, ConnectionState::SynReceived { .. }) {
             if !self.transmit.is_clogged() {
-                at(self.reader.due(self.arrived()), Due::Read);
+                at(self.reader.due(self.arrived()), DueAction::Read);
             }
-            at(self.transmit.due(), Due::Send);
-            at(self.acking.due().filter(|_| !self.holds_ack(habits)), Due::Ack);
-            at(self.update, Due::Update);
+            at(self.transmit.due(), DueAction::Send);
+            at(self.acking.due().filter(|_| !self.holds_ack(habits)), DueAction::Ack);
+            at(self.update, DueAction::Update);
         }
-        at(self.transmit.timer, Due::TimeOut);
-        at(habits.idle.map(|idle| self.heard + idle), Due::Expire);
+        at(self.transmit.timer, DueAction::TimeOut);
+        at(habits.idle.map(|idle| self.heard + idle), DueAction::Expire);
         first
     }
 
-    /// Whether it can be decided how to close.
+    /// Returns whether the connection can close now.
     fn may_decide(&self, habits: &Habits) -> bool {
         match habits.close {
-            Close::AtOnce => true,
+            ClosePolicy::AtOnce => true,
             // The last ACK leaves before the reset, which carries none.
-            Close::Reset => {
+            ClosePolicy::Reset => {
                 self.unread_bytes() == 0
                     && self.acking.due().is_none()
                     && self.transmit.due().is_none()
             }
-            Close::AfterDrain | Close::KeepOpen(_) => self.unread_bytes() == 0,
+            ClosePolicy::AfterDrain | ClosePolicy::KeepOpen(_) => self.unread_bytes() == 0,
         }
     }
 
-    /// Whether the ACK waits for the reader: see [`Window::Fixed`].
+    /// Returns whether the ACK waits for the reader: see [`Window::Fixed`].
     fn holds_ack(&self, habits: &Habits) -> bool {
         matches!((habits.window, habits.drain), (Window::Fixed(_), Drain::Rate { .. }))
             && self.unread_bytes() > 0
@@ -285,16 +283,16 @@ impl Connection {
             && time <= now
         {
             match due {
-                Due::AnswerSyn => return Some(self.answer_syn(now, habits)),
-                Due::Read => self.read(now, habits, printer),
-                Due::Decide => {
+                DueAction::AnswerSyn => return Some(self.answer_syn(now, habits)),
+                DueAction::Read => self.read(now, habits, printer),
+                DueAction::Decide => {
                     if let Some(reset) = self.decide(now, habits, printer) {
                         return Some(reset);
                     }
                 }
-                Due::Send => return Some(self.send(now, habits)),
-                Due::Ack | Due::Update => return Some(self.ack(now, habits)),
-                Due::TimeOut => {
+                DueAction::Send => return Some(self.send(now, habits)),
+                DueAction::Ack | DueAction::Update => return Some(self.ack(now, habits)),
+                DueAction::TimeOut => {
                     if self.transmit.gives_up(now) {
                         return Some(self.reset());
                     }
@@ -302,7 +300,7 @@ impl Connection {
                         *answer = Some(now);
                     }
                 }
-                Due::Expire => match self.state {
+                DueAction::Expire => match self.state {
                     ConnectionState::TimeWait { .. } => self.state = ConnectionState::Closed,
                     _ => return Some(self.reset()),
                 },
@@ -334,7 +332,7 @@ impl Connection {
         }
     }
 
-    /// Hands the program the next `amount` bytes.
+    /// Passes the next `amount` bytes to the program.
     fn hand_over(&mut self, mut amount: u64, printer: &mut Printer, answers: &mut Vec<u8>) {
         if !self.program.wants_bytes() {
             let payload = Payload::Zeros(u32::try_from(amount).unwrap_or(u32::MAX));
@@ -364,7 +362,7 @@ impl Connection {
         }
     }
 
-    /// The peer has closed, and all is read or need not be.
+    /// Closes this side: the peer has closed, and all data is read or need not be.
     fn decide(
         &mut self,
         now: Timestamp,
@@ -377,10 +375,10 @@ impl Connection {
             self.answer(now, &answers, habits);
         }
         match (habits.close, self.state) {
-            (Close::KeepOpen(span), ConnectionState::CloseWait { close: None }) => {
+            (ClosePolicy::KeepOpen(span), ConnectionState::CloseWait { close: None }) => {
                 self.state = ConnectionState::CloseWait { close: Some(now + span) };
             }
-            (Close::Reset, _) => return Some(self.reset()),
+            (ClosePolicy::Reset, _) => return Some(self.reset()),
             _ => {
                 self.close(now, habits);
                 self.state = ConnectionState::LastAck;
@@ -389,7 +387,7 @@ impl Connection {
         None
     }
 
-    /// Asks for the FIN. It does not overtake the ACK of the peer's.
+    /// Requests the FIN. It does not overtake the ACK of the peer's FIN.
     fn close(&mut self, now: Timestamp, habits: &Habits) {
         let latency = habits.answer_latency;
         let ready = now + self.random.around(latency.typical, latency.spread);

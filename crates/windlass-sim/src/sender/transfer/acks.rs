@@ -1,4 +1,4 @@
-//! What ACKs and timers do: the window, loss and its repair.
+//! Effects of ACKs and timers: the window, loss and its repair.
 
 use windlass_base::{Span, Timestamp};
 use windlass_wire::SackBlocks;
@@ -7,27 +7,27 @@ use super::{Repair, Transfer};
 use crate::numbering::{Numbering, START};
 use crate::sender::SenderCounters;
 use crate::sender::outstanding::DUPLICATES;
-use crate::sender::persist::Persist;
+use crate::sender::persist::PersistTimer;
 use crate::sender::reduction::Reduction;
 use crate::sender::settings::SenderSettings;
 
-/// Times that the timer must run out for the same data before the sender takes its size
-/// for the reason (Linux's `tcp_retries1`).
+/// Timeouts for the same data after which the sender suspects its segment size (Linux's
+/// `tcp_retries1`).
 const RETRIES_BEFORE_PROBING: u32 = 3;
 
-/// An ACK, with positions for its numbers.
+/// An ACK, with positions instead of sequence numbers.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sender) struct Ack {
     pub(in crate::sender) position: u64,
     pub(in crate::sender) sequence: u64,
     pub(in crate::sender) window: u64,
     pub(in crate::sender) sack: SackBlocks,
-    /// Whether it carries nothing else.
+    /// True if the segment carries nothing else.
     pub(in crate::sender) bare: bool,
 }
 
 impl Transfer {
-    /// Takes an ACK. Whether it acknowledged something new.
+    /// Takes an ACK. Returns whether it acknowledged new data.
     pub(in crate::sender) fn handle(
         &mut self,
         now: Timestamp,
@@ -52,7 +52,7 @@ impl Transfer {
         }
         let old_edge = self.edge;
         let delivered = self.outstanding.delivered;
-        // What left more recently than the shortest round trip has not arrived.
+        // A segment that left less than the shortest round trip ago has not arrived.
         let plausible = now - self.timeout.shortest();
         self.move_window(ack);
         let mut news = false;
@@ -81,8 +81,8 @@ impl Transfer {
         advances
     }
 
-    /// RFC 9293 section 3.10.7.4: the window moves by segments that are no older
-    /// than the last that moved it.
+    /// Moves the window, unless the segment is older than the last one that moved it (RFC 9293
+    /// section 3.10.7.4).
     fn move_window(&mut self, ack: &Ack) {
         if ack.position < self.unacknowledged || (ack.sequence, ack.position) < self.window_from {
             return;
@@ -98,9 +98,9 @@ impl Transfer {
         self.unacknowledged = position;
         self.supply.acknowledged(position);
         self.retries = 0;
-        // The timeout stays backed off until a segment that was sent once is
-        // acknowledged (Karn; Linux's tcp_ack_update_rtt): else a receiver that
-        // is slower than the timeout would be retransmitted to for ever.
+        // The timeout stays backed off until a segment that was sent once is acknowledged (Karn;
+        // Linux's tcp_ack_update_rtt). Otherwise a receiver that is slower than the timeout would
+        // get retransmissions for ever.
         if let Some(sent) = done.sent {
             self.timeout.measured(now.since(sent));
         }
@@ -116,9 +116,8 @@ impl Transfer {
                 if position >= *until {
                     self.repair = Repair::None { duplicates: 0 };
                 } else {
-                    // A partial ACK (RFC 6582 section 3.2, step 5): as many
-                    // duplicates have been spent as segments were acknowledged,
-                    // and the next segment is lost as well.
+                    // A partial ACK (RFC 6582 section 3.2, step 5): the acknowledged segments use
+                    // up as many duplicates, and the next segment is lost as well.
                     *duplicates = duplicates.saturating_sub(done.bytes / self.mss.max(1));
                     if self.outstanding.sacked == 0 {
                         self.outstanding.lose_first();
@@ -132,7 +131,7 @@ impl Transfer {
                 self.congestion.acknowledged_after_timeout(now, done.bytes, round_trip);
             }
         }
-        // Section 5.3 of RFC 6298: it starts again with each such ACK.
+        // Section 5.3 of RFC 6298: each such ACK restarts the timer.
         self.timer = (!self.outstanding.is_empty()).then(|| now + self.timeout.current());
     }
 
@@ -143,13 +142,12 @@ impl Transfer {
         }
     }
 
-    /// Finds what is lost, and begins a recovery (RFC 6675 section 5).
+    /// Finds lost segments, and begins a recovery (RFC 6675 section 5).
     fn consider_loss(&mut self, ack: &Ack, advances: bool, counters: &mut SenderCounters) {
         if self.outstanding.sacked > 0 && !matches!(self.repair, Repair::Timer { .. }) {
             self.outstanding.judge(self.mss);
         }
-        // A quarter of a round trip for what may have been reordered (RFC 8985
-        // section 6.2, step 4).
+        // A quarter of a round trip allows for reordering (RFC 8985 section 6.2, step 4).
         self.outstanding.judge_again(self.timeout.shortest() / 4);
         match self.repair {
             Repair::None { duplicates } => {
@@ -166,8 +164,8 @@ impl Transfer {
                 self.repair = Repair::Fast { until: self.next, duplicates, reduction };
             }
             Repair::Fast { .. } => {
-                // The third rule of NextSeg: nothing is known to be lost and
-                // nothing new may leave, but something has passed the first.
+                // The third rule of NextSeg: no segment is known to be lost and no new data may
+                // leave, but a later segment has overtaken the first.
                 if advances && self.outstanding.lost == 0 && self.outstanding.is_first_passed() {
                     self.outstanding.lose_first();
                 }
@@ -176,21 +174,20 @@ impl Transfer {
         }
     }
 
-    /// Lets a recovery send as much as what was delivered allows.
+    /// Lets a recovery send as much data as PRR allows for the delivered bytes.
     fn reduce(&mut self, delivered: u64) {
         let (pipe, threshold, mss) = (self.pipe(), self.congestion.window, self.mss);
         let sacked = self.outstanding.sacked > 0;
         if let Repair::Fast { reduction, .. } = &mut self.repair {
-            // Without SACK each ACK stands for a segment: a duplicate for one
-            // that arrived beyond the gap (RFC 6937 section 3), a partial one for
-            // the one that was sent again.
+            // Without SACK each ACK stands for one segment. A duplicate ACK stands for one that
+            // arrived beyond the gap (RFC 6937 section 3), a partial ACK for the retransmitted one.
             let bytes = if sacked { delivered } else { mss };
             reduction.delivered(bytes, pipe, threshold, mss);
         }
     }
 
-    /// Arms or stops the persist timer: it runs while something waits for the
-    /// window and nothing is under way whose ACK could open it.
+    /// Arms or stops the persist timer. It runs while data waits for the window and nothing is
+    /// under way whose ACK could open the window.
     pub(super) fn watch_window(&mut self, now: Timestamp, settings: &SenderSettings) {
         let lost = self.outstanding.next_lost().is_some_and(|(start, _)| start >= self.edge);
         let waits = self.supply.written > self.next || self.wants_fin();
@@ -200,21 +197,21 @@ impl Transfer {
             lost && self.outstanding.pipe == 0
         };
         if stuck {
-            // The window was taken back below what was sent: probes take over
-            // from the retransmission timer.
+            // The peer shrank the window below the data already sent: probes replace the
+            // retransmission timer.
             self.timer = None;
             self.persist.arm(now, self.timeout.base());
         } else {
-            self.persist = Persist::Off;
+            self.persist = PersistTimer::Off;
         }
     }
 
-    /// Whether the next timeout is one too many.
+    /// Returns whether the sender gives up at the next timeout.
     pub(in crate::sender) const fn gives_up(&self, settings: &SenderSettings) -> bool {
         self.retries >= settings.retries || self.persist.unanswered() > settings.retries
     }
 
-    /// A timer ran out. Whether it was the retransmission timer of data.
+    /// Handles an expired timer. Returns whether it was the retransmission timer of data.
     pub(in crate::sender) fn time_out(
         &mut self,
         now: Timestamp,

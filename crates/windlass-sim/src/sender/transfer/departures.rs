@@ -1,40 +1,40 @@
-//! What may leave: the windows, Nagle, silly windows and probes.
+//! Segments that may leave: the windows, Nagle, silly windows and probes.
 
 use windlass_base::Timestamp;
 
 use super::{Repair, Transfer};
 use crate::sender::SenderCounters;
-use crate::sender::settings::{Probe, Segmenting, SenderSettings};
+use crate::sender::settings::{PartialSegmentPolicy, Probe, SenderSettings};
 
-/// What leaves next.
+/// The next segment to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::sender) struct Outgoing {
-    kind: Kind,
+pub(in crate::sender) struct OutgoingSegment {
+    kind: OutgoingKind,
     pub(in crate::sender) from: u64,
-    /// The end of its data, without the FIN.
+    /// End of its data, without the FIN.
     pub(in crate::sender) to: u64,
     pub(in crate::sender) fin: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum OutgoingKind {
     /// New data, perhaps with the FIN.
     New,
-    /// Lost data again.
+    /// A retransmission of lost data.
     Again,
     /// A probe without data.
     Probe,
-    /// The next byte, into a closed window.
+    /// A probe with the next byte.
     ProbeByte,
 }
 
 impl Transfer {
-    /// What may leave now.
+    /// Returns the segment that may leave now.
     pub(in crate::sender) fn next_outgoing(
         &self,
         now: Timestamp,
         settings: &SenderSettings,
-    ) -> Option<Outgoing> {
+    ) -> Option<OutgoingSegment> {
         if self.persist.is_due() {
             return Some(self.probe(settings));
         }
@@ -44,26 +44,31 @@ impl Transfer {
         self.new_piece(now, settings)
     }
 
-    /// A lost segment, as far as the windows let it.
-    fn lost_piece(&self, start: u64, end: u64) -> Option<Outgoing> {
+    /// Returns a lost segment, as far as the windows let it leave.
+    fn lost_piece(&self, start: u64, end: u64) -> Option<OutgoingSegment> {
         let bytes = end - start;
         let room = self.window().saturating_sub(self.pipe());
-        // The first retransmission of a recovery leaves whatever the pipe holds
-        // (RFC 6675 section 5, step 4.3).
+        // The first retransmission of a recovery leaves even if the pipe is full (RFC 6675 section
+        // 5, step 4.3).
         let first = start == self.unacknowledged;
         if bytes > room && !first {
             return None;
         }
-        // A window that was taken back: the rest waits for it, or for a probe.
+        // If the peer shrank the window, the rest waits for it or for a probe.
         let end = end.min(self.edge);
         if end <= start {
             return None;
         }
         let fin = self.fin.is_some_and(|position| end > position);
-        Some(Outgoing { kind: Kind::Again, from: start, to: end - u64::from(fin), fin })
+        Some(OutgoingSegment {
+            kind: OutgoingKind::Again,
+            from: start,
+            to: end - u64::from(fin),
+            fin,
+        })
     }
 
-    /// The bytes that count as under way.
+    /// Returns the bytes that count as under way.
     pub(super) fn pipe(&self) -> u64 {
         let left = match self.repair {
             Repair::None { duplicates } | Repair::Fast { duplicates, .. }
@@ -76,7 +81,7 @@ impl Transfer {
         self.outstanding.pipe.saturating_sub(left)
     }
 
-    /// The bytes that may be under way.
+    /// Returns the bytes that may be under way.
     pub(super) const fn window(&self) -> u64 {
         match &self.repair {
             Repair::Fast { reduction, .. } => reduction.window,
@@ -84,12 +89,16 @@ impl Transfer {
         }
     }
 
-    /// Whether the FIN follows what is written.
+    /// Returns whether the FIN follows the data written so far.
     pub(super) fn wants_fin(&self) -> bool {
         self.fin.is_none() && self.supply.is_done()
     }
 
-    pub(super) fn new_piece(&self, now: Timestamp, settings: &SenderSettings) -> Option<Outgoing> {
+    pub(super) fn new_piece(
+        &self,
+        now: Timestamp,
+        settings: &SenderSettings,
+    ) -> Option<OutgoingSegment> {
         let unsent = self.supply.written.saturating_sub(self.next);
         let fin_waits = self.wants_fin();
         if unsent == 0 && !fin_waits || self.has_fin() {
@@ -108,17 +117,22 @@ impl Transfer {
         if pipe > 0 && pipe + piece > self.window_now(now) {
             return None;
         }
-        Some(Outgoing { kind: Kind::New, from: self.next, to: self.next + piece, fin })
+        Some(OutgoingSegment {
+            kind: OutgoingKind::New,
+            from: self.next,
+            to: self.next + piece,
+            fin,
+        })
     }
 
-    /// Whether a pause takes the congestion window back to its first value.
+    /// Returns whether an idle time resets the congestion window to its initial value.
     fn was_idle(&self, now: Timestamp) -> bool {
         self.restarts_after_idle
             && self.outstanding.is_empty()
             && now.since(self.last_sent) > self.timeout.current()
     }
 
-    /// The congestion window after such a pause, if there was one.
+    /// Returns the congestion window, reduced if there was such an idle time.
     fn window_now(&self, now: Timestamp) -> u64 {
         if self.was_idle(now) {
             let mut window = self.congestion;
@@ -129,56 +143,60 @@ impl Transfer {
         }
     }
 
-    /// The rules against silly windows (RFC 9293 section 3.8.6.2.1), and
-    /// Nagle's.
+    /// Applies the rules against silly windows (RFC 9293 section 3.8.6.2.1) and Nagle's algorithm.
     fn may_leave(&self, piece: u64, unsent: u64, fin: bool, settings: &SenderSettings) -> bool {
         if piece == self.mss || fin {
             return true;
         }
         let nagle_holds = settings.nagle && !self.outstanding.is_empty();
         let worth_it = match settings.segmenting {
-            Segmenting::WhatFits => true,
-            Segmenting::Careful => piece == unsent || piece * 2 >= self.largest_window,
+            PartialSegmentPolicy::WhatFits => true,
+            PartialSegmentPolicy::Careful => piece == unsent || piece * 2 >= self.largest_window,
         };
         worth_it && !nagle_holds
     }
 
-    fn probe(&self, settings: &SenderSettings) -> Outgoing {
+    fn probe(&self, settings: &SenderSettings) -> OutgoingSegment {
         let unsent = self.supply.written.saturating_sub(self.next);
         let usable = self.edge.saturating_sub(self.next);
         if usable > 0 && unsent > 0 {
-            // The window is too small for the rules, but it is not closed: the
-            // override timer of section 3.8.6.2.1 lets go what fits.
+            // The window is too small for the rules, but it is not closed: the override timer of
+            // section 3.8.6.2.1 sends as much as fits.
             let to = self.next + unsent.min(usable).min(self.mss);
-            return Outgoing { kind: Kind::New, from: self.next, to, fin: false };
+            return OutgoingSegment { kind: OutgoingKind::New, from: self.next, to, fin: false };
         }
         if let Some((start, _)) = self.outstanding.next_lost() {
             let fin = self.fin == Some(start);
             if settings.probe == Probe::OneByte {
                 let to = start + u64::from(!fin);
-                return Outgoing { kind: Kind::Again, from: start, to, fin };
+                return OutgoingSegment { kind: OutgoingKind::Again, from: start, to, fin };
             }
         }
         match settings.probe {
             Probe::Empty => {
                 let at = self.unacknowledged - 1;
-                Outgoing { kind: Kind::Probe, from: at, to: at, fin: false }
+                OutgoingSegment { kind: OutgoingKind::Probe, from: at, to: at, fin: false }
             }
             Probe::OneByte => {
                 let (from, fin) = (self.next, unsent == 0);
-                Outgoing { kind: Kind::ProbeByte, from, to: from + u64::from(!fin), fin }
+                OutgoingSegment {
+                    kind: OutgoingKind::ProbeByte,
+                    from,
+                    to: from + u64::from(!fin),
+                    fin,
+                }
             }
         }
     }
 
-    /// `outgoing` leaves.
+    /// Records that `outgoing` leaves.
     pub(in crate::sender) fn sent(
         &mut self,
         now: Timestamp,
-        outgoing: Outgoing,
+        outgoing: OutgoingSegment,
         counters: &mut SenderCounters,
     ) {
-        let Outgoing { kind, from, to, fin } = outgoing;
+        let OutgoingSegment { kind, from, to, fin } = outgoing;
         if let Repair::Fast { reduction, .. } = &mut self.repair {
             reduction.sent(to - from);
         }
@@ -187,8 +205,8 @@ impl Transfer {
             self.persist.sent(now, self.timeout.base());
         }
         match kind {
-            Kind::New => self.push(from, to, fin, now),
-            Kind::Again => {
+            OutgoingKind::New => self.push(from, to, fin, now),
+            OutgoingKind::Again => {
                 counters.retransmissions += 1;
                 self.outstanding.send_again(from, to + u64::from(fin), now);
                 if from == self.unacknowledged || self.timer.is_none() {
@@ -196,10 +214,10 @@ impl Transfer {
                 }
                 self.last_sent = now;
             }
-            // Not counted as sent: it leaves again with the data behind it,
-            // unless the peer takes it.
-            Kind::ProbeByte => self.probed = Some((from, fin)),
-            Kind::Probe => {}
+            // A probe's byte does not count as sent. It leaves again with the data behind it,
+            // unless the peer accepts it.
+            OutgoingKind::ProbeByte => self.probed = Some((from, fin)),
+            OutgoingKind::Probe => {}
         }
     }
 

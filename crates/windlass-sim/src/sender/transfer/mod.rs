@@ -4,43 +4,43 @@ mod acks;
 mod departures;
 
 pub(super) use acks::Ack;
-pub(super) use departures::Outgoing;
+pub(super) use departures::OutgoingSegment;
 use windlass_base::{Bytes, Timestamp};
 
 use super::congestion::CongestionWindow;
-use super::outstanding::Outstanding;
-use super::persist::Persist;
+use super::outstanding::Scoreboard;
+use super::persist::PersistTimer;
 use super::reduction::Reduction;
 use super::settings::SenderSettings;
 use super::supply::Supply;
 use super::timeout::Timeout;
-use super::truth::HeldBy;
+use super::truth::HoldCause;
 use crate::numbering::START;
 use crate::segment::Segment;
 
-/// Whether loss is being repaired.
+/// Repair of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Repair {
-    /// Nothing is; so many duplicate ACKs came in a row.
+    /// No repair; this number of duplicate ACKs came in a row.
     None { duplicates: u64 },
-    /// By fast retransmit, until `until` is acknowledged. Without SACK each
-    /// duplicate ACK stands for a segment that has left the path.
+    /// Fast retransmit, until `until` is acknowledged. Without SACK each duplicate ACK stands for a
+    /// segment that has left the path.
     Fast { until: u64, duplicates: u64, reduction: Reduction },
-    /// By the timer, until `until` is acknowledged.
+    /// Retransmission by the timer, until `until` is acknowledged.
     Timer { until: u64 },
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     pub(super) supply: Supply,
-    /// Whether the program found the send buffer full and was not woken yet.
+    /// True if the program found the send buffer full and was not woken yet.
     sleeps: bool,
-    outstanding: Outstanding,
+    outstanding: Scoreboard,
     congestion: CongestionWindow,
     timeout: Timeout,
-    persist: Persist,
+    persist: PersistTimer,
     repair: Repair,
-    /// The effective MSS: data that a full segment carries.
+    /// The effective MSS: the payload of a full segment.
     mss: u64,
     /// SND.UNA.
     pub(super) unacknowledged: u64,
@@ -48,23 +48,23 @@ pub(super) struct Transfer {
     pub(super) next: u64,
     /// SND.UNA + SND.WND.
     edge: u64,
-    /// SND.WL1 and SND.WL2: the segment that last moved the window.
+    /// SND.WL1 and SND.WL2: the segment of the last window update.
     window_from: (u64, u64),
-    /// The largest window that was ever offered.
+    /// The largest window that the peer ever offered.
     largest_window: u64,
-    /// Where the FIN is, once it was sent.
+    /// Position of the FIN, once it was sent.
     fin: Option<u64>,
     /// The byte beyond `next`, or the FIN, that a probe carried.
     probed: Option<(u64, bool)>,
     timer: Option<Timestamp>,
-    /// Times in a row that the timer ran out.
+    /// Expirations of the timer in a row.
     retries: u32,
-    /// When data last left.
+    /// Time at which data last left.
     last_sent: Timestamp,
-    /// Whether the congestion window held data back since the last ACK.
+    /// True if the congestion window held data back since the last ACK.
     was_limited: bool,
     restarts_after_idle: bool,
-    /// A reset that is to leave.
+    /// A reset that waits to leave.
     pub(super) reset: Option<Segment>,
 }
 
@@ -74,10 +74,10 @@ impl Transfer {
         Self {
             supply: Supply::new(settings, START + 1),
             sleeps: false,
-            outstanding: Outstanding::default(),
+            outstanding: Scoreboard::default(),
             congestion: CongestionWindow::new(settings.congestion, settings.initial_window, mss),
             timeout: Timeout::new(settings.least_timeout),
-            persist: Persist::Off,
+            persist: PersistTimer::Off,
             repair: Repair::None { duplicates: 0 },
             mss,
             unacknowledged: START,
@@ -96,13 +96,13 @@ impl Transfer {
         }
     }
 
-    /// The bytes of the stream that are acknowledged.
+    /// Returns the bytes of the stream that are acknowledged.
     pub(super) fn delivered(&self) -> Bytes {
         let fin = u64::from(self.is_fin_acknowledged());
         Bytes::new(self.unacknowledged.saturating_sub(START + 1 + fin))
     }
 
-    /// Whether all that the program has to write is acknowledged.
+    /// Returns whether all data of the program is acknowledged.
     pub(super) fn is_acknowledged(&self) -> bool {
         self.supply.is_done() && self.unacknowledged >= self.supply.written
     }
@@ -115,7 +115,7 @@ impl Transfer {
         self.fin.is_some_and(|position| self.unacknowledged > position)
     }
 
-    /// Whether the SYN is to leave, which sets its timer.
+    /// Returns whether the SYN leaves now, and sets its timer.
     pub(super) fn opens(&mut self, now: Timestamp) -> bool {
         if self.timer.is_some_and(|timer| timer > now) {
             return false;
@@ -127,7 +127,7 @@ impl Transfer {
         true
     }
 
-    /// The handshake is done.
+    /// Records that the handshake is done.
     pub(super) fn opened(&mut self, now: Timestamp, mss: u64, window: u64) {
         if self.retries == 0 {
             self.timeout.measured(now.since(self.last_sent));
@@ -144,10 +144,10 @@ impl Transfer {
         self.supply.begin(now);
     }
 
-    /// Nothing more leaves.
+    /// Stops the timers: nothing more leaves.
     pub(super) fn stop(&mut self) {
         self.timer = None;
-        self.persist = Persist::Off;
+        self.persist = PersistTimer::Off;
     }
 
     /// Lets the program write.
@@ -168,58 +168,58 @@ impl Transfer {
         self.watch_window(now, settings);
     }
 
-    /// The timer that runs out first.
+    /// Returns the time at which the first timer expires.
     pub(super) fn timer(&self) -> Option<Timestamp> {
         [self.timer, self.persist.timer()].into_iter().flatten().min()
     }
 
-    /// The repair under way, as a thing that holds the sender.
-    pub(super) const fn repairing(&self) -> Option<HeldBy> {
+    /// Returns the repair under way as a cause that holds the sender.
+    pub(super) const fn repairing(&self) -> Option<HoldCause> {
         match self.repair {
             Repair::None { .. } => None,
-            Repair::Fast { .. } => Some(HeldBy::FastRecovery),
-            Repair::Timer { .. } => Some(HeldBy::Timeout),
+            Repair::Fast { .. } => Some(HoldCause::FastRecovery),
+            Repair::Timer { .. } => Some(HoldCause::Timeout),
         }
     }
 
-    /// What holds the sender, given that nothing may leave.
-    pub(super) fn held(&self, settings: &SenderSettings) -> HeldBy {
+    /// Returns the cause that holds the sender, given that nothing may leave.
+    pub(super) fn held(&self, settings: &SenderSettings) -> HoldCause {
         if let Some(repair) = self.repairing() {
             return repair;
         }
         let unsent = self.supply.written.saturating_sub(self.next);
         if unsent == 0 {
             return if self.supply.is_done() {
-                HeldBy::Closing
+                HoldCause::Closing
             } else if self.supply.wants_room() {
-                HeldBy::SendBuffer
+                HoldCause::SendBuffer
             } else {
-                HeldBy::Application
+                HoldCause::Application
             };
         }
         let usable = self.edge.saturating_sub(self.next);
         let piece = unsent.min(usable).min(self.mss);
         let room = self.window().saturating_sub(self.pipe());
         if usable < unsent.min(self.mss) && usable <= room {
-            // Closed, when the peer said so, and not merely full.
+            // The peer announced a closed window; otherwise the window is merely full.
             return if self.edge == self.window_from.1 {
-                HeldBy::ZeroWindow
+                HoldCause::ZeroWindow
             } else {
-                HeldBy::ReceiveWindow
+                HoldCause::ReceiveWindow
             };
         }
         if piece > room {
-            return HeldBy::CongestionWindow;
+            return HoldCause::CongestionWindow;
         }
         if self.supply.wants_room() {
-            // The piece is small because the buffer is full: the program would
-            // make it a whole segment.
-            return HeldBy::SendBuffer;
+            // The piece is small because the buffer is full: with room, the program would fill the
+            // segment.
+            return HoldCause::SendBuffer;
         }
         if settings.nagle && !self.outstanding.is_empty() {
-            HeldBy::Nagle
+            HoldCause::Nagle
         } else {
-            HeldBy::ReceiveWindow
+            HoldCause::ReceiveWindow
         }
     }
 }

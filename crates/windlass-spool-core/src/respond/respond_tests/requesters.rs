@@ -1,4 +1,4 @@
-//! What is answered to whom.
+//! Answers by the rights of the requester.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn asked_by(user: Option<&str>, rights: Rights, can_log_in: bool) -> (Fixture, i
     (fixture, id)
 }
 
-/// What is answered to an operation on that job, asked for in ann's name.
+/// Returns the status of an operation on that job, requested in ann's name.
 fn status_of(fixture: &mut Fixture, operation: Operation, id: i32) -> Status {
     let request = fixture.request(operation, A, vec![one("job-id", int(id))], vec![]);
     Status(fixture.answer(&request).code)
@@ -97,7 +97,7 @@ fn an_operator_s_reason_is_told_and_a_hold_of_the_operation_is_obeyed() {
     let answer = fixture.request(Operation::GET_PRINTER_ATTRIBUTES, A, vec![], vec![]);
     let said = fixture.answer(&answer);
     let message = said.text(GroupTag::PRINTER, "printer-state-message").unwrap();
-    assert_eq!(message, "it takes no jobs: moved to 2.14");
+    assert_eq!(message, "the printer rejects jobs: moved to 2.14");
     fixture.ask(Operation::CUPS_ACCEPT_JOBS, A, vec![]);
     assert_eq!(fixture.table.printers()[0].message(fixture.now), "");
 }

@@ -1,25 +1,25 @@
-//! What the page's buttons do: a form becomes the request of IPP that any client could
-//! have made, and is answered by the same rules.
+//! Actions of the page's buttons: a form becomes an IPP request, and is answered by the
+//! same rules as any client's.
 
 use windlass_wire::escape;
 use windlass_wire::ipp::{CharKind, Message, Operation, Value, Version};
 
-/// What is to be done, and to what.
+/// An action, and its job or printer.
 #[derive(Debug, PartialEq, Eq)]
 pub(in super::super) struct Deed {
     operation: Operation,
-    of: Of,
+    of: DeedTarget,
     /// The token that the page had.
     pub(in super::super) token: String,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Of {
+enum DeedTarget {
     Job(u32),
     Printer(String),
 }
 
-/// The deeds, by their words, and whether they are of jobs.
+/// The actions: name, operation, and true for actions on jobs.
 pub(super) const DEEDS: [(&str, Operation, bool); 5] = [
     ("hold", Operation::HOLD_JOB, true),
     ("release", Operation::RELEASE_JOB, true),
@@ -29,8 +29,8 @@ pub(super) const DEEDS: [(&str, Operation, bool); 5] = [
 ];
 
 impl Deed {
-    /// Reads a form (`application/x-www-form-urlencoded`); nothing where it is none of the
-    /// page's.
+    /// Reads a form (`application/x-www-form-urlencoded`); returns `None` for a form of another
+    /// page.
     pub(in super::super) fn read(form: &[u8]) -> Option<Self> {
         let form = std::str::from_utf8(form).ok()?;
         let field = |name: &str| {
@@ -40,17 +40,20 @@ impl Deed {
         };
         let (word, of) = (field("deed")?, field("of")?);
         let (_, operation, is_of_job) = DEEDS.iter().find(|(one, ..)| *one == word)?;
-        let of = if *is_of_job { Of::Job(of.parse().ok()?) } else { Of::Printer(of) };
+        let of =
+            if *is_of_job { DeedTarget::Job(of.parse().ok()?) } else { DeedTarget::Printer(of) };
         Some(Self { operation: *operation, of, token: field("token")? })
     }
 
-    /// The same as a request to this server.
+    /// Returns the action as a request to this server.
     pub(in super::super) fn request(&self, authority: &str) -> Message {
         let mut request = Message::request(Version(2, 0), self.operation, 1);
         let uri = |uri: String| Value::chars(CharKind::Uri, uri);
         match &self.of {
-            Of::Job(job) => request.add("job-uri", uri(format!("ipp://{authority}/jobs/{job}"))),
-            Of::Printer(name) => {
+            DeedTarget::Job(job) => {
+                request.add("job-uri", uri(format!("ipp://{authority}/jobs/{job}")));
+            }
+            DeedTarget::Printer(name) => {
                 let name = escape::segment(name);
                 request.add("printer-uri", uri(format!("ipp://{authority}/printers/{name}")));
             }
@@ -66,7 +69,10 @@ mod tests {
     #[test]
     fn a_form_is_a_deed() {
         let deed = Deed::read(b"deed=stop&of=a%20b%2Fc&token=x").expect("a deed");
-        assert_eq!((&deed.of, deed.token.as_str()), (&Of::Printer("a b/c".to_owned()), "x"));
+        assert_eq!(
+            (&deed.of, deed.token.as_str()),
+            (&DeedTarget::Printer("a b/c".to_owned()), "x")
+        );
         assert_eq!(
             deed.request("h:1")
                 .text(windlass_wire::ipp::GroupTag::OPERATION, "printer-uri")
@@ -74,7 +80,7 @@ mod tests {
             Some("ipp://h:1/printers/a%20b%2Fc")
         );
         let deed = Deed::read(b"token=x&of=7&deed=cancel").expect("a deed");
-        assert_eq!((deed.operation, deed.of), (Operation::CANCEL_JOB, Of::Job(7)));
+        assert_eq!((deed.operation, deed.of), (Operation::CANCEL_JOB, DeedTarget::Job(7)));
         for form in [
             "",
             "deed=stop",

@@ -1,4 +1,4 @@
-//! HTML that is written here, and text within it that others said.
+//! HTML of the page, and text of others within it.
 
 /// A piece of HTML.
 #[derive(Debug, Default)]
@@ -7,13 +7,13 @@ pub(super) struct Html {
 }
 
 impl Html {
-    /// Adds HTML as it is.
+    /// Appends HTML unchanged.
     pub(super) fn raw(&mut self, html: &str) {
         self.text.push_str(html);
     }
 
-    /// Adds text, of which nothing is HTML, in an attribute as well. Control characters
-    /// are shown as such: one could turn the direction of a line.
+    /// Appends escaped text, also for attributes. Control characters are replaced: some could
+    /// change the text direction of a line.
     pub(super) fn say(&mut self, text: &str) {
         for one in text.chars() {
             match one {
@@ -31,7 +31,7 @@ impl Html {
         }
     }
 
-    /// A cell of a row, with the name of its column for narrow windows.
+    /// Appends a table cell, with the name of its column for narrow windows.
     pub(super) fn cell(&mut self, column: &str, text: &str) {
         self.raw("<td data-of=\"");
         self.say(column);

@@ -1,6 +1,5 @@
-//! The page for people: printers, jobs, how fast they go and what holds them, and the
-//! deeds that there are for them. It needs nothing from elsewhere, and shows what clients
-//! said as text alone.
+//! The web page of the spool: printers, jobs, their rates, and buttons for actions. It loads
+//! nothing from other servers, and shows texts of clients as text only.
 
 mod deed;
 mod html;
@@ -15,20 +14,19 @@ pub(super) use self::deed::Deed;
 pub(super) use self::rates::Rates;
 
 use self::html::Html;
-use self::seen::Seen;
+use self::seen::PageState;
 
-/// How the page looks, and what keeps it live.
+/// Style sheet of the page.
 pub(super) const STYLE: &str = include_str!("page.css");
-/// See above.
+/// Script of the page.
 pub(super) const SCRIPT: &str = include_str!("page.js");
 
-/// What a browser may load for it and do with it: what it has from here, and nothing in
-/// the frame of another page.
+/// Content security policy: only resources of this server, and no frames of other pages.
 pub(super) const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                                  connect-src 'self'; img-src 'self'; form-action 'self'; \
                                  base-uri 'none'; frame-ancestors 'none'";
 
-/// The whole page.
+/// Returns the whole page.
 pub(super) fn whole(spooler: &Arc<Spooler>, rates: &Rates, token: &str) -> String {
     let mut html = Html::default();
     html.raw(
@@ -46,22 +44,22 @@ pub(super) fn whole(spooler: &Arc<Spooler>, rates: &Rates, token: &str) -> Strin
     html.text
 }
 
-/// What of it changes.
+/// Returns the part of the page that changes.
 pub(super) fn live(spooler: &Arc<Spooler>, rates: &Rates, token: &str) -> String {
-    let seen = Seen::of(spooler, rates);
+    let seen = PageState::of(spooler, rates);
     let mut html = Html::default();
     seen.write(&mut html, token);
     html.text
 }
 
-/// A page that says why a deed was not done.
+/// Returns a page with the reason why an action failed.
 pub(super) fn refused(why: &str) -> String {
     let mut html = Html::default();
     html.raw(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>not done</title>\n<link rel=\"stylesheet\" href=\"/page.css\">\n</head>\n<body>\n\
-         <main><h1>Not done</h1><p>",
+         <title>action failed</title>\n<link rel=\"stylesheet\" href=\"/page.css\">\n</head>\n<body>\n\
+         <main><h1>Action failed</h1><p>",
     );
     html.say(why);
     html.raw("</p><p><a href=\"/\">Back</a></p></main>\n</body>\n</html>\n");

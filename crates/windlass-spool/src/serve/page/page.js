@@ -1,4 +1,4 @@
-// Keeps the page as things are, without taking a button away from under a finger.
+// Updates the page, except while one of its buttons has the focus.
 "use strict";
 const live = document.getElementById("live");
 let isAway = false;
@@ -15,7 +15,7 @@ async function look() {
     isAway = true;
     const words = document.createElement("p");
     words.className = "away";
-    words.textContent = "The spool does not answer; this is how it was.";
+    words.textContent = "The spool does not answer; the page shows its last state.";
     live.prepend(words);
   }
 }

@@ -1,23 +1,23 @@
-//! How fast printers go: their counts, looked at as the page is.
+//! Rates of printers, from their counts at each view of the page.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Over so long a time rates are told.
+/// Time span of the rates.
 const SPAN: Duration = Duration::from_secs(60);
 
-/// So often the counts are kept.
+/// Time between kept counts.
 const STEP: Duration = Duration::from_secs(2);
 
-/// What a printer had done at a moment: jobs and bytes.
-type Done = (u64, u64);
+/// Jobs and bytes that a printer had completed at a moment.
+type CompletedWork = (u64, u64);
 
 /// The counts of printers at moments of the last minute.
 #[derive(Debug, Default)]
-pub(in super::super) struct Rates(Mutex<VecDeque<(Duration, HashMap<String, Done>)>>);
+pub(in super::super) struct Rates(Mutex<VecDeque<(Duration, HashMap<String, CompletedWork>)>>);
 
-/// How fast it goes.
+/// Rate of a printer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rate {
     pub(super) jobs_per_minute: u64,
@@ -25,14 +25,14 @@ pub(super) struct Rate {
 }
 
 impl Rates {
-    /// The rates of printers that have done so much at a time of the clock. Nothing of one
-    /// that was not seen before.
+    /// Returns the rates of printers from their counts at a time of the clock. Printers without
+    /// earlier counts have none.
     pub(super) fn of<'a>(
         &self,
         now: Duration,
-        done: impl Iterator<Item = (&'a str, Done)>,
+        done: impl Iterator<Item = (&'a str, CompletedWork)>,
     ) -> HashMap<String, Rate> {
-        let done: HashMap<String, Done> =
+        let done: HashMap<String, CompletedWork> =
             done.map(|(name, done)| (name.to_owned(), done)).collect();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         while kept.len() > 1 && kept.front().is_some_and(|(at, _)| now.saturating_sub(*at) > SPAN) {

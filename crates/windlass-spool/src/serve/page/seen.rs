@@ -1,4 +1,4 @@
-//! What the page shows, as it is at a moment, and how.
+//! State of the spool that the page shows, and its HTML.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::rates::{Rate, Rates};
 use crate::spooler::Spooler;
 use crate::table::{Job, JobTable, now};
 
-/// The most printers, jobs that are not over and jobs that are that are shown.
+/// Maximum number of printers on the page.
 const PRINTERS: usize = 1_000;
-/// See above.
+/// Maximum number of unfinished jobs on the page.
 const JOBS: usize = 100;
-/// See above.
+/// Maximum number of finished jobs on the page.
 const OVER: usize = 30;
 
-/// What the page shows.
-pub(super) struct Seen {
+/// State of the spool that the page shows.
+pub(super) struct PageState {
     now: Moment,
     active: usize,
     documents: u64,
@@ -77,7 +77,7 @@ impl JobRow {
     }
 }
 
-/// What holds a printer's jobs now, in words.
+/// Returns the reason why a printer's jobs wait, or its activity.
 fn holds(printer: &Printer, now: Moment) -> String {
     if let Some(why) = &printer.stopped {
         let jobs = printer.live.len();
@@ -90,20 +90,20 @@ fn holds(printer: &Printer, now: Moment) -> String {
     }
     if let Some(job) = printer.current {
         let since = now.until_since(printer.changed);
-        return format!("its device, which has had job {job} for {since}");
+        return format!("device: busy with job {job} for {since}");
     }
     if printer.live.is_empty() {
-        return "nothing waits: its clients".to_owned();
+        return "no jobs".to_owned();
     }
-    "its jobs are held, or wait for their documents".to_owned()
+    "jobs are held, or wait for their documents".to_owned()
 }
 
-/// How long ago something was.
-trait Ago {
+/// Time since a moment, in words.
+trait TimeSince {
     fn until_since(self, then: Moment) -> String;
 }
 
-impl Ago for Moment {
+impl TimeSince for Moment {
     fn until_since(self, then: Moment) -> String {
         let seconds = then.until(self).as_secs();
         match seconds {
@@ -115,8 +115,8 @@ impl Ago for Moment {
     }
 }
 
-impl Seen {
-    /// As it is now.
+impl PageState {
+    /// Reads the state of the spool.
     pub(super) fn of(spooler: &Arc<Spooler>, rates: &Rates) -> Self {
         let (usage, now) = (spooler.usage(), now());
         let mut seen = spooler.look(|table| {
@@ -167,17 +167,17 @@ impl Seen {
         seen
     }
 
-    /// Writes it.
+    /// Writes the page.
     pub(super) fn write(&self, html: &mut Html, token: &str) {
         html.raw("<h1>windlass spool</h1>\n<p>");
         let kept = Bytes::new(self.documents);
         html.say(&format!(
-            "{} jobs are not over, with {kept} of documents; the spool takes {} of the disk.",
+            "{} unfinished jobs with {kept} of documents; the spool uses {} of the disk.",
             self.active,
             Bytes::new(self.files)
         ));
         html.raw("</p>\n<h2>Printers</h2>\n<table class=\"printers\"><thead><tr>");
-        for title in ["printer", "state", "held back by", "jobs", "jobs/min", "rate", "pages", ""] {
+        for title in ["printer", "state", "details", "jobs", "jobs/min", "rate", "pages", ""] {
             html.raw("<th>");
             html.say(title);
             html.raw("</th>");
@@ -192,14 +192,14 @@ impl Seen {
             html.say(&format!("{} more printers are not shown.", self.more_printers));
             html.raw("</p>\n");
         }
-        self.write_jobs(html, "Jobs", &self.jobs, token);
+        self.write_jobs(html, "Unfinished jobs", &self.jobs, token);
         if self.active > self.jobs.len() {
             html.raw("<p>");
             let more = self.active - self.jobs.len();
             html.say(&format!("{more} more jobs are not shown: windlass spool jobs lists all."));
             html.raw("</p>\n");
         }
-        self.write_jobs(html, "Over", &self.over, token);
+        self.write_jobs(html, "Finished jobs", &self.over, token);
     }
 
     fn write_jobs(&self, html: &mut Html, title: &str, jobs: &[JobRow], token: &str) {
@@ -211,7 +211,7 @@ impl Seen {
             return;
         }
         html.raw("<table><thead><tr>");
-        for title in ["job", "printer", "title", "user", "state", "size", "pages", "ago", ""] {
+        for title in ["job", "printer", "title", "user", "state", "size", "pages", "age", ""] {
             html.raw("<th>");
             html.say(title);
             html.raw("</th>");
@@ -239,7 +239,7 @@ impl PrinterRow {
         html.say(&self.name);
         html.raw("</td>");
         html.cell("state", self.state);
-        html.cell("held back by", &self.holds);
+        html.cell("details", &self.holds);
         html.cell("jobs", &self.jobs.to_string());
         let unknown = || "–".to_owned();
         let rate = self.rate;
@@ -274,7 +274,7 @@ impl JobRow {
             Some(Pages::Unknown(_)) => "unknown".to_owned(),
         };
         html.cell("pages", &pages);
-        html.cell("ago", &now.until_since(self.since));
+        html.cell("age", &now.until_since(self.since));
         html.raw("<td>");
         if !self.is_over {
             let id = self.id.to_string();
@@ -285,7 +285,7 @@ impl JobRow {
     }
 }
 
-/// A button for a deed.
+/// Writes a button for an action.
 fn button(html: &mut Html, deed: &str, of: &str, token: &str) {
     debug_assert!(DEEDS.iter().any(|(word, ..)| *word == deed));
     html.raw("<form method=\"post\" action=\"/do\">");

@@ -1,4 +1,4 @@
-//! What a printer takes much later does not stay in memory.
+//! Tests that documents which are printed much later leave the memory.
 
 use std::io::Read as _;
 use std::ops::Range;
@@ -7,23 +7,23 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::watched::{Act, Watched, Watcher};
-use crate::store::behind::Pass;
+use super::watched::{Act, WatchedDisk, Watcher};
+use crate::store::behind::WriteStep;
 use crate::store::disk::Folder;
 use crate::store::segments::is_segment;
-use crate::store::{Durability, Kept, Settings, Shape, Store, load};
+use crate::store::{Durability, Settings, Shape, Store, StoredJob, load};
 
-/// Bytes that may be in memory, too.
+/// Number of bytes that may stay in memory.
 const CACHED: u64 = 20 << 20;
 
-/// What was done with which part of which file.
-type Passes = Arc<Mutex<Vec<(Pass, String, Range<u64>)>>>;
+/// Operations, with their file and part.
+type RecordedSteps = Arc<Mutex<Vec<(WriteStep, String, Range<u64>)>>>;
 
-/// A machine with little memory.
+/// Watcher that simulates a machine with little memory.
 #[derive(Debug)]
-struct Small(Passes);
+struct SmallMemory(RecordedSteps);
 
-impl Watcher for Small {
+impl Watcher for SmallMemory {
     fn cached(&self) -> u64 {
         CACHED
     }
@@ -35,10 +35,10 @@ impl Watcher for Small {
     }
 }
 
-fn opened(folder: &Path) -> (Store, Vec<Kept>, Passes) {
-    let passes = Passes::default();
-    let small = Arc::new(Small(Arc::clone(&passes)));
-    let disk = Watched::new(Folder::open(folder).unwrap(), small);
+fn opened(folder: &Path) -> (Store, Vec<StoredJob>, RecordedSteps) {
+    let passes = RecordedSteps::default();
+    let small = Arc::new(SmallMemory(Arc::clone(&passes)));
+    let disk = WatchedDisk::new(Folder::open(folder).unwrap(), small);
     let settings = Settings { durability: Durability::Cache, most: None };
     let (store, kept) = load::open(Arc::new(disk), settings, Shape::default()).unwrap();
     (store, kept, passes)
@@ -58,7 +58,7 @@ fn put(store: &Store, id: u32, length: usize) {
     store.put(id, b"", &[draft.finish().unwrap()]).unwrap();
 }
 
-fn bytes(passes: &Passes, pass: Pass) -> u64 {
+fn bytes(passes: &RecordedSteps, pass: WriteStep) -> u64 {
     let passes = passes.lock().unwrap();
     passes.iter().filter(|done| done.0 == pass).map(|done| done.2.end - done.2.start).sum()
 }
@@ -67,24 +67,25 @@ fn bytes(passes: &Passes, pass: Pass) -> u64 {
 fn a_long_backlog_leaves_the_memory_and_is_read_back() {
     let folder = tempfile::tempdir().unwrap();
     let (store, _, passes) = opened(folder.path());
-    // Two take all the memory that there is.
+    // Two documents fill the allowed memory.
     (0..2).for_each(|id| put(&store, id, 10_000_000));
     sleep(Duration::from_millis(50));
     assert!(passes.lock().unwrap().is_empty());
-    // Of ten more, steps of 8 MiB are begun, and what is 64 MiB behind is forgotten.
+    // Of ten more documents, steps of 8 MiB are started, and those 64 MiB behind are forgotten.
     (2..12).for_each(|id| put(&store, id, 10_000_000));
     let until = Instant::now() + Duration::from_secs(60);
     let (begun, forgotten) = (11 << 23, 3 << 23);
-    while bytes(&passes, Pass::Begin) < begun || bytes(&passes, Pass::Forget) < forgotten {
+    while bytes(&passes, WriteStep::Begin) < begun || bytes(&passes, WriteStep::Forget) < forgotten
+    {
         assert!(Instant::now() < until, "{passes:?}");
         sleep(Duration::from_millis(5));
     }
     store.close().unwrap();
-    assert!(bytes(&passes, Pass::Begin) <= 100_000_000 + 10 * 4_096);
+    assert!(bytes(&passes, WriteStep::Begin) <= 100_000_000 + 10 * 4_096);
     let passes = passes.lock().unwrap();
     for (place, (pass, name, part)) in passes.iter().enumerate() {
-        let begun = (Pass::Begin, name.clone(), part.clone());
-        assert!(*pass == Pass::Begin || passes[..place].contains(&begun), "{part:?}");
+        let begun = (WriteStep::Begin, name.clone(), part.clone());
+        assert!(*pass == WriteStep::Begin || passes[..place].contains(&begun), "{part:?}");
         assert!(is_segment(name), "{name}");
     }
 

@@ -1,6 +1,5 @@
-//! The same store on a disk that loses what was not synced: whatever it is doing
-//! then, a start finds what was logged up to some point, at least all that was
-//! waited for, and each byte of it.
+//! Tests of a store on a disk that loses unsynced data. Whatever the store was doing, a start finds
+//! everything up to some point of the log. That includes all that was waited for, byte by byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -8,20 +7,20 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::simulated::{Chance, End, Simulated};
+use super::simulated::{Chance, ServerEnd, SimulatedDisk};
 use super::*;
 
-/// A job, as the model knows it.
+/// A job in the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Job {
+struct ModelJob {
     record: Vec<u8>,
-    /// The seed and length of each document.
+    /// Seed and length of each document.
     documents: Vec<(u64, usize)>,
 }
 
-type JobsByNumber = BTreeMap<u32, Job>;
+type JobsByNumber = BTreeMap<u32, ModelJob>;
 
-/// Enough for each kind of end; a long run takes more.
+/// Number of cases: enough for each kind of end; a long run takes more.
 const CASES: u32 = 16;
 
 const SHAPE: Shape = Shape { segment: 24, journal: 8_192, garbage: Some(3_000) };
@@ -42,15 +41,14 @@ fn content(document: &Document) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// A server, and what it should hold.
+/// A server, and its expected content.
 struct Run {
-    disk: Simulated,
+    disk: SimulatedDisk,
     chance: Chance,
     store: Option<Store>,
     documents: BTreeMap<u32, Vec<Document>>,
     state: JobsByNumber,
-    /// What was logged since the last point that was waited for: the states
-    /// behind it, the first of them safe.
+    /// States after each entry since the last point that was waited for; the first of them is safe.
     states: Vec<JobsByNumber>,
     /// Documents of removed jobs that somebody still reads.
     held: Vec<(Document, u64, usize)>,
@@ -60,7 +58,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64, capacity: u64, settings: Settings) -> Self {
-        let disk = Simulated::new(capacity);
+        let disk = SimulatedDisk::new(capacity);
         let (store, kept) = load::open(Arc::new(disk.clone()), settings, SHAPE).unwrap();
         assert!(kept.is_empty());
         Self {
@@ -99,13 +97,13 @@ impl Run {
         Ok((draft.finish()?, seed, length))
     }
 
-    /// Makes a step; an error is one of the disk, or says that it is full.
+    /// Makes a step. An error comes from the disk, or means that the disk is full.
     fn step(&mut self) -> Result<(), Error> {
         let id = 1 + self.chance.below(12) as u32;
         match self.chance.below(20) {
             0..8 => {
                 let count = self.chance.below(3);
-                let mut job = Job { record: self.record(), documents: Vec::new() };
+                let mut job = ModelJob { record: self.record(), documents: Vec::new() };
                 let mut documents = Vec::new();
                 for _ in 0..count {
                     let (document, seed, length) = self.receive()?;
@@ -153,7 +151,7 @@ impl Run {
         data(self.chance.next(), length)
     }
 
-    fn put(&mut self, id: u32, job: &Job, documents: Vec<Document>) -> Result<(), Error> {
+    fn put(&mut self, id: u32, job: &ModelJob, documents: Vec<Document>) -> Result<(), Error> {
         let mut next = self.state.clone();
         next.insert(id, job.clone());
         let result = self.store.as_ref().unwrap().put(id, &job.record, &documents);
@@ -179,7 +177,7 @@ impl Run {
         Ok(())
     }
 
-    /// Several at once, some of which may not be there, or be named twice.
+    /// Removes several jobs at once. Some may not exist, or be named twice.
     fn remove_all(&mut self, ids: &[u32]) -> Result<(), Error> {
         let going: BTreeSet<u32> =
             ids.iter().copied().filter(|id| self.state.contains_key(id)).collect();
@@ -216,7 +214,7 @@ impl Run {
             }
             Err(error) if error.is_full() => Err(error),
             Err(error) => {
-                // It may be there, or not.
+                // The entry may be there or not.
                 self.states.push(next);
                 Err(error)
             }
@@ -231,10 +229,10 @@ impl Run {
         Ok(())
     }
 
-    /// The server ends, and another one starts.
-    fn restart(&mut self, end: End) {
+    /// Ends the server and starts another one.
+    fn restart(&mut self, end: ServerEnd) {
         self.disk = self.disk.restart(end, &mut self.chance);
-        // The disk takes nothing from these any more.
+        // The disk accepts nothing from these any more.
         self.documents.clear();
         self.held.clear();
         self.drafts.clear();
@@ -294,7 +292,7 @@ proptest! {
         for (changes, survive) in rounds {
             run.disk.end_after(changes);
             while run.step().is_ok() {}
-            run.restart(End::Power { survive });
+            run.restart(ServerEnd::Power { survive });
         }
     }
 
@@ -309,7 +307,7 @@ proptest! {
         for changes in rounds {
             run.disk.end_after(changes);
             while run.step().is_ok() {}
-            run.restart(End::Process);
+            run.restart(ServerEnd::Process);
         }
     }
 
@@ -320,9 +318,9 @@ proptest! {
         ends in prop::collection::vec(1_u64..12, 1..6),
     ) {
         let (durability, end) = if fsync {
-            (Durability::Fsync, End::Power { survive: 128 })
+            (Durability::Fsync, ServerEnd::Power { survive: 128 })
         } else {
-            (Durability::Cache, End::Process)
+            (Durability::Cache, ServerEnd::Process)
         };
         let mut run = Run::new(seed, 1 << 30, settings(durability));
         for _ in 0..60 {
@@ -369,12 +367,12 @@ proptest! {
         prop_assert_eq!(run.store.as_ref().unwrap().usage().taken, 0);
         run.disk.set_capacity(1 << 30);
         run.settings.most = None;
-        run.restart(End::Process);
+        run.restart(ServerEnd::Process);
         for _ in 0..50 {
             run.step().unwrap();
         }
         run.wait().unwrap();
-        run.restart(if fsync { End::Power { survive: 0 } } else { End::Process });
+        run.restart(if fsync { ServerEnd::Power { survive: 0 } } else { ServerEnd::Process });
     }
 
     #[test]
@@ -386,16 +384,16 @@ proptest! {
         let mut run = Run::new(seed, 1 << 30, settings(Durability::Fsync));
         run.disk.fail_after(fails);
         for _ in 0..300 {
-            // After a failed sync nothing is taken; after a failed write of a
-            // document it goes on.
+            // After a failed sync the store accepts nothing; after a failed write of a document it
+            // goes on.
             let _ = run.step();
         }
-        run.restart(End::Power { survive });
+        run.restart(ServerEnd::Power { survive });
     }
 }
 
-/// What a thread logged since it last waited: the jobs behind each step, with the
-/// byte that their documents are full of.
+/// Entries that a thread logged since it last waited: the jobs after each step, with the byte that
+/// fills their documents.
 type Steps = Vec<BTreeMap<u32, u8>>;
 
 /// Logs until the disk ends, and waits now and then.
@@ -437,7 +435,7 @@ proptest! {
         changes in 20_u64..1_500,
         survive in prop::sample::select(vec![0, 128, 255]),
     ) {
-        let disk = Simulated::new(1 << 30);
+        let disk = SimulatedDisk::new(1 << 30);
         let settings = settings(Durability::Fsync);
         let (store, _) = load::open(Arc::new(disk.clone()), settings, SHAPE).unwrap();
         disk.end_after(changes);
@@ -447,7 +445,7 @@ proptest! {
             let threads: Vec<_> = (0..4).map(work).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        let disk = disk.restart(End::Power { survive }, &mut Chance(seed));
+        let disk = disk.restart(ServerEnd::Power { survive }, &mut Chance(seed));
         drop(store);
         let (_store, kept) = load::open(Arc::new(disk), settings, SHAPE).unwrap();
         let mut found: Steps = vec![BTreeMap::new(); 4];

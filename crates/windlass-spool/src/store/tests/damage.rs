@@ -1,10 +1,10 @@
-//! What a start says of files that are not as they were left.
+//! Tests of a start with files that were changed or lost.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::simulated::{Chance, End, Simulated};
+use super::simulated::{Chance, ServerEnd, SimulatedDisk};
 use super::*;
 
 const SHAPE: Shape = Shape { segment: 24, journal: 8_192, garbage: Some(1 << 20) };
@@ -13,14 +13,14 @@ fn settings(durability: Durability) -> Settings {
     Settings { durability, most: None }
 }
 
-fn open(disk: &Simulated, durability: Durability) -> Result<(Store, Vec<Kept>), Error> {
+fn open(disk: &SimulatedDisk, durability: Durability) -> Result<(Store, Vec<StoredJob>), Error> {
     load::open(Arc::new(disk.clone()), settings(durability), SHAPE)
 }
 
-/// A disk with jobs of a page each, left without a word; and the file with its
+/// Returns a disk with one-page jobs of a server that did not end regularly, and the name of its
 /// journal.
-fn left(durability: Durability, end: End) -> (Simulated, &'static str) {
-    let disk = Simulated::new(1 << 30);
+fn left(durability: Durability, end: ServerEnd) -> (SimulatedDisk, &'static str) {
+    let disk = SimulatedDisk::new(1 << 30);
     let (store, _) = open(&disk, durability).unwrap();
     for id in 0..20 {
         let mut draft = store.draft();
@@ -34,7 +34,7 @@ fn left(durability: Durability, end: End) -> (Simulated, &'static str) {
     (next, name)
 }
 
-/// Bytes of one of those records.
+/// Size of one of those records in bytes.
 const RECORD: usize = (HEAD + 8 + 16 + 8 + 4).next_multiple_of(8);
 const HEAD: usize = record::HEAD;
 const START: usize = record::START as usize;
@@ -43,8 +43,8 @@ const START: usize = record::START as usize;
 fn damage_in_the_middle_is_named_and_nothing_is_changed() {
     for durability in [Durability::Cache, Durability::Fsync] {
         let end = match durability {
-            Durability::Fsync => End::Power { survive: 0 },
-            _ => End::Process,
+            Durability::Fsync => ServerEnd::Power { survive: 0 },
+            _ => ServerEnd::Process,
         };
         let (disk, name) = left(durability, end);
         let at = START + 7 * RECORD;
@@ -55,9 +55,9 @@ fn damage_in_the_middle_is_named_and_nothing_is_changed() {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "{name} is damaged at byte {at}: there should be a record, as there is more \
-                     behind it; nothing was changed: windlass spool salvage brings what is whole \
-                     into a new folder, or put back a copy of this one"
+                    "{name} is damaged at byte {at}: a record is missing here, as others follow; \
+                     nothing was changed. Recover the whole jobs with windlass spool salvage, or \
+                     restore a backup of the folder"
                 )
             );
             assert_eq!(disk.content(name), before);
@@ -67,30 +67,30 @@ fn damage_in_the_middle_is_named_and_nothing_is_changed() {
 
 #[test]
 fn a_torn_end_is_cut() {
-    // The last record was not whole when the process ended: nobody was told of it.
-    let (disk, name) = left(Durability::Cache, End::Process);
+    // The last record was incomplete when the process ended: nobody was told of it.
+    let (disk, name) = left(Durability::Cache, ServerEnd::Process);
     disk.damage(name, START + 20 * RECORD - 9..START + 20 * RECORD, 0);
     let (store, kept) = open(&disk, Durability::Cache).unwrap();
     assert_eq!(kept.len(), 19);
     assert_eq!(store.recovery(), &Recovery { torn: true, ..Recovery::default() });
-    // What is logged now is behind the cut.
+    // New records follow the cut.
     store.put(100, b"new", &[]).unwrap();
-    let disk = disk.restart(End::Process, &mut Chance(1));
+    let disk = disk.restart(ServerEnd::Process, &mut Chance(1));
     drop((store, kept));
     assert_eq!(open(&disk, Durability::Cache).unwrap().1.len(), 20);
 }
 
-/// A disk with jobs whose records come to more than is noted at a time, left without a
-/// word; the file with its journal, and where its last eight records begin.
-fn left_with_much(durability: Durability) -> (Simulated, &'static str, usize) {
-    let disk = Simulated::new(1 << 30);
+/// Returns a disk with more records than the header's copy leaves out, of a server that did not end
+/// regularly. Also returns the name of its journal, and the position of its last eight records.
+fn left_with_much(durability: Durability) -> (SimulatedDisk, &'static str, usize) {
+    let disk = SimulatedDisk::new(1 << 30);
     let (store, _) = open(&disk, durability).unwrap();
     for id in 0..40 {
         store.wait(store.put(id, &[id as u8; 9_000], &[]).unwrap()).unwrap();
     }
     let name = journal::NAMES[store.lock().journal.as_ref().unwrap().current];
     let at = store.lock().index[&32].offset as usize;
-    let next = disk.restart(End::Process, &mut Chance(1));
+    let next = disk.restart(ServerEnd::Process, &mut Chance(1));
     drop(store);
     (next, name, at)
 }
@@ -105,7 +105,7 @@ fn zeros_in_the_place_of_the_last_records_are_damage() {
         let error = open(&disk, durability).unwrap_err().to_string();
         assert!(
             error.starts_with(&format!(
-                "{name} is damaged at byte {at}: there should be a record, as "
+                "{name} is damaged at byte {at}: a record is missing here, as "
             )),
             "{error}"
         );
@@ -129,12 +129,12 @@ fn what_a_loss_of_power_took_of_a_cache_is_counted() {
 #[test]
 fn a_closed_spool_whose_last_word_is_gone_is_damaged() {
     for durability in [Durability::Cache, Durability::Fsync] {
-        let disk = Simulated::new(1 << 30);
+        let disk = SimulatedDisk::new(1 << 30);
         let (store, _) = open(&disk, durability).unwrap();
         store.wait(store.put(1, b"one", &[]).unwrap()).unwrap();
         let name = journal::NAMES[store.lock().journal.as_ref().unwrap().current];
         store.close().unwrap();
-        let disk = disk.restart(End::Process, &mut Chance(1));
+        let disk = disk.restart(ServerEnd::Process, &mut Chance(1));
         disk.restart_machine();
         disk.damage(name, START..disk.content(name).len(), 0);
         assert!(matches!(open(&disk, durability), Err(Error::Damaged { .. })));
@@ -143,31 +143,31 @@ fn a_closed_spool_whose_last_word_is_gone_is_damaged() {
 
 #[test]
 fn what_was_synced_is_not_taken_for_torn() {
-    // All but the last batch was seen on the disk by a later one.
-    let (disk, name) = left(Durability::Fsync, End::Power { survive: 0 });
+    // All but the last batch is known to be on the disk by a later record.
+    let (disk, name) = left(Durability::Fsync, ServerEnd::Power { survive: 0 });
     disk.flip(name, START + 18 * RECORD, 0x55);
     assert!(matches!(open(&disk, Durability::Fsync), Err(Error::Damaged { .. })));
 }
 
 #[test]
 fn a_lost_header_is_not_taken_for_a_new_spool() {
-    let (disk, name) = left(Durability::Fsync, End::Process);
+    let (disk, name) = left(Durability::Fsync, ServerEnd::Process);
     disk.damage(name, 0..512, 0);
     let error = open(&disk, Durability::Fsync).unwrap_err().to_string();
     assert!(
-        error.starts_with(&format!("{name} is damaged at byte 0: it is empty, but ")),
+        error.starts_with(&format!("{name} is damaged at byte 0: the file is empty, but ")),
         "{error}"
     );
-    let (disk, name) = left(Durability::Fsync, End::Process);
+    let (disk, name) = left(Durability::Fsync, ServerEnd::Process);
     disk.damage(name, 100..101, 1);
     let error = open(&disk, Durability::Fsync).unwrap_err().to_string();
-    assert!(error.contains("this is no header of a journal"), "{error}");
-    let (disk, name) = left(Durability::Fsync, End::Process);
+    assert!(error.contains("this is not the header of a journal"), "{error}");
+    let (disk, name) = left(Durability::Fsync, ServerEnd::Process);
     disk.damage(name, 8..9, 9);
     assert_eq!(
         open(&disk, Durability::Fsync).unwrap_err().to_string(),
         format!(
-            "{name} is of version 9 of the spool's format, and only 4 is understood: use the \
+            "{name} has version 9 of the spool's format, but only version 4 is supported: use the \
              windlass that made it, or another folder"
         )
     );
@@ -175,7 +175,7 @@ fn a_lost_header_is_not_taken_for_a_new_spool() {
 
 #[test]
 fn a_job_without_its_data_is_named() {
-    let (disk, _) = left(Durability::Cache, End::Process);
+    let (disk, _) = left(Durability::Cache, ServerEnd::Process);
     disk.remove("data.00000").unwrap();
     let (store, kept) = open(&disk, Durability::Cache).unwrap();
     assert!(kept.is_empty());
@@ -187,7 +187,7 @@ fn a_job_without_its_data_is_named() {
 
 #[test]
 fn after_a_failed_sync_nothing_is_taken_before_a_restart() {
-    let disk = Simulated::new(1 << 30);
+    let disk = SimulatedDisk::new(1 << 30);
     let (store, _) = open(&disk, Durability::Fsync).unwrap();
     let safe = store.put(1, b"safe", &[]).unwrap();
     store.wait(safe).unwrap();
@@ -197,7 +197,7 @@ fn after_a_failed_sync_nothing_is_taken_before_a_restart() {
     for _ in 0..2 {
         let error = store.wait(ticket).unwrap_err().to_string();
         assert!(
-            error.starts_with("the spool takes nothing more since this failed: sync "),
+            error.starts_with("the spool accepts no more jobs since this failed: cannot sync "),
             "{error}"
         );
     }
@@ -205,14 +205,14 @@ fn after_a_failed_sync_nothing_is_taken_before_a_restart() {
     assert!(matches!(store.put(3, b"", &[]), Err(Error::Broken(_))));
     assert!(matches!(store.remove(1), Err(Error::Broken(_))));
     assert!(matches!(store.close(), Err(Error::Broken(_))));
-    let disk = disk.restart(End::Power { survive: 0 }, &mut Chance(1));
+    let disk = disk.restart(ServerEnd::Power { survive: 0 }, &mut Chance(1));
     let (_, kept) = open(&disk, Durability::Fsync).unwrap();
     assert_eq!(kept.iter().map(|kept| kept.id).collect::<Vec<_>>(), [1]);
 }
 
 #[test]
 fn a_document_of_two_jobs_is_one_after_a_restart() {
-    let disk = Simulated::new(1 << 30);
+    let disk = SimulatedDisk::new(1 << 30);
     let (store, _) = open(&disk, Durability::Cache).unwrap();
     let mut draft = store.draft();
     draft.append(&[1; 50_000]).unwrap();
@@ -231,7 +231,7 @@ fn a_document_of_two_jobs_is_one_after_a_restart() {
 
 #[test]
 fn files_that_nobody_needs_go() {
-    let disk = Simulated::new(1 << 30);
+    let disk = SimulatedDisk::new(1 << 30);
     let (store, _) = open(&disk, Durability::Cache).unwrap();
     let segments = || {
         let names = disk.names().unwrap();
@@ -251,7 +251,7 @@ fn files_that_nobody_needs_go() {
 
 #[test]
 fn too_many_open_files_are_no_broken_spool() {
-    let disk = Simulated::new(1 << 30);
+    let disk = SimulatedDisk::new(1 << 30);
     let (store, _) = open(&disk, Durability::Cache).unwrap();
     let document = |store: &Store| {
         let mut draft = store.draft();
@@ -262,8 +262,8 @@ fn too_many_open_files_are_no_broken_spool() {
     store.put(1, b"", &[first]).unwrap();
     disk.set_out_of_files(true);
     let error = document(&store).unwrap_err();
-    assert!(error.is_full() && error.to_string().contains("no more files open"), "{error}");
-    // What there is goes on, and what fits into the files that are there.
+    assert!(error.is_full() && error.to_string().contains("limit of open files"), "{error}");
+    // Existing jobs and files stay usable.
     store.put(2, b"", &[]).unwrap();
     store.remove(1).unwrap();
     let again = document(&store).unwrap();
@@ -276,7 +276,7 @@ fn too_many_open_files_are_no_broken_spool() {
 
 #[test]
 fn small_jobs_take_the_room_of_large_ones() {
-    let disk = Simulated::new(24 * 4_096 + 40_000);
+    let disk = SimulatedDisk::new(24 * 4_096 + 40_000);
     let (store, _) = open(&disk, Durability::Cache).unwrap();
     let mut draft = store.draft();
     draft.append(&[1; 24 * 4_096]).unwrap();
@@ -301,7 +301,7 @@ proptest! {
         survive: u8,
     ) {
         let shape = Shape { garbage: Some(2_000), ..SHAPE };
-        let disk = Simulated::new(1 << 30);
+        let disk = SimulatedDisk::new(1 << 30);
         let settings = settings(Durability::Cache);
         let (store, _) = load::open(Arc::new(disk.clone()), settings, shape).unwrap();
         let mut chance = Chance(seed);
@@ -314,7 +314,7 @@ proptest! {
                 store.remove(chance.below(20) as u32).unwrap();
             }
         }
-        let disk = disk.restart(End::Power { survive }, &mut chance);
+        let disk = disk.restart(ServerEnd::Power { survive }, &mut chance);
         drop(store);
         let (store, kept) = load::open(Arc::new(disk.clone()), settings, shape).unwrap();
         prop_assert!(store.recovery().uncertain);
@@ -332,7 +332,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5),
     ) {
         let durability = if synced { Durability::Fsync } else { Durability::Cache };
-        let (disk, name) = left(durability, End::Process);
+        let (disk, name) = left(durability, ServerEnd::Process);
         for (index, value) in changes {
             let at = index.index(START + 21 * RECORD);
             disk.damage(name, at..at + 1, value);

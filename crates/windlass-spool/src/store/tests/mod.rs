@@ -1,4 +1,4 @@
-//! The store by a disk that loses, stands still or is watched, and by a plain one.
+//! Tests of the store on a disk that loses data, stalls or is watched, and on a regular one.
 
 mod behind;
 mod crash;
@@ -12,12 +12,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 
-use self::watched::{Act, Watched, Watcher};
+use self::watched::{Act, WatchedDisk, Watcher};
 use super::disk::Folder;
 use super::*;
 
-/// Opens a spool on a disk of a test.
-pub(crate) fn opened(disk: &simulated::Simulated) -> (Store, Vec<Kept>) {
+/// Opens a spool on a simulated disk.
+pub(crate) fn opened(disk: &simulated::SimulatedDisk) -> (Store, Vec<StoredJob>) {
     let settings = settings(Durability::Cache);
     load::open(Arc::new(disk.clone()), settings, Shape::default()).unwrap()
 }
@@ -26,7 +26,7 @@ fn settings(durability: Durability) -> Settings {
     Settings { durability, most: None }
 }
 
-/// Bytes that differ from those of another seed.
+/// Returns pseudo-random bytes of a seed.
 fn data(seed: u32, length: usize) -> Vec<u8> {
     let mut state = u64::from(seed) * 2 + 1;
     let mut next = || {
@@ -84,7 +84,7 @@ fn jobs_are_there_after_a_restart() {
     }
 }
 
-/// Counts what is written to the journal.
+/// Counter of writes to the journal.
 #[derive(Debug, Default)]
 struct Writes(AtomicU64);
 
@@ -101,14 +101,14 @@ fn jobs_that_go_together_are_one_write() {
     let folder = tempfile::tempdir().unwrap();
     let writes = Arc::new(Writes::default());
     let watcher: Arc<dyn Watcher> = Arc::<Writes>::clone(&writes);
-    let disk = Watched::new(Folder::open(folder.path()).unwrap(), watcher);
+    let disk = WatchedDisk::new(Folder::open(folder.path()).unwrap(), watcher);
     let (store, _) =
         load::open(Arc::new(disk), settings(Durability::Cache), Shape::default()).unwrap();
     for id in 1..=40 {
         store.put(id, b"job", &[document(&store, id, 100, 100)]).unwrap();
     }
     let before = writes.0.load(Ordering::Relaxed);
-    // Some that nobody has, and one twice.
+    // Some numbers are unknown, and one comes twice.
     let ids: Vec<u32> = (5..=35).chain([99, 7, 0]).collect();
     store.remove_all(&ids).unwrap();
     assert_eq!(writes.0.load(Ordering::Relaxed) - before, 1);
@@ -188,7 +188,7 @@ fn a_folder_serves_one_server_and_nobody_else_looks_into_it() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the spool {} is in use by process {}: a folder serves one server at a time",
+            "the spool {} is in use by process {}: only one server can use a folder",
             path.display(),
             std::process::id()
         )
@@ -201,7 +201,7 @@ fn a_folder_serves_one_server_and_nobody_else_looks_into_it() {
 #[test]
 fn a_document_is_read_from_anywhere() {
     let (store, _) = Store::open(Path::new("/none"), settings(Durability::Memory)).unwrap();
-    // Two that grow in turn have several parts each.
+    // Two documents that grow in turn have several parts each.
     let (mut one, mut other) = (store.draft(), store.draft());
     let expected = data(1, 3_000_000);
     for piece in expected.chunks(100_000) {
@@ -223,7 +223,7 @@ fn a_document_is_read_from_anywhere() {
         let mut read = Vec::new();
         reader.read_to_end(&mut read).unwrap();
         assert!(read == rest, "from {offset} on");
-        // The kernel copies to the one, and says of the other that it cannot.
+        // The kernel copies to the first file, and reports that it cannot for the second.
         let name = folder.path().join("copy");
         let (plain, appended) =
             (File::create(&name).unwrap(), File::options().append(true).open(&name).unwrap());
@@ -244,7 +244,7 @@ fn space_is_used_again_when_nobody_needs_it() {
     store.put(1, b"", std::slice::from_ref(&first)).unwrap();
     let place = first.extents().to_vec();
     store.remove(1).unwrap();
-    // It is still read.
+    // The removed document is still being read.
     let second = document(&store, 2, 1_000_000, 50_000);
     assert_ne!(second.extents(), place);
     let mut reader = first.reader();
@@ -255,7 +255,7 @@ fn space_is_used_again_when_nobody_needs_it() {
     assert!(read == data(1, 1_000_000));
     drop(reader);
     assert_eq!(store.usage().documents, 1_000_000);
-    // A draft that is not ended needs it no more, either.
+    // A dropped draft frees its space, too.
     let mut draft = store.draft();
     draft.append(&[0; 200_000]).unwrap();
     assert!(store.usage().taken > 1_200_000);
@@ -273,7 +273,7 @@ fn a_limit_is_kept_and_left_again() {
     draft.append(&[1; 300_000]).unwrap();
     let error = draft.append(&[1; 300_000]).unwrap_err();
     assert!(error.is_full());
-    assert_eq!(error.to_string(), "the spool is full: it holds the 999424 bytes that it may hold");
+    assert_eq!(error.to_string(), "the spool is full: it holds its maximum of 999424 bytes");
     assert!(matches!(draft.append(&[1; 300_000]), Err(Error::Unfinished)));
     assert!(matches!(draft.finish(), Err(Error::Unfinished)));
     drop(one);

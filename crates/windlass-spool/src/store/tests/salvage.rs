@@ -1,5 +1,5 @@
-//! What is brought out of a damaged spool: all that the damage did not touch, nothing
-//! that is not as it came, and nothing called certain that is not.
+//! Tests of the recovery from a damaged spool: everything undamaged is recovered, nothing altered,
+//! and nothing is called certain that is not.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,34 +7,34 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::simulated::{Chance, End, Simulated};
+use super::simulated::{Chance, ServerEnd, SimulatedDisk};
 use super::*;
 use crate::store::salvage::bring;
 
 const SHAPE: Shape = Shape { segment: 24, journal: 8_192, garbage: Some(1 << 20) };
 
-/// A job as it was put: its record and its documents.
-type Put = (Vec<u8>, Vec<Vec<u8>>);
+/// A stored job: its record and its documents.
+type JobData = (Vec<u8>, Vec<Vec<u8>>);
 
-/// A spool that was left, and what is known of it.
-struct Left {
-    disk: Simulated,
+/// A spool that was left, and its known content.
+struct AbandonedSpool {
+    disk: SimulatedDisk,
     journal: &'static str,
-    now: BTreeMap<u32, Put>,
-    /// All states that a job ever had.
-    ever: BTreeMap<u32, Vec<Put>>,
-    /// Where the newest record of each job is, and the parts of its documents by file.
+    now: BTreeMap<u32, JobData>,
+    /// All states that each job ever had.
+    ever: BTreeMap<u32, Vec<JobData>>,
+    /// Positions of the newest record of each job, and of its documents' parts, by file.
     places: BTreeMap<u32, Vec<(String, Range<usize>)>>,
 }
 
-fn left(seed: u64, durability: Durability, is_closed: bool) -> Left {
-    let disk = Simulated::new(1 << 30);
+fn left(seed: u64, durability: Durability, is_closed: bool) -> AbandonedSpool {
+    let disk = SimulatedDisk::new(1 << 30);
     let settings = settings(durability);
     let (store, _) = load::open(Arc::new(disk.clone()), settings, SHAPE).unwrap();
     let mut chance = Chance(seed);
-    let (mut now, mut ever) = (BTreeMap::new(), BTreeMap::<u32, Vec<Put>>::new());
+    let (mut now, mut ever) = (BTreeMap::new(), BTreeMap::<u32, Vec<JobData>>::new());
     let mut kept: BTreeMap<u32, Vec<Document>> = BTreeMap::new();
-    // Jobs that change and go are among it.
+    // Some jobs change or are removed.
     for round in 0..70 {
         let id = if round < 45 { round } else { chance.below(45) as u32 };
         if round >= 45 && chance.below(3) == 0 {
@@ -77,13 +77,13 @@ fn left(seed: u64, durability: Durability, is_closed: bool) -> Left {
     drop(log);
     let disk = if is_closed {
         store.close().unwrap();
-        disk.restart(End::Process, &mut chance)
+        disk.restart(ServerEnd::Process, &mut chance)
     } else {
-        let next = disk.restart(End::Process, &mut chance);
+        let next = disk.restart(ServerEnd::Process, &mut chance);
         drop(store);
         next
     };
-    Left { disk, journal, now, ever, places }
+    AbandonedSpool { disk, journal, now, ever, places }
 }
 
 const HELD: &[u8] = b"held back: ";
@@ -92,22 +92,22 @@ fn held_back(record: &[u8]) -> Vec<u8> {
     [HELD, record].concat()
 }
 
-/// Salvages, and gives what a server would find in the new spool.
-fn salvaged(disk: &Simulated) -> Result<(Findings, BTreeMap<u32, Put>), Error> {
-    let to = Simulated::new(1 << 30);
+/// Salvages the jobs, and returns what a server would find in the new spool.
+fn salvaged(disk: &SimulatedDisk) -> Result<(Findings, BTreeMap<u32, JobData>), Error> {
+    let to = SimulatedDisk::new(1 << 30);
     let (store, _) = load::open(Arc::new(to.clone()), settings(Durability::Fsync), SHAPE)?;
     let findings = bring(disk, Some(&store), held_back)?;
     assert_eq!(bring(disk, None, held_back)?, findings, "it is the same without another spool");
-    let next = to.restart(End::Power { survive: 0 }, &mut Chance(1));
+    let next = to.restart(ServerEnd::Power { survive: 0 }, &mut Chance(1));
     drop(store);
     let (store, kept) = load::open(Arc::new(next), settings(Durability::Fsync), SHAPE)?;
     assert_eq!(store.recovery(), &Recovery::default());
-    let put = |job: Kept| (job.id, (job.record, job.documents.iter().map(bytes).collect()));
+    let put = |job: StoredJob| (job.id, (job.record, job.documents.iter().map(bytes).collect()));
     Ok((findings, kept.into_iter().map(put).collect()))
 }
 
-/// Holds what was salvaged against what there was.
-fn check(left: &Left, touched: Option<&(&str, Range<usize>)>) {
+/// Compares the salvaged jobs with the original ones.
+fn check(left: &AbandonedSpool, touched: Option<&(&str, Range<usize>)>) {
     let names: Vec<_> = left.disk.names().unwrap();
     let before: Vec<_> = names.iter().map(|name| left.disk.content(name)).collect();
     let (findings, kept) = salvaged(&left.disk).unwrap();
@@ -157,7 +157,7 @@ fn a_spool_that_is_whole_is_brought_as_it_is() {
 fn a_damaged_record_puts_no_other_job_in_doubt() {
     let left = left(3, Durability::Fsync, false);
     let newest = |id: &u32| left.places[id][0].1.clone();
-    // Behind its head: whose it was is known.
+    // Damage after the head: the job of the record is known.
     let id = *left.now.keys().next_back().unwrap();
     let at = newest(&id).start + 40;
     left.disk.flip(left.journal, at, 0x04);
@@ -180,9 +180,9 @@ fn a_lost_header_is_found_in_its_copy() {
 
 #[test]
 fn nothing_to_read_is_said() {
-    let disk = Simulated::new(1 << 30);
+    let disk = SimulatedDisk::new(1 << 30);
     let error = bring(&disk, None, held_back).unwrap_err().to_string();
-    assert!(error.contains("no spool is here, or nothing of it can be told"), "{error}");
+    assert!(error.contains("this is no spool, or nothing can be recovered"), "{error}");
     let left = left(5, Durability::Fsync, false);
     for name in [journal::NAMES[0], journal::NAMES[1], journal::COPY] {
         left.disk.damage(name, 8..9, 77);
@@ -191,7 +191,7 @@ fn nothing_to_read_is_said() {
     assert!(matches!(error, Error::Version { found: 77, .. }), "{error}");
 }
 
-/// What is done to a file.
+/// Damage to a file.
 #[derive(Clone, Debug)]
 enum Damage {
     Flip(prop::sample::Index, u8),
@@ -208,8 +208,8 @@ fn damages() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// Does it, and says what it touched.
-fn damage(disk: &Simulated, name: &str, end: usize, what: &Damage) -> Range<usize> {
+/// Applies the damage, and returns the range that it touched.
+fn damage(disk: &SimulatedDisk, name: &str, end: usize, what: &Damage) -> Range<usize> {
     match what {
         Damage::Flip(at, bits) => {
             let at = at.index(end);
@@ -248,7 +248,7 @@ proptest! {
         let name = if in_journal { left.journal.to_owned() } else { file.get(&names).clone() };
         let length = left.disk.content(&name).len();
         prop_assume!(length > 0);
-        // Where something is: most of a journal is room for more.
+        // Damages only the used part: most of a journal is room for more.
         let end = left.places.values().flatten().filter(|place| place.0 == name);
         let end = end.map(|place| place.1.end + 100).max().unwrap_or(length).min(length);
         let touched = damage(&left.disk, &name, end, &what);

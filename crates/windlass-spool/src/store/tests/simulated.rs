@@ -1,23 +1,23 @@
-//! A disk that loses what was not synced, that is full, that fails: as told.
+//! A simulated disk that can lose unsynced data, be full, or fail.
 
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::store::disk::{Disk, Open};
+use crate::store::disk::{Disk, OpenFile};
 
-/// What a disk writes whole or not at all.
+/// Number of bytes that a disk writes whole or not at all.
 const SECTOR: usize = 512;
 
-/// What happens to what was not synced.
+/// Kinds of a server's end, which decide about unsynced data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum ServerEnd {
     /// The process ended: all that it wrote is there.
     Process,
-    /// The power went: of what was not synced, any sector is there or not.
+    /// The power failed: any unsynced sector may be there or not.
     Power {
-        /// How many of 256 are there.
+        /// Number of 256 sectors that survive.
         survive: u8,
     },
 }
@@ -48,33 +48,33 @@ struct World {
     disk_names: HashMap<String, usize>,
     unsynced: Vec<Naming>,
     boot: u8,
-    /// The server that may use it: an ended one cannot.
+    /// Session of the server that may use the disk: an ended server cannot.
     session: u64,
-    /// Changes of the disk that were made.
+    /// Number of changes made.
     done: u64,
-    /// The last change that is made before the server ends, in part.
+    /// Number of the last change, made in part, before the server ends.
     last: Option<u64>,
-    /// The change that fails.
+    /// Number of the change that fails.
     fails: Option<u64>,
-    /// No more files may be open.
+    /// True if no more files may be open.
     is_out_of_files: bool,
     capacity: u64,
 }
 
-/// One server's sight of it.
+/// One server's view of the disk.
 #[derive(Clone, Debug)]
-pub(crate) struct Simulated {
+pub(crate) struct SimulatedDisk {
     world: Arc<Mutex<World>>,
     session: u64,
 }
 
 #[derive(Debug)]
 struct Handle {
-    disk: Simulated,
+    disk: SimulatedDisk,
     inode: usize,
 }
 
-/// Numbers by a seed (splitmix64).
+/// Pseudo-random numbers from a seed (splitmix64).
 #[derive(Debug)]
 pub(crate) struct Chance(pub(crate) u64);
 
@@ -100,25 +100,25 @@ fn broken() -> io::Error {
     io::Error::from_raw_os_error(5) // EIO
 }
 
-impl Simulated {
+impl SimulatedDisk {
     pub(crate) fn new(capacity: u64) -> Self {
         let world = World { boot: 1, capacity, ..World::default() };
         Self { world: Arc::new(Mutex::new(world)), session: 0 }
     }
 
-    /// The server ends within so many changes.
+    /// Ends the server after `changes` changes.
     pub(crate) fn end_after(&self, changes: u64) {
         let mut world = self.world.lock().unwrap();
         world.last = Some(world.done + changes);
     }
 
-    /// A change fails.
+    /// Makes one change fail: number `changes` from now on.
     pub(crate) fn fail_after(&self, changes: u64) {
         let mut world = self.world.lock().unwrap();
         world.fails = Some(world.done + changes);
     }
 
-    /// Whether no more files may be open.
+    /// Sets whether the limit of open files is reached.
     pub(crate) fn set_out_of_files(&self, is_out_of_files: bool) {
         self.world.lock().unwrap().is_out_of_files = is_out_of_files;
     }
@@ -127,24 +127,24 @@ impl Simulated {
         self.world.lock().unwrap().capacity = capacity;
     }
 
-    /// Changes bytes, as no server does.
+    /// Overwrites bytes behind the server's back.
     pub(crate) fn damage(&self, name: &str, range: Range<usize>, value: u8) {
         let mut world = self.world.lock().unwrap();
         let inode = world.names[name];
         let Inode { cache, disk, .. } = &mut world.inodes[inode];
         cache[range.clone()].fill(value);
-        // What was not synced may be nowhere else.
+        // Unsynced data may be nowhere else.
         let end = range.end.min(disk.len());
         disk[range.start.min(end)..end].fill(value);
     }
 
-    /// Changes bits of a byte.
+    /// Flips bits of a byte.
     pub(crate) fn flip(&self, name: &str, at: usize, bits: u8) {
         let value = self.content(name)[at] ^ bits;
         self.damage(name, at..at + 1, value);
     }
 
-    /// Cuts a file.
+    /// Truncates a file.
     pub(crate) fn cut(&self, name: &str, length: usize) {
         let mut world = self.world.lock().unwrap();
         let inode = world.names[name];
@@ -152,7 +152,7 @@ impl Simulated {
         world.inodes[inode].disk.truncate(length);
     }
 
-    /// The machine has started again, and all is there that was written.
+    /// Restarts the machine; all written data is there.
     pub(crate) fn restart_machine(&self) {
         let mut world = self.world.lock().unwrap();
         world.boot = world.boot.wrapping_add(1).max(1);
@@ -163,10 +163,10 @@ impl Simulated {
         world.names.get(name).map(|inode| world.inodes[*inode].cache.clone()).unwrap_or_default()
     }
 
-    /// What the next server finds.
-    pub(crate) fn restart(&self, end: End, chance: &mut Chance) -> Self {
+    /// Ends the server, and returns the disk as the next server finds it.
+    pub(crate) fn restart(&self, end: ServerEnd, chance: &mut Chance) -> Self {
         let mut world = self.world.lock().unwrap();
-        if let End::Power { survive } = end {
+        if let ServerEnd::Power { survive } = end {
             world.boot = world.boot.wrapping_add(1).max(1);
             let mut lucky = || chance.below(256) < u64::from(survive);
             let mut names = std::mem::take(&mut world.disk_names);
@@ -191,7 +191,7 @@ impl Simulated {
         Self { world: Arc::clone(&self.world), session: world.session }
     }
 
-    /// Another change is made, unless the server has ended. Whether it is the last,
+    /// Counts a change, unless the server has ended. Returns whether the change is the last one,
     /// and made in part.
     fn change(&self) -> io::Result<(MutexGuard<'_, World>, bool)> {
         let mut world = self.look()?;
@@ -212,7 +212,7 @@ impl Simulated {
 }
 
 impl Inode {
-    /// Makes a change on the disk, or parts of it.
+    /// Applies a change to the disk, or parts of it.
     fn survive(&mut self, change: Change, lucky: &mut impl FnMut() -> bool) {
         match change {
             Change::Extend(size) => {
@@ -225,7 +225,7 @@ impl Inode {
                 while at < bytes.len() {
                     let sector = (SECTOR - (offset + at) % SECTOR).min(bytes.len() - at);
                     let range = offset + at..offset + at + sector;
-                    // What is behind the end of the file is nowhere.
+                    // Data after the end of the file is lost.
                     if lucky() && range.end <= self.disk.len() {
                         self.disk[range].copy_from_slice(&bytes[at..at + sector]);
                     }
@@ -236,14 +236,14 @@ impl Inode {
     }
 }
 
-impl Disk for Simulated {
+impl Disk for SimulatedDisk {
     fn names(&self) -> io::Result<Vec<String>> {
         let mut names: Vec<String> = self.look()?.names.keys().cloned().collect();
         names.sort_unstable();
         Ok(names)
     }
 
-    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
+    fn create(&self, name: &str) -> io::Result<Arc<dyn OpenFile>> {
         let (mut world, _) = self.change()?;
         if world.is_out_of_files {
             return Err(io::Error::from_raw_os_error(24)); // EMFILE
@@ -258,7 +258,7 @@ impl Disk for Simulated {
         Ok(Arc::new(Handle { disk: self.clone(), inode }))
     }
 
-    fn open(&self, name: &str) -> io::Result<Arc<dyn Open>> {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn OpenFile>> {
         let world = self.look()?;
         let inode = *world.names.get(name).ok_or(io::ErrorKind::NotFound)?;
         Ok(Arc::new(Handle { disk: self.clone(), inode }))
@@ -297,12 +297,12 @@ impl Disk for Simulated {
     }
 }
 
-impl Open for Handle {
+impl OpenFile for Handle {
     fn write_at(&self, pieces: [&[u8]; 2], offset: u64) -> io::Result<()> {
         let (mut world, last) = self.disk.change()?;
         let mut bytes = pieces.concat();
         if last {
-            // An ended process wrote a part of it.
+            // The ended process wrote a part of the data.
             bytes.truncate(bytes.len() / 2);
         }
         let offset = usize::try_from(offset).unwrap();

@@ -1,16 +1,16 @@
-//! A disk that can be made to stand still, for tests.
+//! A disk that tests can stall.
 
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::watched::{Act, Watched, Watcher};
+use super::watched::{Act, WatchedDisk, Watcher};
 use crate::store::disk::Folder;
 use crate::store::segments::is_segment;
-use crate::store::{Error, Kept, Settings, Shape, Store, load};
+use crate::store::{Error, Settings, Shape, Store, StoredJob, load};
 
-/// What stands still.
+/// Operations that stall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Still {
+pub(crate) enum StallKind {
     Nothing,
     /// Writes of documents.
     Documents,
@@ -18,21 +18,21 @@ pub(crate) enum Still {
     Syncs,
 }
 
-/// Stops a disk, and lets it go on.
+/// Switch that stalls a disk, and lets it go on.
 #[derive(Debug)]
 pub(crate) struct Valve {
-    /// What stands still, and who waits for it.
-    state: Mutex<(Still, usize)>,
+    /// Stalled operations, and the number of waiting threads.
+    state: Mutex<(StallKind, usize)>,
     turned: Condvar,
 }
 
 impl Valve {
-    pub(crate) fn turn(&self, still: Still) {
+    pub(crate) fn turn(&self, still: StallKind) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).0 = still;
         self.turned.notify_all();
     }
 
-    /// Until so many wait for the disk.
+    /// Waits until `number` threads wait for the disk.
     pub(crate) fn until_waiting(&self, number: usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while state.1 < number {
@@ -40,7 +40,7 @@ impl Valve {
         }
     }
 
-    fn pass(&self, what: Still) {
+    fn pass(&self, what: StallKind) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.1 += 1;
         self.turned.notify_all();
@@ -51,22 +51,25 @@ impl Valve {
     }
 }
 
-/// A store, and the jobs that it keeps.
-type Opened = (Store, Vec<Kept>);
+/// A store and its jobs.
+type OpenedStore = (Store, Vec<StoredJob>);
 
-/// Opens the spool of a folder on such a disk.
-pub(crate) fn opened(folder: &Path, settings: Settings) -> Result<(Opened, Arc<Valve>), Error> {
-    let state = Mutex::new((Still::Nothing, 0));
+/// Opens the spool of a folder on a disk with a valve.
+pub(crate) fn opened(
+    folder: &Path,
+    settings: Settings,
+) -> Result<(OpenedStore, Arc<Valve>), Error> {
+    let state = Mutex::new((StallKind::Nothing, 0));
     let valve = Arc::new(Valve { state, turned: Condvar::new() });
-    let disk = Watched::new(Folder::open(folder)?, valve.clone());
+    let disk = WatchedDisk::new(Folder::open(folder)?, valve.clone());
     Ok((load::open(Arc::new(disk), settings, Shape::default())?, valve))
 }
 
 impl Watcher for Valve {
     fn before(&self, file: &str, act: Act) {
         match act {
-            Act::Write if is_segment(file) => self.pass(Still::Documents),
-            Act::Sync => self.pass(Still::Syncs),
+            Act::Write if is_segment(file) => self.pass(StallKind::Documents),
+            Act::Sync => self.pass(StallKind::Syncs),
             _ => {}
         }
     }

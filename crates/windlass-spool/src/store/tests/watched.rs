@@ -1,4 +1,4 @@
-//! A folder of which a test sees what is done with it, and may hold it up.
+//! A folder that reports its operations to a test, which may delay them.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -6,31 +6,32 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::store::behind::Pass;
-use crate::store::disk::{Disk, Folder, Open};
+use crate::store::behind::WriteStep;
+use crate::store::disk::{Disk, Folder, OpenFile};
 
-/// What is done with a file.
+/// Operation on a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Write,
     Sync,
-    /// A part leaves the memory.
-    Pass(Pass, Range<u64>),
+    /// A part is written, or dropped from memory.
+    Pass(WriteStep, Range<u64>),
 }
 
-/// Who is told.
+/// Receiver of the operations.
 pub(super) trait Watcher: Debug + Send + Sync {
     /// See [`Disk::cached`].
     fn cached(&self) -> u64 {
         u64::MAX
     }
-    /// It is done when this returns. The names in the folder are a file without one.
+    /// Called before an operation, which waits for the return. Syncing the folder's names is
+    /// reported with an empty file name.
     fn before(&self, file: &str, act: Act);
 }
 
-/// A folder and who is told of it.
+/// A folder and its watcher.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(super) struct WatchedDisk {
     folder: Folder,
     watcher: Arc<dyn Watcher>,
 }
@@ -38,31 +39,31 @@ pub(super) struct Watched {
 #[derive(Debug)]
 struct WatchedFile {
     name: String,
-    file: Arc<dyn Open>,
+    file: Arc<dyn OpenFile>,
     watcher: Arc<dyn Watcher>,
 }
 
-impl Watched {
+impl WatchedDisk {
     pub(super) fn new(folder: Folder, watcher: Arc<dyn Watcher>) -> Self {
         Self { folder, watcher }
     }
 
-    fn file(&self, name: &str, file: Arc<dyn Open>) -> Arc<dyn Open> {
+    fn file(&self, name: &str, file: Arc<dyn OpenFile>) -> Arc<dyn OpenFile> {
         let watcher = Arc::clone(&self.watcher);
         Arc::new(WatchedFile { name: name.to_owned(), file, watcher })
     }
 }
 
-impl Disk for Watched {
+impl Disk for WatchedDisk {
     fn names(&self) -> io::Result<Vec<String>> {
         self.folder.names()
     }
 
-    fn create(&self, name: &str) -> io::Result<Arc<dyn Open>> {
+    fn create(&self, name: &str) -> io::Result<Arc<dyn OpenFile>> {
         Ok(self.file(name, self.folder.create(name)?))
     }
 
-    fn open(&self, name: &str) -> io::Result<Arc<dyn Open>> {
+    fn open(&self, name: &str) -> io::Result<Arc<dyn OpenFile>> {
         Ok(self.file(name, Disk::open(&self.folder, name)?))
     }
 
@@ -92,7 +93,7 @@ impl Disk for Watched {
     }
 }
 
-impl Open for WatchedFile {
+impl OpenFile for WatchedFile {
     fn write_at(&self, pieces: [&[u8]; 2], offset: u64) -> io::Result<()> {
         self.watcher.before(&self.name, Act::Write);
         self.file.write_at(pieces, offset)
@@ -120,12 +121,12 @@ impl Open for WatchedFile {
     }
 
     fn start_writing(&self, part: Range<u64>) -> io::Result<()> {
-        self.watcher.before(&self.name, Act::Pass(Pass::Begin, part.clone()));
+        self.watcher.before(&self.name, Act::Pass(WriteStep::Begin, part.clone()));
         self.file.start_writing(part)
     }
 
     fn forget(&self, part: Range<u64>) -> io::Result<()> {
-        self.watcher.before(&self.name, Act::Pass(Pass::Forget, part.clone()));
+        self.watcher.before(&self.name, Act::Pass(WriteStep::Forget, part.clone()));
         self.file.forget(part)
     }
 }

@@ -1,4 +1,4 @@
-//! The sizes of bursts, and their triggers.
+//! Sizes and triggers of bursts.
 //!
 //! A send buffer or a congestion window lets data go as soon as an ACK comes, and leaves as much
 //! in flight as the last time. A program that writes at a pace of its own sends at any time, so
@@ -24,7 +24,7 @@ struct Step {
 }
 
 impl Step {
-    /// Seconds for each byte.
+    /// Returns the seconds for each byte.
     fn pace(self) -> f64 {
         self.time.as_seconds() / self.bytes.max(1) as f64
     }
@@ -39,12 +39,13 @@ fn are_alike(one: f64, other: f64) -> bool {
 pub(super) struct Bursts {
     segments: u32,
     short: u32,
-    /// The last segment was short.
+    /// True if the last segment was short.
     last_short: bool,
     /// Bursts, parted by a share of a round trip.
     bursts: u32,
     short_tails: u32,
-    /// Those that began as soon as an ACK came, and with as much in flight as the last one.
+    /// Number of bursts that began as soon as an ACK came, and of those with as much in flight as
+    /// the last one.
     prompt: u32,
     level: u32,
     flight: u64,
@@ -53,12 +54,12 @@ pub(super) struct Bursts {
     step: Option<Step>,
     steps: u32,
     stepped: Span,
-    /// Of that, before bursts.
+    /// Part of the time before bursts.
     silent: Span,
-    /// Steps that took as long as the one before.
+    /// Number of steps that took as long as the one before.
     regular: u32,
-    /// Steps that carry other amounts than the one before: how many, how many of them took the
-    /// same time, and how many the same time for each byte.
+    /// Number of steps with another amount than the one before; of these, steps of the same time,
+    /// and steps of the same time for each byte.
     unequal: u32,
     in_time: u32,
     in_rate: u32,
@@ -72,8 +73,8 @@ impl Bursts {
         self.short = self.short.saturating_add(u32::from(self.last_short));
     }
 
-    /// Records a wait before a segment. The one before may have ended at an advertised edge, which
-    /// cut it.
+    /// Records a wait before a segment. The segment before may have ended at an advertised edge,
+    /// which cut it.
     pub(super) fn waited(&mut self, arrival: &Arrival, at_edge: bool) {
         let is_apart =
             |rtt: Span| arrival.silence.is_some_and(|silence| silence * PART_OF_PACED.get() >= rtt);

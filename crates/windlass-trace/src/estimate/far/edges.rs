@@ -14,22 +14,22 @@ use windlass_macros::Packed;
 
 use super::Arrival;
 
-/// The most edges that are kept until data reaches them. Of a larger window only those that data
-/// reaches next are known: a sample.
+/// Maximum number of edges that are kept until data reaches them. Of a larger window only the next
+/// edges are known: a sample.
 const MAX: usize = 64;
 
 /// The edges that a receiver advertised, and the data that ends at them.
 #[derive(Clone, Debug, Default, Packed)]
 pub(super) struct Edges {
-    /// Those that data has not reached, and when each was advertised.
+    /// Edges that data has not reached, with the times of their advertisement.
     ahead: VecDeque<(Timestamp, u64)>,
-    /// The furthest.
+    /// Furthest edge.
     last: u64,
-    /// Edges behind those are not kept.
+    /// True if edges behind those are not kept.
     truncated: bool,
-    /// The last segment ended at an edge, and how old that was.
+    /// Age of the edge at which the last segment ended.
     at_edge: Option<Option<Span>>,
-    /// Segments of which that is known, and those that ended at an edge.
+    /// Segments of which this is known, and those that ended at an edge.
     segments: u32,
     hits: u32,
     /// Waits behind such segments.
@@ -89,7 +89,7 @@ impl Edges {
         self.at_edge.flatten().is_some()
     }
 
-    /// The least time from an edge's ACK to the data that ends there.
+    /// Returns the least time from an edge's ACK to the data that ends there.
     pub(super) const fn least_age(&self) -> Option<Span> {
         self.least_age
     }

@@ -19,11 +19,11 @@ use crate::follow::ack::Ack;
 pub(super) struct Messages {
     packets: u32,
     messages: u32,
-    /// The last one since the last segment: one before it let no later one go.
+    /// Last message since the last segment; an earlier message released no later segment.
     came: Option<Timestamp>,
     waits: u32,
     with_message: u32,
-    /// Waits whose last ACK, as it reached the sender, was one.
+    /// Waits whose last ACK, as it reached the sender, was a message.
     by_message: u32,
 }
 
@@ -56,7 +56,7 @@ impl Messages {
         self.came = None;
     }
 
-    /// Returns how many waits a message came in, or ended, whichever is more.
+    /// Returns the number of waits in which a message came, or which it ended, whichever is more.
     pub(super) fn awaited(&self) -> u32 {
         self.with_message.max(self.by_message)
     }
@@ -76,9 +76,9 @@ impl Messages {
         f64::from(self.messages) / f64::from(self.packets.max(1))
     }
 
-    /// Returns whether bursts follow messages: one comes in each wait; or, of a program that has
-    /// some of its window open meanwhile, one is the last ACK before the burst more often than by
-    /// chance, as the sender has it.
+    /// Returns whether bursts follow messages. Either a message comes in each wait, or a message is
+    /// the last ACK before the burst, as the sender has it, more often than by chance. The latter
+    /// shows a program that has some of its window open meanwhile.
     pub(super) fn hold(&self) -> bool {
         let chance = self.of_packets();
         let beyond_chance = (self.released() - chance) / (1.0 - chance).max(f64::MIN_POSITIVE);

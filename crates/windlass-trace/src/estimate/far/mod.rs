@@ -28,12 +28,12 @@ pub(crate) struct Arrival {
     pub(crate) length: u64,
     /// A full segment.
     pub(crate) size: u64,
-    /// Since the last segment; `None` where nothing tells what the sender waited for: a hole or a
-    /// repair came between.
+    /// Time since the last segment; `None` if the reason of the sender's wait is unknown: a hole or
+    /// a repair came between.
     pub(crate) silence: Option<Span>,
-    /// Since the last ACK must have reached the sender.
+    /// Time since the last ACK must have reached the sender.
     pub(crate) since_release: Span,
-    /// That ACK came with data of the receiver.
+    /// True if that ACK came with data of the receiver.
     pub(crate) by_message: bool,
     /// Data in flight by then.
     pub(crate) flight: u64,
@@ -52,7 +52,7 @@ pub(crate) enum FarLimit {
 }
 
 impl FarLimit {
-    /// The kind of its waits.
+    /// Returns the kind of its waits.
     const fn kind(self) -> WaitKind {
         match self {
             Self::Window => WaitKind::Window,
@@ -61,9 +61,9 @@ impl FarLimit {
         }
     }
 
-    /// Returns whether a wait of this kind may be one of its waits. Where the distance to the
-    /// sender is not known well, waits for ACKs and pauses look alike. Slow start, loss and a
-    /// closed window show by themselves.
+    /// Returns whether a wait of this kind may be one of its waits. If the distance to the sender
+    /// is uncertain, waits for ACKs and pauses look alike. Slow start, loss and a closed window
+    /// show by themselves.
     fn may_be(self, kind: WaitKind, phase: Phase) -> bool {
         match kind {
             WaitKind::Open => phase == Phase::Level,
@@ -73,7 +73,7 @@ impl FarLimit {
         }
     }
 
-    /// Enters its waits in this ledger where most of them were entered as something else; tells
+    /// Enters its waits in this ledger, if most of them were entered as something else. Returns
     /// whether that is so.
     pub(crate) fn settle(self, ledger: &mut Ledger) -> bool {
         let known = ledger.time_of_waits(|kind, _| kind == self.kind());
@@ -120,11 +120,11 @@ impl FarShares {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FarVerdict {
     pub(crate) limit: Option<FarLimit>,
-    /// Single waits looked like something else.
+    /// True if single waits looked like something else.
     pub(crate) decides: bool,
-    /// Bursts come at other times than soon behind an ACK.
+    /// True if bursts come at other times than soon behind an ACK.
     pub(crate) is_unprompted: bool,
-    /// What it rests on.
+    /// Shares on which the verdict rests.
     pub(crate) shares: FarShares,
 }
 
@@ -187,18 +187,18 @@ impl FarFacts {
         silence >= SHORTEST_TIME.get() && silence * self.silences >= self.silent
     }
 
-    /// Gives up detail until its lists have at most so many entries.
+    /// Discards detail until its lists have at most so many entries.
     pub(crate) fn shrink(&mut self, most: usize) {
         self.edges.shrink(most);
     }
 
-    /// The least time from an ACK to the data for which it made room, if the window holds the
-    /// transfer: the way from the capture to the sender and back takes no less.
+    /// Returns the least time from an ACK to the data for which it made room, if the window limits
+    /// the transfer. The way from the capture to the sender and back takes no less.
     pub(crate) fn turn(&self) -> Option<Span> {
         self.edges.least_age()
     }
 
-    /// Returns what holds the transfer, if its facts tell. `rtt` is the path's round trip.
+    /// Returns the limit of the transfer, if its facts tell. `rtt` is the path's round trip.
     pub(crate) fn limit(&self, rtt: Option<Span>) -> Option<FarLimit> {
         if self.edges.hold(rtt) {
             Some(FarLimit::Window)
@@ -223,7 +223,8 @@ impl FarFacts {
         self.bursts.add_to(shares)
     }
 
-    /// Returns how many waits a message of the receiver came in, or ended, whichever is more.
+    /// Returns the number of waits in which a message of the receiver came, or which it ended,
+    /// whichever is more.
     pub(crate) fn waits_with_message(&self) -> u32 {
         self.messages.awaited()
     }

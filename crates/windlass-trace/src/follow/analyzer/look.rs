@@ -1,4 +1,4 @@
-//! A look at the connections while the analysis goes on.
+//! Snapshots of the connections while the analysis goes on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -9,44 +9,43 @@ use windlass_wire::Host;
 
 use super::{Analyzer, hosts, relate};
 use crate::estimate::arrivals::HostArrivals;
-use crate::follow::live::{Live, Look, Running, Window};
+use crate::follow::live::{LiveConnection, RunningConnection, Snapshot, SnapshotPeriod};
 use crate::follow::table::Entry;
 use crate::follow::transfer::Transfer;
 
-/// The most connections that ended between two looks and are shown.
+/// Maximum number of connections that ended between two looks and are shown.
 const MAX_ENDED: usize = 64;
 
-/// What is kept from look to look.
+/// State kept between snapshots.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
-    /// The time when the last one was.
+pub(super) struct Snapshots {
+    /// Time of the last snapshot.
     last: Option<Timestamp>,
-    /// How many connections had begun then, and had ended.
+    /// Number of connections started and ended by then.
     begun: u64,
     ended: u64,
-    /// What connections moved since that have ended.
+    /// Data of connections that have ended since.
     moved: u64,
-    /// Those of them that moved most.
-    largest: Vec<Live>,
+    /// Ended connections that moved most.
+    largest: Vec<LiveConnection>,
 }
 
-/// Of how much interest a connection is: what it moved since the last look,
-/// whether it waits for something, what it moved in all, and the earlier first.
+/// Interest of a connection: bytes since the last look, whether it waits for something, its bytes
+/// in all, and the earlier first.
 type Rank = (u64, bool, u64, Reverse<u64>);
 
-/// A connection that has not ended, as a scan of all shows it: of how much interest it is,
-/// what it moved by direction since the last look, and its place.
-type Scanned = (Rank, [u64; 2], u32);
+/// Open connection in a scan of all: its interest, its bytes by direction since the last look, and
+/// its index.
+type ScannedConnection = (Rank, [u64; 2], u32);
 
-impl Looks {
+impl Snapshots {
     /// Returns whether anybody looks.
     pub(super) const fn are_wanted(&self) -> bool {
         self.last.is_some()
     }
 
-    /// Takes a connection that has ended, of which so many bytes by direction
-    /// are new. Its last packet came at `now`, by a clock that is so far ahead of the
-    /// capture's.
+    /// Takes a connection that has ended, with so many new bytes by direction. Its last packet came
+    /// at `now`, by a clock that is so far ahead of the capture's.
     pub(super) fn ended(
         &mut self,
         finished: &Transfer,
@@ -55,7 +54,7 @@ impl Looks {
         stepped: Span,
     ) {
         self.moved += moved[0] + moved[1];
-        // Where nobody looks it is not worth the trouble.
+        // Without looks the list is not worth the cost.
         let Some(since) = self.last.filter(|_| moved != [0, 0]) else { return };
         let of_transfer = Bytes::new(moved[finished.direction]);
         if self.largest.len() == MAX_ENDED {
@@ -67,31 +66,32 @@ impl Looks {
                 _ => return,
             }
         }
-        self.largest.push(Live::ended(finished, moved, Window { since: since + stepped, now }));
+        self.largest.push(LiveConnection::ended(
+            finished,
+            moved,
+            SnapshotPeriod { since: since + stepped, now },
+        ));
     }
 }
 
 impl Analyzer {
-    /// Shows the `most` connections of most interest, and what they did since the
-    /// last look, or since the first packet where there was none.
+    /// Returns the `most` connections of most interest, with their activity since the last look, or
+    /// since the first packet if there was none.
     ///
-    /// Those that moved most since come first, whether or not they have ended;
-    /// then those that wait for an ACK or for room, then the others by what they
-    /// moved in all. Connections that ended before the first look are only counted,
-    /// so a first look that shows nothing is worth its while. `now` is the time on
-    /// the packets' clock. What a connection waits for at that moment is told as far
-    /// as its packets tell it (a closed window, a timer that ran out, nothing in
-    /// flight); data in flight that waits for longer than ACKs took so far is
-    /// `unknown`.
+    /// Connections that moved most since then come first, whether or not they have ended. Next are
+    /// those that wait for an ACK or for room, then the others by their bytes in all. Connections
+    /// that ended before the first look are only counted, so a first look that shows nothing is
+    /// worth its while. `now` is the time on the packets' clock. The present wait of a connection
+    /// is reported as far as its packets tell it (a closed window, a timer that ran out, nothing in
+    /// flight). Data in flight that waits for longer than ACKs took so far is `unknown`.
     ///
-    /// A look changes nothing of what the analysis comes to. It passes over all
-    /// open connections once, and copies no more than `most`. Of connections at
-    /// rest only the packets are counted that came since; only one that is shown
-    /// is unpacked.
-    pub fn look(&mut self, most: usize, now: Timestamp) -> Look {
+    /// A look does not affect the results of the analysis. It scans all open connections once, and
+    /// copies no more than `most`. Of connections at rest only the packets since then are counted;
+    /// only a connection that is shown is unpacked.
+    pub fn look(&mut self, most: usize, now: Timestamp) -> Snapshot {
         let began = (self.segments > 0).then_some(self.setting.origin);
         let since = self.looks.last.or(began).unwrap_or(now).min(now);
-        let window = Window { since, now };
+        let window = SnapshotPeriod { since, now };
         let (scanned, moved) = self.scan(most);
         let mut connections = std::mem::take(&mut self.looks.largest);
         for ended in &mut connections {
@@ -109,7 +109,7 @@ impl Analyzer {
                 Entry::Free | Entry::Ended { .. } => continue,
             };
             copy.clock_step = self.clock.step().unwrap_or_default();
-            running.extend(Running::new(copy, moved, window));
+            running.extend(RunningConnection::new(copy, moved, window));
         }
         let ([sent, came], step) = (self.arrivals_of(&running), self.clock.step());
         connections.extend(running.into_iter().map(|mut one| {
@@ -125,7 +125,7 @@ impl Analyzer {
         });
         connections.truncate(most);
         let ended = self.opened - self.live as u64;
-        let look = Look {
+        let look = Snapshot {
             seconds: window.span(),
             open: self.live as u64,
             began_since: self.opened - self.looks.begun,
@@ -139,11 +139,11 @@ impl Analyzer {
         look
     }
 
-    /// What each host of these connections sent, and what came to each, over them and over those
-    /// that have ended.
-    fn arrivals_of(&self, running: &[Running]) -> [HashMap<Host, HostArrivals>; 2] {
+    /// Returns the arrivals from each host of these connections, and those at each, over these
+    /// connections and over the ended ones.
+    fn arrivals_of(&self, running: &[RunningConnection]) -> [HashMap<Host, HostArrivals>; 2] {
         let [mut sent, mut came] = [HashMap::new(), HashMap::new()];
-        for Running { finished, .. } in running {
+        for RunningConnection { finished, .. } in running {
             let [sender, receiver] = hosts(finished);
             let before = || self.lines.from(sender).cloned().unwrap_or_default();
             sent.entry(sender).or_insert_with(before).add(&finished.arrivals);
@@ -153,10 +153,10 @@ impl Analyzer {
         [sent, came]
     }
 
-    /// Passes over all open connections: gives the `most` of most interest, the
-    /// most interesting first, and what all of them moved.
-    fn scan(&mut self, most: usize) -> (Vec<Scanned>, u64) {
-        let mut chosen: BinaryHeap<Reverse<Scanned>> = BinaryHeap::new();
+    /// Scans all open connections. Returns the `most` of most interest, the most interesting first,
+    /// and the bytes that all of them moved.
+    fn scan(&mut self, most: usize) -> (Vec<ScannedConnection>, u64) {
+        let mut chosen: BinaryHeap<Reverse<ScannedConnection>> = BinaryHeap::new();
         let mut all = 0;
         for (place, entry) in self.table.entries() {
             let (number, bytes, seen, waits) = match entry {

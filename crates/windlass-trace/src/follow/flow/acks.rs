@@ -1,4 +1,4 @@
-//! What the receiver answers: ACKs, windows, and when they reach the sender.
+//! Replies of the receiver: ACKs, windows, and the times when they reach the sender.
 
 use windlass_base::thresholds::{
     BUSY_HOST, ENOUGH, FASTEST_LINE, HOST_DELAY, LARGE_PART, LEAST_REACTION, SEVERAL_SEGMENTS,
@@ -8,26 +8,31 @@ use windlass_base::{Bytes, Span, Timestamp};
 use windlass_wire::Segment;
 
 use super::loss::echoes_before;
-use super::{Ack, Flow, Missed, NOTABLE_LATENCY, Repaired, Timeouts};
+use super::{Ack, FastRetransmission, Flow, NOTABLE_LATENCY, Timeouts, UncapturedData};
 use crate::estimate::discards::AckInContext;
-use crate::estimate::reader::Offered;
+use crate::estimate::reader::WindowUpdate;
 use crate::follow::closure::{AckLatencies, Closure};
-use crate::follow::ledger::{Activity, Opened, PendingWait, Phase, WaitKind};
-use crate::follow::sequence::Unwrap;
+use crate::follow::ledger::{Activity, PendingWait, Phase, Reopening, WaitKind};
+use crate::follow::sequence::SequenceUnwrapper;
 use crate::follow::windows::UNSCALED;
 use crate::note::{Note, Notes};
 
-/// ACKs that wait for their time at the sender; beyond that the first is
-/// taken early.
+/// Maximum number of ACKs that wait for their time at the sender; beyond that the first is applied
+/// early.
 const MAX_HELD: usize = 4096;
 
-/// The most that data in flight spans, beside the window.
+/// Maximum span of data in flight, beside the window.
 const MOST_IN_FLIGHT: u64 = 1 << 20;
 
 impl Flow {
     /// Counts the SACK blocks of an ACK. Returns whether they are of data that may have been sent:
-    /// a device that rewrites sequence numbers and not these options leaves them elsewhere.
-    pub(crate) fn takes_blocks(&mut self, segment: &Segment, ack: u64, unwrap: &Unwrap) -> bool {
+    /// a device that rewrites sequence numbers, and not these options, leaves them elsewhere.
+    pub(crate) fn takes_blocks(
+        &mut self,
+        segment: &Segment,
+        ack: u64,
+        unwrap: &SequenceUnwrapper,
+    ) -> bool {
         let reach = self.window_most.max(MOST_IN_FLIGHT);
         let blocks = segment.options.sack.as_slice();
         let inside = blocks.iter().filter(|block| {
@@ -43,8 +48,8 @@ impl Flow {
         inside > 0
     }
 
-    /// An ACK, as captured. It takes effect when it reaches the sender. Gives the
-    /// time from the capture of the data that it answers, where it tells.
+    /// Takes an ACK, as captured. It takes effect when it reaches the sender. Returns the time
+    /// since the capture of the data that it answers, if known.
     pub(crate) fn ack(&mut self, ack: Ack, notes: &mut impl Notes) -> Option<Span> {
         self.release(ack.time, notes);
         let mut sample = None;
@@ -135,7 +140,7 @@ impl Flow {
         sample
     }
 
-    /// How evenly the ACKs of new data come, how much each covers, and what held it up.
+    /// Records the spacing of ACKs of new data, the bytes that each covers, and their delay.
     fn took(&mut self, ack: &Ack, advanced: u64, latency: Span) {
         self.counts.acks_queued += ack.queued;
         self.counts.acks_late += (latency - self.path.rtt.unwrap_or_default()).or_zero();
@@ -161,8 +166,8 @@ impl Flow {
         }
     }
 
-    /// Lets ACKs reach the sender whose time has come. Where timestamps tell
-    /// when they did, [`Flow::release_before`] waits for that.
+    /// Applies the ACKs whose time at the sender has come. If timestamps tell that time,
+    /// [`Flow::release_before`] waits for them.
     pub(super) fn release(&mut self, time: Timestamp, notes: &mut impl Notes) {
         let turn = self.path.turn;
         while let Some(&ack) = self.held.front()
@@ -180,8 +185,8 @@ impl Flow {
         self.since_data(sent).is_some_and(|silence| silence >= self.path.turn / 4)
     }
 
-    /// Where no ACK has reached the sender that a burst answers, it answers the oldest
-    /// one that is still on its way, if the path may have become that short.
+    /// Applies the oldest ACK on its way, as the one that a burst answers. This needs that no ACK
+    /// has reached the sender, and that the path may have become that short.
     fn begin_burst(&mut self, sent: Timestamp, notes: &mut impl Notes) {
         if self.acks_since_data == 0
             && self.begins_burst(sent)
@@ -194,8 +199,8 @@ impl Flow {
         }
     }
 
-    /// Notes how long after an ACK a burst came far from its sender, where no timestamp tells
-    /// which ACK it answers.
+    /// Records the time from an ACK to a burst, far from its sender, if no timestamp tells which
+    /// ACK the burst answers.
     fn note_turn(&mut self, sent: Timestamp) {
         let turn = self.path.turn;
         let Some(acked) = self.acked_at.filter(|_| turn > Span::ZERO && self.begins_burst(sent))
@@ -208,13 +213,12 @@ impl Flow {
         }
     }
 
-    /// Lets those ACKs reach the sender that it had when it sent this segment.
+    /// Applies the ACKs that the sender had when it sent this segment.
     ///
-    /// The echo tells which they are (RFC 7323). The time between is the path's
-    /// to the sender and back. What goes beyond the path's own time was spent in
-    /// a queue, where the segment stood in one, or else by the sender. A copy of what was
-    /// acknowledged before answers no ACK. Gives the time since the ACK that was echoed, where it
-    /// was captured.
+    /// The echo identifies these ACKs (RFC 7323). The time between is the path's, to the sender and
+    /// back. Time beyond the path's own was spent in a queue, if the segment stood in one, or else
+    /// by the sender. A copy of acknowledged data answers no ACK. Returns the time since the echoed
+    /// ACK, if that was captured.
     #[inline(always)]
     pub(crate) fn release_before(
         &mut self,
@@ -223,14 +227,14 @@ impl Flow {
         (queued, is_copy): (bool, bool),
         notes: &mut impl Notes,
     ) -> Option<Span> {
-        // At the sender none is on its way.
+        // At the sender no ACK is on its way.
         if self.path.turn == Span::ZERO && self.held.is_empty() {
             return None;
         }
         self.release_held(sent, echo, (queued, is_copy), notes)
     }
 
-    /// The same, where ACKs may be on their way.
+    /// Applies the ACKs that the sender had, if ACKs may be on their way.
     #[inline(never)]
     fn release_held(
         &mut self,
@@ -290,8 +294,8 @@ impl Flow {
         sample
     }
 
-    /// The sender acknowledged all data of the other side, so that had reached it by now,
-    /// whatever the path's round trip is taken for.
+    /// Takes an ACK by the sender of all data of the other side. That data had reached the sender
+    /// by now, whatever the path's round trip is taken for.
     pub(crate) fn had_all(
         &mut self,
         time: Timestamp,
@@ -311,7 +315,7 @@ impl Flow {
                 self.apply(ack, time.min(ack.time + turn), notes);
             }
         }
-        // What came late, it waited for until then.
+        // The sender waited until now for data that came late.
         if !sends
             && self.peer_sent.is_some()
             && self.flight() == 0
@@ -321,12 +325,12 @@ impl Flow {
         }
     }
 
-    /// How much sooner than the handshake says an ACK may have reached a sender
-    /// that sends now.
+    /// Returns the time by which an ACK may have reached a sender sooner than the handshake says,
+    /// if the sender sends now.
     ///
-    /// The handshake counts the time that the sender took to react, which on a busy
-    /// machine is more than its way. Data that follows an ACK after a long silence
-    /// answers it, however soon it comes.
+    /// The handshake includes the sender's reaction time, which on a busy machine is longer than
+    /// the way to it. Data that follows an ACK after a long silence answers that ACK, however soon
+    /// it comes.
     fn ack_way(&self, sent: Timestamp) -> Span {
         let silence = self.since_data(sent).unwrap_or_default();
         if silence >= WITHHELD_ACK.get().max(self.path.turn * 20) {
@@ -336,7 +340,7 @@ impl Flow {
         }
     }
 
-    /// An ACK reaches the sender.
+    /// Applies an ACK that reaches the sender.
     pub(super) fn apply(&mut self, ack: Ack, time: Timestamp, notes: &mut impl Notes) {
         let number = ack.number;
         let shift = self.scale.shift();
@@ -354,8 +358,8 @@ impl Flow {
                 return;
             }
             self.una = self.una.min(ack.ack);
-            // What was sent before the first ACK met a window that nobody saw: nothing
-            // says that it was full.
+            // Data sent before the first ACK met an unseen window: nothing shows that this window
+            // was full.
             self.edge = self.edge.max(self.nxt + self.size.get());
         }
         if ack.ack < self.una {
@@ -408,14 +412,14 @@ impl Flow {
         }
     }
 
-    /// Looks whether the ACK answers the first copy of what a fast retransmit repaired, which
-    /// had only been overtaken then: by its echo (Eifel, RFC 3522 section 3.2), or as it
-    /// comes too soon for the second one, where it is known when that left.
+    /// Checks whether the ACK answers the first copy of what a fast retransmit repaired, which had
+    /// only been overtaken then. The ACK's echo shows this (Eifel, RFC 3522 section 3.2), or the
+    /// ACK comes too soon for the second copy, if that copy's departure is known.
     fn answers_first_copy(&mut self, ack: &Ack, time: Timestamp) {
         let una = self.una;
         let rtt = self.path.rtt.filter(|_| self.path.turn == Span::ZERO);
         let soon = rtt.unwrap_or_default().scaled(LARGE_PART.get());
-        let is_older = |one: &mut Repaired| {
+        let is_older = |one: &mut FastRetransmission| {
             let too_soon = time.since(one.time) < soon;
             one.start == una && (too_soon || echoes_before(ack.echo, one.timestamp))
         };
@@ -438,7 +442,7 @@ impl Flow {
         }
         let most = self.room_most;
         let reader = self.reader.get_or_insert_with(Box::default);
-        reader.offered(Offered {
+        reader.offered(WindowUpdate {
             ack,
             window,
             advanced: ack.ack.saturating_sub(self.una),
@@ -451,9 +455,9 @@ impl Flow {
         });
     }
 
-    /// What the sender may have sent unseen, beside what is known: a window at once and
-    /// one in each round trip, as far as a line carries that. More is another
-    /// conversation's, or made up.
+    /// Returns the most that the sender may have sent unseen, beside the known data. This is a
+    /// window at once and one in each round trip, as far as a line carries that. More belongs to
+    /// another conversation, or is invented.
     pub(super) fn possible(&self, time: Timestamp) -> u64 {
         let lived = self.ledger.began().map_or(Span::ZERO, |began| time.since(began)).or_zero();
         let rtt = self.path.rtt.unwrap_or_default().max(LEAST_REACTION.get());
@@ -465,8 +469,8 @@ impl Flow {
     }
 
     /// Returns whether so much may have been sent since the last packet: a window at once and one
-    /// in each round trip. Where a piece of the conversation is cut out together with its time,
-    /// more is missing than that, and its bytes belong to no time that the capture tells.
+    /// in each round trip. If a piece of the conversation is cut out together with its time, more
+    /// is missing than that. The bytes of that piece belong to no time in the capture.
     pub(super) fn fits_since_last(&self, bytes: u64, now: Timestamp) -> bool {
         let last = self.last_data.max(self.last_advance);
         let (Some(last), Some(rtt), true) = (last, self.path.rtt, self.window_most > 0) else {
@@ -477,7 +481,7 @@ impl Flow {
         bytes <= (2 * self.window_most).saturating_mul(rounds)
     }
 
-    /// An ACK of data that the capture never saw.
+    /// Takes an ACK of data that the capture never saw.
     fn unseen(&mut self, ack: &Ack, time: Timestamp, notes: &mut impl Notes) {
         if ack.closing {
             // A reset may carry any number, and who sends it need be no end of this.
@@ -489,7 +493,7 @@ impl Flow {
             self.counts.cuts += 1;
         } else {
             self.counts.missing_bytes += all;
-            self.missed = Some(Missed { start: self.nxt, end: ack.ack, since: ack.time });
+            self.missed = Some(UncapturedData { start: self.nxt, end: ack.ack, since: ack.time });
         }
         notes.note(ack.number, Note::NotCaptured { missing: Bytes::new(missing) });
         self.first = self.first.or(Some(self.una));
@@ -519,7 +523,7 @@ impl Flow {
         (self.duplicates, self.tells_of_copies) = (0, false);
     }
 
-    /// An ACK of new data.
+    /// Takes an ACK of new data.
     fn advance(&mut self, ack: &Ack, time: Timestamp, advanced: u64) {
         let number = ack.number;
         if self.repaired_fast.is_some() {
@@ -588,7 +592,7 @@ impl Flow {
         }
     }
 
-    /// Counts how near to the edge of the window a sender stopped that waits there.
+    /// Counts a sender that waits at the edge of the window, by its distance from the edge.
     fn count_window_wait(&mut self, flight: u64) {
         let size = self.size.get();
         let is_near = self.last_length >= size && flight >= ENOUGH.get() * size;
@@ -597,14 +601,14 @@ impl Flow {
         self.counts.window_near += u64::from(is_near);
     }
 
-    /// Returns whether a receiver offers a segment more than it did: its window grows ahead of what
-    /// it takes, and is not what holds the sender.
+    /// Returns whether a receiver offers a segment more than before: its window grows ahead of the
+    /// data, and is not the sender's limit.
     fn opens_on(&self, ack: &Ack) -> bool {
         let offered = u64::from(ack.window) << self.scale.shift();
         offered >= self.edge.saturating_sub(self.una) + self.size.get()
     }
 
-    /// An ACK that repeats the last one.
+    /// Takes an ACK that repeats the last one.
     fn repeat(&mut self, ack: &Ack, time: Timestamp, window: u64, notes: &mut impl Notes) {
         let number = ack.number;
         let same_window = self.edge == ack.ack + window;
@@ -656,8 +660,8 @@ impl Flow {
         let told = self.scale.is_known() || self.counts.is_scale_shown();
         let is_small = told && self.flight() == 0 && self.usable() < least;
         let closed = !done && (ack.window == 0 || is_small);
-        // Where no full segment ever fits, and the receiver offers as much again as before
-        // all of that came, its program reads: the window is small, and not closed.
+        // If no full segment ever fits, and the receiver offers as much as before although all data
+        // came, its program reads: the window is small, not closed.
         let is_offered = ack.window > 0 && moves && !shrinks && self.window_most < size;
         if !closed || is_offered {
             self.windows.record(window);
@@ -718,7 +722,7 @@ impl Flow {
         }
     }
 
-    /// Counts how long a window was closed that is open again.
+    /// Counts the duration of a closure that has ended.
     pub(super) fn was_closed(&mut self, closure: &Closure, until: Timestamp) {
         if !closure.is_offered {
             self.closures.record(closure.since(until));
@@ -726,23 +730,23 @@ impl Flow {
         }
     }
 
-    /// What a closed time was whose end offers so much: where that is a part of the
-    /// largest window, and comes as soon as the receiver's program reads otherwise, it may
-    /// be that the program goes on reading all the time.
+    /// Returns the kind of a closure that ends with `room` bytes. The program may have read all the
+    /// time, if the room is a part of the largest window. The room must also come as soon as the
+    /// program reads otherwise.
     pub(super) fn opened(&self, kind: WaitKind, closed: Span, room: u64) -> WaitKind {
         let part = self.reader.as_ref().is_some_and(|reader| {
             reader.is_part(room) && !reader.is_stalled(closed, room.max(self.size.get()))
         });
         match kind {
-            WaitKind::OpensLate if part => WaitKind::Partly(Opened::Late),
-            WaitKind::NotReading if part => WaitKind::Partly(Opened::AfterLong),
-            WaitKind::NoUpdate if part => WaitKind::Partly(Opened::WhenProbed),
+            WaitKind::OpensLate if part => WaitKind::Partly(Reopening::Late),
+            WaitKind::NotReading if part => WaitKind::Partly(Reopening::AfterLong),
+            WaitKind::NoUpdate if part => WaitKind::Partly(Reopening::WhenProbed),
             kind => kind,
         }
     }
 
-    /// Where the receiver did not take the byte of a probe, it was never sent for
-    /// all that matters: the next data begins with it.
+    /// Takes back the byte of a probe that the receiver did not accept: the next data begins with
+    /// that byte.
     fn take_back_probe(&mut self) {
         if let Some(byte) = self.probe_byte.take()
             && self.una <= byte

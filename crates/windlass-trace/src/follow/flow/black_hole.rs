@@ -1,14 +1,14 @@
-//! Sizes of segments that pass, and such that never arrive.
+//! Sizes of segments that pass, and sizes that never arrive.
 
 use windlass_base::Timestamp;
 
 use super::Flow;
-use crate::estimate::black_hole::{Arrived, BlackHole};
+use crate::estimate::black_hole::{ArrivedSizes, BlackHole};
 use crate::follow::outstanding::SegmentInFlight;
 
 impl Flow {
-    /// Takes a router's word on the largest packet that its next link takes, in which the headers
-    /// of IP and TCP take `headers`.
+    /// Takes a router's message on the largest packet for its next link, in which the headers of IP
+    /// and TCP take `headers`.
     pub(crate) fn told_mtu(&mut self, mtu: u64, headers: u64, time: Timestamp) {
         // No host has to take less (RFC 791: 68 B), and 0 is a router that does not tell.
         if mtu > headers {
@@ -16,7 +16,7 @@ impl Flow {
         }
     }
 
-    /// Counts what was lost at its first sending.
+    /// Counts data that was lost at its first sending.
     pub(super) fn lost_first(&mut self, first: Option<SegmentInFlight>) {
         let Some(first) = first.filter(|first| first.sent_again.is_none()) else { return };
         let begins = self.recovery.is_none() && self.timeouts.count == 0;
@@ -25,7 +25,7 @@ impl Flow {
 
     /// Returns the black hole that its sizes show, if any do.
     pub(crate) fn black_hole(&self) -> Option<BlackHole> {
-        let mut arrived = Arrived {
+        let mut arrived = ArrivedSizes {
             largest: self.outstanding.largest,
             segment: self.size.get(),
             behind: None,
@@ -51,7 +51,7 @@ impl Flow {
             || self.sizes.stuck().is_some_and(behind)
     }
 
-    /// Returns whether the receiver sent something when it might have heard of what was sent at this time.
+    /// Returns whether the receiver sent something when it might have got data sent at this time.
     fn is_heard_behind(&self, sent: Timestamp) -> bool {
         let rtt = self.path.rtt.unwrap_or_default();
         self.last_heard.is_some_and(|heard| heard > sent + rtt * 2)

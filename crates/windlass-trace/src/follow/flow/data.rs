@@ -1,4 +1,4 @@
-//! What the sender sends: new data, probes, and the time before each.
+//! Data of the sender: new data, probes, and the time before each.
 
 use windlass_base::thresholds::{
     A_QUARTER, ANSWER_LATE_BY, AS_GOOD_AS_EQUAL, BUSY_HOST, HALF_AGAIN, HOST_DELAY,
@@ -19,15 +19,15 @@ use crate::note::{Note, Notes};
 /// Segments of an initial congestion window (RFC 6928 section 2).
 pub(crate) const INITIAL_WINDOW: u64 = 10;
 
-/// That, and those before it (RFC 3390 section 1).
+/// Initial windows by this RFC and earlier ones (RFC 3390 section 1).
 const INITIAL_WINDOWS: [u64; 4] = [INITIAL_WINDOW, 4, 3, 2];
 
-/// Linux waits for room for this part of its congestion window, at most (ip-sysctl,
+/// Divisor of the congestion window: Linux waits for room for this part of it, at most (ip-sysctl,
 /// `tcp_tso_win_divisor`).
 const TSO_WIN_DIVISOR: u64 = 3;
 
 impl Flow {
-    /// A segment of the sender that carries nothing new and asks for an ACK.
+    /// Takes a segment that carries nothing new and asks for an ACK.
     pub(crate) fn probe(&mut self, time: Timestamp, number: u64, notes: &mut impl Notes) {
         match &mut self.closure {
             Some(closure) => {
@@ -43,8 +43,8 @@ impl Flow {
         }
     }
 
-    /// A data segment. Gives the time since the ACK that its timestamp echoes was
-    /// captured, where it was.
+    /// Takes a data segment. Returns the time since the capture of the ACK that its timestamp
+    /// echoes, if that was captured.
     pub(crate) fn data(&mut self, data: &Data, notes: &mut impl Notes) -> Option<Span> {
         let is_copy = data.start + data.length <= self.acked;
         let turn =
@@ -114,9 +114,9 @@ impl Flow {
         false
     }
 
-    /// Returns whether a sender that avoids silly windows gave up waiting for more room
-    /// and filled what was left of a closed window: its timer ran out, and the
-    /// segment asks for the window as a probe does (RFC 9293 section 3.8.6.2.1).
+    /// Returns whether a sender that avoids silly windows gave up waiting for more room, and filled
+    /// the rest of a closed window. Its timer ran out, and the segment asks for the window as a
+    /// probe does (RFC 9293 section 3.8.6.2.1).
     #[inline]
     fn is_forced(&self, data: &Data) -> bool {
         self.closure.as_ref().is_some_and(|closure| closure.since(data.time) >= self.silence())
@@ -134,15 +134,15 @@ impl Flow {
         self.ledger.start(time, number);
     }
 
-    /// Data that was not sent before.
+    /// Takes data that was not sent before.
     fn fresh(&mut self, data: &Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         self.learn_full_segment(data);
         if self.flight() == 0 {
             self.note_rest(data);
         }
-        // What lies beyond the window proves that an ACK was missed, or is on
-        // its way to the sender, or that the scale is larger than thought.
+        // Data beyond the window proves that an ACK was missed or is on its way to the sender, or
+        // that the scale is larger than assumed.
         let mut needed = None;
         while end > self.edge
             && let Some(ack) = self.held.pop_front()
@@ -175,7 +175,7 @@ impl Flow {
             } else {
                 self.was_closed(&closure, data.time);
                 let kind = closure.end(data.time, false);
-                // What it took of a window that was as good as closed.
+                // The almost closed window took at least this data.
                 let room = self.usable().max(data.length);
                 let kind = self.opened(kind, closure.since(data.time), room);
                 self.ledger.charge(kind, data.time, data.number);
@@ -193,11 +193,11 @@ impl Flow {
             self.trains.restart(data.time);
         }
         if data.timestamp.is_none() {
-            // Where there are timestamps, they tell what stood in a queue.
+            // Timestamps, if present, tell of queues.
             self.trains.segment(data.time, data.length, size, data.pushed);
         }
         if std::mem::take(&mut self.after_blind) && data.length < size {
-            // What waited for the ACK was a small segment, and not more room.
+            // A small segment waited for the ACK, and not for more room.
             self.counts.held_small += 1;
         }
         if self.flight() == 0 && !self.rounds.is_running() {
@@ -252,8 +252,8 @@ impl Flow {
             && !self.sacks
             && flight as f64 >= self.flight_before_loss as f64 * NEARLY_ALL.get()
         {
-            // What the loss took is regained. (What was acknowledged selectively is in flight no
-            // more.)
+            // The flight before the loss is reached again. (Selectively acknowledged data is no
+            // longer in flight.)
             self.flight_before_loss = 0;
             self.ledger.phase = Phase::Level;
         }
@@ -300,10 +300,10 @@ impl Flow {
         self.far.get_or_insert_default().arrived(&arrival);
     }
 
-    /// How long the sender has sent nothing before this segment, where it might have: several ACKs
-    /// have made room for a third of what was in flight and more, and it waits for no more than
-    /// that to send larger segments at once (Linux: `tcp_tso_win_divisor`). Far from it nothing
-    /// tells at which ACK it sent.
+    /// Returns the time for which the sender sent nothing before this segment, though it might
+    /// have. Several ACKs have made room for a third of the flight or more. A sender that collects
+    /// larger segments waits for no more room than that (Linux: `tcp_tso_win_divisor`). Far from
+    /// the sender, the ACK that made it send is unknown.
     fn unused_room(&self, data: &Data) -> Span {
         let may_have_room = self.acks_since_data >= SEVERAL_SEGMENTS.to::<u32>()
             && self.path.turn == Span::ZERO
@@ -319,8 +319,8 @@ impl Flow {
         silence.unwrap_or_default().or_zero()
     }
 
-    /// Returns whether the capture misses packets of the time before this segment, so that
-    /// it does not tell what the sender did then.
+    /// Returns whether the capture misses packets of the time before this segment, so that the
+    /// sender's activity then is unknown.
     ///
     /// A burst that lacks a segment goes on at the pace of a burst. Far from the
     /// sender it may be the path that lost the segment, after a pause of the sender.
@@ -341,8 +341,7 @@ impl Flow {
         self.counts.missing_bytes * ONE_IN_HUNDRED.get() >= self.counts.bytes.max(1)
     }
 
-    /// A window that was closed was opened, nobody saw when: it was closed for as
-    /// long as its packets say.
+    /// Takes a closed window that opened unseen: it was closed for as long as its packets say.
     pub(super) fn opened_unseen(&mut self, closure: &Closure) {
         let (time, number) = closure.last;
         self.was_closed(closure, time);
@@ -353,8 +352,8 @@ impl Flow {
     fn settle_before_data(&mut self, data: &Data, notes: &mut impl Notes) {
         let (time, number) = (data.time, data.number);
         let gap = self.ledger.since_mark(time);
-        // Whether it paused or an ACK was late, or nothing passed at all, as where a clock was set
-        // ahead, does not show over a silence of data that should have been acknowledged.
+        // Over a silence with overdue data, three cases look alike: a pause of the sender, a late
+        // ACK, and a clock that was set ahead.
         let overdue = std::mem::take(&mut self.overdue);
         let is_untold = || self.is_unanswered(gap) || overdue || data.acked_late;
         if let Some(recovery) = self.recovery {
@@ -400,8 +399,8 @@ impl Flow {
             self.ledger.settle_as(WaitKind::Skipped, time, number);
             self.counts.skips += 1;
         } else if !awaited && self.is_late_answer(data, gap) {
-            // What it waited for is an ACK. Whether it then came later on its way, or paused,
-            // does not show.
+            // The sender waited for an ACK. A later ACK on its way and a pause of the sender then
+            // look alike.
             self.settle_waits(WaitKind::Open);
             self.ledger.settle_as(WaitKind::Missing, time, number);
         } else if !awaited && self.are_all_sent(INITIAL_WINDOW) && !is_untold() {
@@ -465,18 +464,18 @@ impl Flow {
         self.counts.doublings = self.counts.doublings.max(in_turn);
     }
 
-    /// Counts a wait for a message of the other side, and what came of it.
+    /// Counts a wait for a message of the other side, and its result.
     fn count_await(&mut self) {
         self.counts.awaits += 1;
         self.counts.awaited_pieces += self.peer_pieces;
     }
 
-    /// Returns whether a sender that may send had more to send all the while, so that it was no
-    /// program that paused, but its congestion control that spaces what it sends (BBR,
-    /// Cardwell et al. 2016, and any other above Linux's pacing).
+    /// Returns whether a sender that may send had more to send all the while. Then no program
+    /// paused, but its congestion control spaces the segments (BBR, Cardwell et al. 2016, and any
+    /// other above Linux's pacing).
     ///
-    /// Small windows are pushed at each half of them by Linux; there a wait for room right before
-    /// tells as much as a segment that is not.
+    /// Linux pushes each half of a small window; there a wait for room right before is as good a
+    /// sign as a segment without PSH.
     fn is_paced(&self, flight: u64) -> bool {
         let had_more = self.had_more()
             || self
@@ -493,14 +492,14 @@ impl Flow {
             && had_more
     }
 
-    /// Returns whether there was more to send behind the last segment: it is full, and has no PSH,
-    /// which the last one of what is buffered has to have (RFC 9293 section 3.9.1, MUST-61).
+    /// Returns whether there was more to send behind the last segment: it is full, and has no PSH.
+    /// The last buffered segment has to have PSH (RFC 9293 section 3.9.1, MUST-61).
     fn had_more(&self) -> bool {
         !self.last_pushed && self.last_length >= self.size.get()
     }
 
-    /// The time when the other side's message came, where that was long before the ACK that came
-    /// last: the sender waited for the message until then, and from then on for its own program.
+    /// Returns the time of the other side's message, if that was long before the last ACK. The
+    /// sender waited for the message until then, and from then on for its own program.
     fn message_before_ack(&self, flight: u64) -> Option<Timestamp> {
         let came = self.peer_sent?;
         let before = flight == 0
@@ -512,15 +511,15 @@ impl Flow {
     /// Returns whether this segment stood in a queue before the capture for longer than
     /// jitter explains.
     ///
-    /// A queue is first in, first out: a segment that waited in one was sent before the
-    /// one ahead of it came out. What came after a longer silence than that found no
-    /// queue of this connection's data.
+    /// A queue is first in, first out: a segment that waited in one was sent before the one ahead
+    /// of it came out. A segment after a longer silence than that found no queue of this
+    /// connection's data.
     #[inline]
     pub(super) fn is_queued(&self, data: &Data) -> bool {
         data.late.queued() >= HOST_DELAY.get() && self.may_be_queued(data)
     }
 
-    /// Returns whether a queue is possible that explains how late this segment is.
+    /// Returns whether a possible queue explains this segment's delay.
     fn may_be_queued(&self, data: &Data) -> bool {
         // Without a round trip nothing tells how far from its sender the capture was taken.
         let Some(rtt) = self.path.rtt else { return false };
@@ -531,21 +530,21 @@ impl Flow {
         possible && data.late.queued() >= rtt / 4 && silence <= data.late.queued() + data.late.grain
     }
 
-    /// Returns whether this segment came late by no less than this gap, though no queue held it:
-    /// sent at once, it was on its way for longer than others.
+    /// Returns whether this segment was late by at least this gap, though no queue held it. Sent at
+    /// once, it was on its way for longer than others.
     fn is_delayed(&self, data: &Data, gap: Span) -> bool {
         self.path.turn > Span::ZERO && gap <= data.late.queued() && !self.is_queued(data)
     }
 
-    /// Returns whether this segment may be a timer's, of data that the path lost before the
-    /// capture.
+    /// Returns whether this segment may be a timer's retransmission of data that the path lost
+    /// before the capture.
     fn may_lose_unseen(&self, data: &Data, gap: Span) -> bool {
         self.path.turn > Span::ZERO && data.start == self.nxt && gap >= self.silence()
     }
 
-    /// Returns whether this segment, far from its sender, may answer an ACK later than the path's
-    /// round trip has it: after what filled its segments, or as late as its timestamp has
-    /// its way. In a round trip that saw data before, no ACK held it back.
+    /// Returns whether this segment, far from its sender, may answer an ACK later than a round trip
+    /// after it. The time to fill its segments, or its timestamp's delay, explains that. In a round
+    /// trip with data before, no ACK held it back.
     fn is_late_answer(&self, data: &Data, gap: Span) -> bool {
         let turn = self.path.turn;
         let full = !self.ran_out && gap <= turn.scaled(ANSWER_LATE_BY.get());
@@ -557,15 +556,15 @@ impl Flow {
             && (full || delayed)
     }
 
-    /// Returns whether so many bytes that were sent first are an initial congestion window of full
-    /// segments: then that ended them, whatever else did.
+    /// Returns whether so many bytes, sent first, are an initial congestion window of full
+    /// segments: then that window ended them.
     pub(super) fn is_initial(&self, flight: u64) -> bool {
         self.counts.bytes == flight
             && INITIAL_WINDOWS.iter().any(|segments| self.are_all_sent(*segments))
     }
 
-    /// Returns whether all that was sent is a congestion window of so many segments. Linux counts
-    /// them as packets: one or two may lack a few bytes, where a write ended.
+    /// Returns whether all sent data is a congestion window of so many segments. Linux counts them
+    /// as packets: one or two may lack a few bytes, where a write ended.
     fn are_all_sent(&self, segments: u64) -> bool {
         let (sent, full) = (self.counts.bytes, segments * self.size.get());
         let short = self.counts.segments == segments && self.counts.super_packets == 0;
@@ -573,9 +572,9 @@ impl Flow {
         sent == full || short && sent < full && full - sent < most
     }
 
-    /// Notes how a wait ended: a congestion window lets data out with each ACK,
-    /// while the writer of a full send buffer is woken only when a good part
-    /// of it is free (Linux: a third, so at least three tenths here).
+    /// Records the end of a wait. A congestion window releases data with each ACK. The writer of a
+    /// full send buffer is woken only when a good part of it is free (Linux: a third, so at least
+    /// three tenths here).
     fn resume(&mut self, flight: u64) {
         let freed = self.flight_sent.saturating_sub(flight);
         let share = freed as f64 / self.flight_sent.max(1) as f64;
@@ -595,10 +594,10 @@ impl Flow {
         self.ledger.settle(|wait| wait.settled(open));
     }
 
-    /// How long a program may take to wake after a long wait for an ACK: a fiftieth
-    /// of the wait, and 20 ms at most. Next to the wait that is nothing, and a program
-    /// with a pace of its own would not always meet it. On a busy machine Linux lets a
-    /// program wait for its turn for some milliseconds.
+    /// Returns the time that a program may take to wake after a long wait for an ACK: a fiftieth of
+    /// the wait, and 20 ms at most. This is nothing next to the wait, and a program with a pace of
+    /// its own would not always meet it. On a busy machine Linux lets a program wait some
+    /// milliseconds for its turn.
     pub(super) fn waking(&self) -> Span {
         (self.ledger.pending_wait() / WAKING_PART.get()).min(WITHHELD_ACK.get())
     }
@@ -615,13 +614,13 @@ impl Flow {
         wait <= LEAST_REACTION.get() || wait <= self.reaction(flight) || wait <= self.waking()
     }
 
-    /// How soon a sender that waited for an ACK sends after it. What comes
-    /// later was not held back by the ACK.
+    /// Returns the reaction time of a sender that waited for an ACK. Later data was not held back
+    /// by the ACK.
     ///
-    /// A host reacts within tens of microseconds, a paced one within a share of
-    /// its round trip (Linux paces a round over about half of it while it
-    /// grows), and a segment may wait for others on the sender's own line; an
-    /// eighth of a round trip, between 0.2 and 20 ms, leaves them room.
+    /// A host reacts within tens of microseconds. A paced host reacts within a share of its round
+    /// trip: Linux paces a round over about half of it while it grows. A segment may also wait for
+    /// others on the sender's own line. An eighth of a round trip, between 0.2 and 20 ms, leaves
+    /// them room.
     fn reaction(&self, flight: u64) -> Span {
         let rtt = self.path.rtt.unwrap_or(HOST_DELAY.get());
         let most = (rtt / PROMPT_PART.get()).clamp(PROMPT_LEAST.get(), WITHHELD_ACK.get());
@@ -629,7 +628,7 @@ impl Flow {
         most.max(self.line_time())
     }
 
-    /// What a segment may take to pass the capture: on a slow line that is some time.
+    /// Returns the time that a segment may take to pass the capture, which counts on a slow line.
     pub(super) fn line_time(&self) -> Span {
         (self.packet_times.least().unwrap_or_default() * 2).min(SLOW_LINE_SEGMENT.get())
     }
@@ -640,8 +639,8 @@ impl Flow {
         self.heard && self.unanswered() > 0 && self.is_overdue(silence)
     }
 
-    /// Returns whether no receiver withholds an ACK for so long, nor does this one, whose ACKs
-    /// without data are in the capture.
+    /// Returns whether this silence is longer than any receiver withholds an ACK, and than this
+    /// receiver does, whose ACKs without data are in the capture.
     pub(super) fn is_overdue(&self, silence: Span) -> bool {
         let least = LATEST_DELAYED_ACK.get() + self.path.rtt.unwrap_or_default();
         let usual = || self.latency.quantile(0.9).unwrap_or_default();
@@ -650,7 +649,8 @@ impl Flow {
             && silence > usual().scaled(HALF_AGAIN.get())
     }
 
-    /// Returns whether this segment comes as long after the last one as one that was held back.
+    /// Returns whether this segment comes as long after the last one as an earlier segment that was
+    /// held back.
     fn is_in_step(&self, time: Timestamp) -> bool {
         self.held_for.zip(self.since_data(time)).is_some_and(|(held, since)| {
             let most = held.scaled(AS_GOOD_AS_EQUAL.get());
@@ -677,8 +677,8 @@ impl Flow {
             && (self.last_small || self.counts.last_flight <= 2 * size)
     }
 
-    /// A segment without data says that the sender has sent this, too. Far from it, what
-    /// was not captured may be lost or late, and may come yet.
+    /// Takes a segment without data that announces this data as sent. Far from the sender, data
+    /// that was not captured may be lost or late, and may come yet.
     pub(crate) fn announced(&mut self, data: &Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         let possible = end <= self.edge && !self.fin_sent && self.closure.is_none();
@@ -690,8 +690,8 @@ impl Flow {
         self.nxt = end;
     }
 
-    /// What lies between the end of the data so far and here is not in the capture, as the
-    /// segment behind it tells.
+    /// Opens a hole from the end of the data so far to `end`. That data is not in the capture, as
+    /// the segment behind it shows.
     fn open_hole(&mut self, end: u64, behind: &Data) {
         self.holes.open(SequenceGap {
             start: self.nxt,
@@ -703,8 +703,8 @@ impl Flow {
         });
     }
 
-    /// Data ahead of what was sent: either it overtook other data on its way
-    /// to the capture, or the capture missed some.
+    /// Takes data ahead of the sent data: either it overtook other data on its way to the capture,
+    /// or the capture missed some.
     fn skip(&mut self, data: &Data, notes: &mut impl Notes) {
         // Two windows beyond the edge: one ACK may have been missed, not all.
         let room = (2 * self.window_most).max(4 * self.size.get());
@@ -744,8 +744,7 @@ impl Flow {
         }
     }
 
-    /// Where the scale is not known: the least one under which the sender kept
-    /// to the window.
+    /// Raises an unknown scale to the least one under which the sender kept to the window.
     fn stretch_scale(&mut self, end: u64) {
         let Scale::AtLeast(mut shift) = self.scale else { return };
         if self.last_window == 0 {

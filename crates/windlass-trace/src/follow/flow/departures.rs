@@ -1,5 +1,5 @@
-//! Data as the accounts of the sender's program and of the path see it: the program's at the sender
-//! alone.
+//! Evidence of departures for the sender's program and for the path: the program's only at the
+//! sender.
 
 use windlass_base::Span;
 use windlass_base::thresholds::{SEVERAL_SEGMENTS, SLOW_REACTION};
@@ -8,13 +8,13 @@ use super::data::INITIAL_WINDOW;
 use super::{Data, Flow};
 use crate::estimate::active_rates::DELAYED;
 use crate::estimate::program_pace::Departure;
-use crate::estimate::token_bucket::Lost;
+use crate::estimate::token_bucket::LostSegment;
 use crate::follow::outstanding::SegmentInFlight;
 use crate::follow::sequence_gaps::SequenceGap;
 
 impl Flow {
-    /// Shows new data to the account of a token bucket, once more than an initial congestion window
-    /// of it has been sent. Without a round trip the account is of no use.
+    /// Adds new data to the token bucket's evidence, once more than an initial congestion window
+    /// has been sent. Without a round trip the evidence is of no use.
     #[inline]
     pub(super) fn fill_bucket(&mut self, data: &Data) {
         let Some(rtt) = self.path.rtt else { return };
@@ -24,8 +24,8 @@ impl Flow {
         }
     }
 
-    /// The wait for an ACK, or for the sender's own program, that this segment ends, as far as that
-    /// is told: at the sender, where nothing is lost and no window closed.
+    /// Returns the wait for an ACK, or for the sender's own program, that this segment ends, if
+    /// known. It is known at the sender, without loss and without a closed window.
     #[inline]
     pub(super) fn told_wait(&self, data: &Data) -> Option<Departure> {
         let wait = self.since_data(data.time).filter(|wait| *wait > SLOW_REACTION.get())?;
@@ -55,7 +55,7 @@ impl Flow {
         }
     }
 
-    /// Shows a segment, and the wait that it ends, to the account of the sender's program.
+    /// Adds a segment, and the wait that it ends, to the evidence of the sender's program.
     #[inline]
     pub(super) fn count_departure(&mut self, data: &Data, wait: Option<&Departure>) {
         if wait.is_some() {
@@ -70,9 +70,9 @@ impl Flow {
         pace.sent(data.length, self.size.get(), data.pushed, room);
     }
 
-    /// Shows a segment that is sent again to the account of a token bucket, with its first copy. A
-    /// copy that was lost before it came to the capture is placed directly behind the last arrival:
-    /// a policer drops what follows too soon.
+    /// Adds a retransmission to the token bucket's evidence, with its first copy. A copy that was
+    /// lost before the capture is placed directly behind the last arrival: a policer drops data
+    /// that follows too soon.
     pub(super) fn empty_bucket(
         &mut self,
         data: &Data,
@@ -81,7 +81,7 @@ impl Flow {
     ) {
         let Some(bucket) = &mut self.token_bucket else { return };
         let size = self.size.get();
-        let seen = first.map(|first| Lost {
+        let seen = first.map(|first| LostSegment {
             sent: first.time,
             offset: data.start,
             length: data.length.min(first.end.saturating_sub(data.start)),
@@ -91,7 +91,7 @@ impl Flow {
             is_seen: true,
             late: None,
         });
-        let unseen = gap.map(|gap| Lost {
+        let unseen = gap.map(|gap| LostSegment {
             sent: gap.after,
             offset: data.start,
             length: data.length,
@@ -104,8 +104,8 @@ impl Flow {
         bucket.sent_again(data.time, seen.or(unseen), data.length);
     }
 
-    /// Counts how soon the sender sends behind an ACK that it waited for. Far from it that does
-    /// not show.
+    /// Counts the sender's reaction to an ACK for which it waited. Far from the sender the reaction
+    /// does not show.
     pub(super) fn count_reaction(&mut self, data: &Data, gap: Span) {
         if self.path.turn > Span::ZERO {
             return;

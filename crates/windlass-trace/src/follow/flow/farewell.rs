@@ -1,5 +1,5 @@
-//! A few bytes that end a connection, long after the transfer: "221 Goodbye", `GOAWAY`, an alert
-//! of TLS that closes it.
+//! Farewells: a few bytes that end a connection, long after the transfer ("221 Goodbye", `GOAWAY`,
+//! an alert of TLS that closes it).
 
 use windlass_base::Timestamp;
 use windlass_base::thresholds::{FAREWELL, LONGER_THAN_PATHS, ONE_IN_HUNDRED, SEVERAL_ROUNDS};
@@ -8,13 +8,13 @@ use windlass_macros::Packed;
 use super::{Data, Flow};
 use crate::follow::ledger::WaitKind;
 
-/// A rest of the sender, of which all data was acknowledged.
+/// Rest of the sender, after all data was acknowledged.
 #[derive(Clone, Copy, Debug, Packed)]
-pub(super) struct Rest {
+pub(super) struct LongRest {
     /// The ACK of the last data before it.
     since: Timestamp,
     number: u64,
-    /// The last data before it, and what the wait for that ACK was.
+    /// Last data before it, and the kind of the wait for that ACK.
     sent: Timestamp,
     wait: WaitKind,
     /// The first data behind it.
@@ -30,7 +30,7 @@ impl Flow {
         let until = data.time;
         if until.since(since) >= self.silence() {
             let several = self.sent_several().then_some(WaitKind::Open);
-            self.rest = Some(Rest {
+            self.rest = Some(LongRest {
                 since,
                 number,
                 sent: self.last_data.unwrap_or(since),
@@ -41,7 +41,7 @@ impl Flow {
         }
     }
 
-    /// Leaves the last rest out of the transfer, and the farewell behind it, where the connection
+    /// Leaves the last rest out of the transfer, and the farewell behind it, if the connection
     /// ended with that.
     pub(super) fn leave_out_farewell(&mut self, ended: Timestamp) {
         let Some(rest) = self.rest else { return };

@@ -1,9 +1,9 @@
-//! The full segment, where a sender's own segments tell it.
+//! Size of the full segment, by a sender's own segments.
 
 use super::{Data, Flow};
 
 impl Flow {
-    /// Learns from the last segment, where this one shows that it was cut from more data.
+    /// Learns the size from the last segment, if this one shows that it was cut from more data.
     pub(super) fn learn_full_segment(&mut self, data: &Data) {
         if !self.is_continued_by(data) {
             return;
@@ -27,7 +27,7 @@ impl Flow {
             && self.usable() > 0
             // The PSH of a sender that never sets it tells nothing.
             && self.counts.pushes > 0
-            // Where the window has no room for two segments, Linux sends half a window.
+            // If the window has no room for two segments, Linux sends half a window.
             && self.window_most >= 2 * self.size.get()
     }
 }

@@ -1,4 +1,4 @@
-//! A look at a flow that goes on: what the silence since its last packet is.
+//! Snapshot of a running flow: the kind of the silence since its last packet.
 
 use windlass_base::{Bytes, Span, Timestamp};
 
@@ -9,21 +9,19 @@ use crate::follow::ledger::{PendingWait, WaitKind};
 const NONE: u64 = 0;
 
 impl Flow {
-    /// The window that the receiver leaves open, where that is known, and what is in flight.
+    /// Returns the open window of the receiver, if known, and the data in flight.
     pub(crate) fn levels(&self) -> (Option<Bytes>, Option<Bytes>) {
         let window = self.edge.saturating_sub(self.una);
         let told = self.heard && self.scale.is_known();
         (told.then(|| Bytes::new(window)), self.heard.then(|| Bytes::new(self.flight())))
     }
 
-    /// Charges the time up to `now` to what the sender waits for, as far as that
-    /// can be told before the packet that ends the wait has come. It is for a copy,
-    /// which nothing follows.
+    /// Charges the time up to `now` to the sender's present wait, as far as it is known before the
+    /// packet that ends the wait. It is for a copy, which nothing follows.
     ///
-    /// A closed window is closed until an ACK opens it, and a sender with nothing in
-    /// flight that may send has nothing to send. Data in flight waits for its ACK
-    /// for as long as ACKs have taken so far, or until a timer would have sent
-    /// again; beyond that the capture does not tell what goes on.
+    /// A closed window is closed until an ACK opens it, and a sender with nothing in flight that
+    /// may send has nothing to send. Data in flight waits for its ACK for as long as ACKs have
+    /// taken so far, or until a timer would have retransmitted. Beyond that the wait is unknown.
     pub(crate) fn wait_until(&mut self, now: Timestamp) {
         let turn = self.path.turn;
         while let Some(&ack) = self.held.front()
@@ -64,7 +62,7 @@ impl Flow {
         }
     }
 
-    /// Nothing is in flight, and the window is open.
+    /// Charges a silence with nothing in flight and an open window.
     fn wait_for_data(&mut self, now: Timestamp, silence: Span) {
         // Behind its FIN a sender has no more, and a moment's silence is none.
         if self.fin_sent || !self.may_be_idle(silence) {
@@ -76,7 +74,7 @@ impl Flow {
         self.ledger.charge(kind, now, NONE);
     }
 
-    /// How long a wait for an ACK is nothing unusual.
+    /// Returns the longest wait for an ACK that is nothing unusual.
     fn patience(&self) -> Span {
         self.silence().max(self.latency.most().unwrap_or_default() * 2)
     }

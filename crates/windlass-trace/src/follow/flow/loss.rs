@@ -1,4 +1,4 @@
-//! What was sent before: retransmissions, reordering, repair.
+//! Repeated data: retransmissions, reordering, repair.
 
 use windlass_base::thresholds::{
     BEYOND_JITTER, BUSY_HOST, DUPLICATE_ACKS, ENOUGH, HOST_DELAY, LARGE_PART, LATEST_DELAYED_ACK,
@@ -6,25 +6,25 @@ use windlass_base::thresholds::{
 };
 use windlass_base::{Span, Timestamp};
 
-use super::{Ack, Data, Flow, Missed, Recovery, Repaired};
+use super::{Ack, Data, FastRetransmission, Flow, Recovery, UncapturedData};
 use crate::follow::ledger::{PendingWait, Phase, WaitKind};
 use crate::follow::outstanding::SegmentInFlight;
 use crate::follow::sequence_gaps::SequenceGap;
 use crate::note::{Note, Notes, Trigger};
 
-/// Two IPv4 identifications this close to each other come from one counter.
+/// Maximum distance of two IPv4 identifications from one counter.
 const COUNTED: u16 = 1 << 12;
 
-/// Returns whether an ACK echoes an older timestamp than that of what was sent again: it is of the
-/// first copy (RFC 3522 section 3.2).
+/// Returns whether an ACK echoes an older timestamp than the retransmission's: it answers the first
+/// copy (RFC 3522 section 3.2).
 pub(super) fn echoes_before(echo: Option<u32>, again: Option<u32>) -> bool {
     let (Some(echo), Some(again)) = (echo, again) else { return false };
     echo != again && again.wrapping_sub(echo) < 1 << 31
 }
 
-impl Repaired {
+impl FastRetransmission {
     /// Returns whether this copy came after the repair and was sent before it. Both copies arrived
-    /// here, so the repair was of data that others had only overtaken.
+    /// here, so others had only overtaken the repaired data.
     fn repairs_late_copy(&self, data: &Data) -> bool {
         let older = echoes_before(data.timestamp, self.timestamp)
             || data.timestamp.is_none() && is_before(data.identification, self.identification);
@@ -40,9 +40,9 @@ fn is_before(one: Option<u16>, other: Option<u16>) -> bool {
 }
 
 impl Flow {
-    /// Returns whether a segment that begins with what was sent last asks for no repair of it:
-    /// a piece of it probed the window, which is open now, or it follows too soon for a
-    /// timer, and carries more.
+    /// Returns whether a segment that begins with the last sent data is no repair of it. Either a
+    /// piece of it probed the window, which is open now, or it follows too soon for a timer, and
+    /// carries more.
     pub(super) fn goes_over(&self, data: &Data) -> bool {
         let end = data.start + data.length;
         if data.start >= self.nxt || end <= self.nxt || self.recovery.is_some() {
@@ -57,7 +57,7 @@ impl Flow {
         probed || soon
     }
 
-    /// Takes back what of it was sent before: the segment carries that as well.
+    /// Takes back the part of it that was sent before: the segment carries that part as well.
     pub(super) fn take_back(&mut self, data: &Data) {
         let from = data.start.max(self.una).min(self.nxt);
         self.counts.bytes = self.counts.bytes.saturating_sub(self.nxt - data.start);
@@ -67,7 +67,7 @@ impl Flow {
         self.probe_byte = None;
     }
 
-    /// Data of which some was sent before.
+    /// Takes data of which some was sent before.
     pub(super) fn again(&mut self, data: &Data, notes: &mut impl Notes) {
         let end = data.start + data.length;
         self.trains.restart(data.time);
@@ -116,7 +116,7 @@ impl Flow {
         self.empty_bucket(data, first.filter(|_| end > self.acked), hole);
         self.counts.retransmit();
         if end > self.nxt {
-            // It carries new data as well.
+            // The segment carries new data as well.
             self.counts.bytes += end - self.nxt;
             self.nxt = end;
         }
@@ -159,7 +159,8 @@ impl Flow {
         self.counts.retransmitted.add(data.number);
         let Data { start, time, number, timestamp, identification, .. } = *data;
         let fills = filled.is_some() && first.is_none();
-        let repaired = Repaired { start, end, time, number, timestamp, identification, fills };
+        let repaired =
+            FastRetransmission { start, end, time, number, timestamp, identification, fills };
         if trigger == Trigger::Needless
             && let Some(repaired) = self.repaired_fast.take_if(|fast| fast.repairs_late_copy(data))
         {
@@ -197,8 +198,8 @@ impl Flow {
         self.last_event = Some(data.time);
     }
 
-    /// How long after its first copy, which was in that packet, this was sent, where that is
-    /// sooner than an ACK could have come: by a timer that is shorter than the path.
+    /// Returns the age and packet number of a segment's first copy at this retransmission. `None`
+    /// if an ACK could have come before: then the timer is not shorter than the path.
     fn sent_early(&self, data: &Data) -> Option<(Span, u64)> {
         let is_old = data.start + data.length <= self.nxt;
         if self.recovery.is_some() || !is_old || !self.is_unasked(data.start) {
@@ -213,8 +214,8 @@ impl Flow {
         (SHORTEST_TIME.get()..soonest).contains(&age).then_some((age, first.number))
     }
 
-    /// How long after its ACK left from here a copy came, far from the sender, where that ACK was
-    /// still on its way to the sender as it sent the copy.
+    /// Returns the time from an ACK's departure here to a retransmission of its data, far from the
+    /// sender. The ACK was still on its way when the sender sent the copy.
     fn sent_unheard(&self, data: &Data) -> Option<Span> {
         let end = data.start + data.length;
         let acked = self.held.iter().find(|ack| end > self.una && ack.ack >= end)?.time;
@@ -224,9 +225,9 @@ impl Flow {
         (since < soonest && !repaired && self.is_unasked(data.start)).then_some(since)
     }
 
-    /// Returns whether no ACK may have asked to send from here again, but for those of copies of
-    /// the same repair, and no repair that began in time goes on. At the sender the time tells
-    /// whether an ACK can have.
+    /// Returns whether no ACK may have asked for a retransmission from here, and no repair that
+    /// began in time goes on. ACKs of copies of the same repair do not count. At the sender the
+    /// time tells whether an ACK can have asked.
     fn is_unasked(&self, start: u64) -> bool {
         let at_sender = self.path.turn == Span::ZERO;
         !self.needless.follows_others(start)
@@ -235,23 +236,23 @@ impl Flow {
                 || self.counts.early > 0 && self.needless.is_same_repair(start))
     }
 
-    /// The soonest that an answer may come over a path of this round trip. Behind a copy that came
+    /// Returns the least time of an answer over a path of this round trip. Behind a copy that came
     /// sooner others may follow, up to the whole round trip.
     fn soonest_answer(&self, rtt: Span, start: u64) -> Span {
         let goes_on = self.counts.early > 0 && self.needless.is_same_repair(start);
         if goes_on { rtt } else { rtt.scaled(LARGE_PART.get()) }
     }
 
-    /// Counts what a timer sent again that is shorter than the path.
+    /// Counts a retransmission by a timer shorter than the path.
     fn early(&mut self, data: &Data, age: Span) {
         self.counts.early += 1;
         let begins = self.needless.begins_repair(data.start, self.nxt);
         self.needless.repeated_early(age, begins, data.number);
     }
 
-    /// Data was sent again whose ACK is in the capture. Long after its ACK must have reached
-    /// the sender, that ACK was lost; far from it, and soon after some came late, the sender
-    /// took that for lost.
+    /// Takes a retransmission of data whose ACK is in the capture. Long after the ACK must have
+    /// reached the sender, the ACK was lost. Far from the sender, and soon after some data came
+    /// late, the sender took that data for lost.
     fn needless(&mut self, data: &Data) {
         let turn = self.path.turn;
         // At the sender the capture shows what it heard. Without a handshake nothing tells
@@ -282,7 +283,8 @@ impl Flow {
         }
     }
 
-    /// Until now the sender waited for an ACK that never came, and not for its program.
+    /// Charges the time up to now to a lost ACK for which the sender waited, and not to its
+    /// program.
     fn unheard(&mut self, kind: WaitKind, time: Timestamp, number: u64) {
         if self.closure.is_none() {
             self.ledger.settle_all(kind, |wait| match wait {
@@ -293,7 +295,7 @@ impl Flow {
         }
     }
 
-    /// The receiver lacks this data, which it asks for next.
+    /// Takes data that the receiver lacks, and asks for next.
     fn lacks(&mut self, data: &Data, first: Option<SegmentInFlight>, hole: Option<SequenceGap>) {
         let size = self.size.get();
         let length = first.map_or(data.length, |first| first.end - first.start);
@@ -303,9 +305,8 @@ impl Flow {
         }
     }
 
-    /// Takes data whose ACK was captured a moment before it, as where a capture has a
-    /// queue for each direction; gives how late it is. The ACK proves that it was sent
-    /// before.
+    /// Takes data whose ACK was captured a moment before it, as by a capture with a queue for each
+    /// direction. Returns its delay. The ACK proves that the data was sent before.
     fn captured_late(&mut self, data: &Data) -> Option<Span> {
         let missed = self.missed?;
         let late = data.time.since(missed.since).or_zero();
@@ -319,7 +320,7 @@ impl Flow {
         self.counts.bytes += data.length;
         self.counts.segments += 1;
         self.size.saw(data.length, self.window_most);
-        let left = Missed { start: data.start + data.length, ..missed };
+        let left = UncapturedData { start: data.start + data.length, ..missed };
         self.missed = (left.start < left.end).then_some(left);
         Some(late)
     }
@@ -354,8 +355,7 @@ impl Flow {
             .map_or(HOST_DELAY.get(), |rtt| rtt.scaled(MOST_OF_IT.get()).max(LOCAL_PATH.get()))
     }
 
-    /// Passes time to a packet that changes nothing of what the sender waits
-    /// for.
+    /// Advances the time to a packet that does not affect the sender's wait.
     pub(super) fn enter_quietly(&mut self, time: Timestamp, number: u64) {
         if let Some(closure) = &mut self.closure {
             closure.goes_on(time, number);
@@ -366,15 +366,15 @@ impl Flow {
         }
     }
 
-    /// What the time up to here was, during a repair: of a silence in which nobody repairs, nor
-    /// does a timer run out, nothing tells.
+    /// Returns the kind of the time up to here during a repair. A silence without a repair or a
+    /// timeout stays unexplained.
     pub(super) fn recovering(&self, recovery: Recovery, time: Timestamp) -> WaitKind {
         let fast = recovery.kind == WaitKind::Recovery;
         let untold = fast && self.is_unanswered(self.ledger.since_mark(time));
         if untold { WaitKind::Missing } else { recovery.kind }
     }
 
-    /// What a sender with data in flight waits for, as far as it shows.
+    /// Returns the visible reason why a sender with data in flight waits.
     pub(super) fn waiting(&self) -> PendingWait {
         if self.is_window_full() {
             PendingWait::Window
@@ -385,7 +385,7 @@ impl Flow {
         }
     }
 
-    /// A retransmission after duplicate ACKs.
+    /// Takes a retransmission after duplicate ACKs.
     fn repair(&mut self, kind: WaitKind, data: &Data) {
         let (time, number) = (data.time, data.number);
         match &mut self.recovery {
@@ -410,13 +410,12 @@ impl Flow {
         self.rounds.lose();
     }
 
-    /// The silence before a retransmission that only a timer explains.
+    /// Returns the least silence that only a timer explains before a retransmission.
     pub(super) fn silence(&self) -> Span {
         self.path.rtt.unwrap_or_default().scaled(BEYOND_JITTER.get()).max(SILENCE_OF_TIMER.get())
     }
 
-    /// A retransmission by timer. Whether anything was lost shows when the next
-    /// ACK comes.
+    /// Takes a retransmission by timer. The next ACK shows whether anything was lost.
     fn timed_out(&mut self, data: &Data) {
         let (time, number) = (data.time, data.number);
         let silence = self.silence();
@@ -445,8 +444,8 @@ impl Flow {
         self.timeouts.end = self.timeouts.end.max(data.start + data.length);
     }
 
-    /// Enters the gap up to `time` as a wait, unless the window is closed: then
-    /// it is part of that.
+    /// Enters the gap up to `time` as a wait, unless the window is closed: then the gap is part of
+    /// the closure.
     fn pend(&mut self, time: Timestamp, number: u64) {
         match &mut self.closure {
             Some(closure) => closure.goes_on(time, number),
@@ -454,10 +453,9 @@ impl Flow {
         }
     }
 
-    /// What the sender waited for where a D-SACK answers what its timer sent again, and not
-    /// the first copy: that one's answer never came.
-    /// A receiver that is slow by itself is `likely` where the window is full, or where the
-    /// ACK is of the first copy.
+    /// Returns the kind of the sender's wait, if a D-SACK answers the timer's retransmission and
+    /// not the first copy: the answer to the first copy never came. A receiver that is slow by
+    /// itself is `likely` if the window is full, or if the ACK is of the first copy.
     fn lost_answer(&self, likely: bool, answers_at_once: bool) -> Option<WaitKind> {
         // Of one segment it may have been withheld; two are answered at once (RFC 1122
         // section 4.2.3.2).
@@ -471,13 +469,13 @@ impl Flow {
         }
     }
 
-    /// The first ACK after a retransmission by timer tells what it was.
+    /// Judges a timeout by the first ACK after its retransmission.
     pub(super) fn judge_timeout(&mut self, ack: &Ack, time: Timestamp) {
         let timeouts = std::mem::take(&mut self.timeouts);
         let window_full = self.waiting() == PendingWait::Window;
         let rtt = self.path.rtt.unwrap_or(Span::ZERO);
-        // What lay behind it had arrived, and a receiver answers that at once (RFC 5681
-        // section 4.2): of that answer nothing came.
+        // The data behind it had arrived, and a receiver answers that at once (RFC 5681 section
+        // 4.2): this answer did not come.
         if ack.ack >= timeouts.end + self.size.get() && self.duplicates == 0 {
             self.needless.unanswered += 1;
         }

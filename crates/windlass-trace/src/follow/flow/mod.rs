@@ -1,9 +1,8 @@
-//! One direction of a connection: the sender's state as its packets and the
-//! ACKs that answer them show it.
+//! Flows: one direction of a connection, with the sender's state by its packets and the ACKs that
+//! answer them.
 //!
-//! The flow keeps the sender's own clock. Where the capture was taken near the
-//! receiver, an ACK reaches the sender only later, so its effect is held back
-//! by that time (see [`Path`]).
+//! The flow keeps the sender's own clock. If the capture was taken near the receiver, an ACK
+//! reaches the sender only later, so its effect is delayed by that time (see [`Path`]).
 
 mod acks;
 mod black_hole;
@@ -17,7 +16,7 @@ mod loss;
 use std::collections::VecDeque;
 
 pub(crate) use data::INITIAL_WINDOW;
-use farewell::Rest;
+use farewell::LongRest;
 use windlass_base::thresholds::{HALF_AGAIN, LATEST_DELAYED_ACK};
 use windlass_base::{Span, Timestamp};
 use windlass_macros::Packed;
@@ -41,7 +40,7 @@ use crate::estimate::message_releases::MessageReleases;
 use crate::estimate::packet_pairs::PacketPairRate;
 use crate::estimate::path::{Path, Promptness};
 use crate::estimate::program_pace::ProgramPace;
-use crate::estimate::queueing_delay::Late;
+use crate::estimate::queueing_delay::PacketDelay;
 use crate::estimate::reader::Reader;
 use crate::estimate::seconds::Seconds;
 use crate::estimate::segment_size::SegmentSize;
@@ -52,22 +51,22 @@ use crate::follow::ack::Ack;
 use crate::follow::closure::Closure;
 use crate::follow::counts::Counts;
 use crate::follow::ledger::{Ledger, PendingWait, WaitKind};
-use crate::follow::outstanding::{Outstanding, TimeInFlight};
+use crate::follow::outstanding::{OutstandingSegments, TimeInFlight};
 use crate::follow::rounds::Rounds;
 use crate::follow::sequence_gaps::SequenceGaps;
 use crate::follow::windows::Windows;
 use crate::note::Notes;
 use crate::packed::{Packed, Packer, Unpacker};
-use crate::quality::clock_jumps::{ClockJump, Spanned};
+use crate::quality::clock_jumps::{ClockJump, SilenceMeasurements};
 
-/// The shortest latency that earns a note.
+/// Least latency for a note.
 const NOTABLE_LATENCY: Span = Span::from_millis(2);
 
-/// Segments and ACKs under way that are kept of a connection that hibernates.
+/// Number of segments and ACKs under way that are kept of a hibernating connection.
 const MIN_UNDER_WAY: usize = 16;
 
-/// Seconds in which ACKs are counted take a tenth of what an interval does, and there are more
-/// of them.
+/// Seconds of ACK counts kept for each interval: a second takes a tenth of an interval's memory,
+/// and there are more of them.
 const SECONDS_PER_INTERVAL: usize = 64;
 
 /// A data segment of this direction.
@@ -80,22 +79,22 @@ pub(crate) struct Data {
     pub(crate) timestamp: Option<u32>,
     pub(crate) echo: Option<u32>,
     pub(crate) identification: Option<u16>,
-    /// How late it came to the capture, by its timestamp.
-    pub(crate) late: Late,
-    /// How many packets its sender sent before it that are not in the capture, by
-    /// its identifications.
+    /// Delay to the capture, by its timestamp.
+    pub(crate) late: PacketDelay,
+    /// Number of packets that its sender sent before it and the capture lacks, by the sender's
+    /// identifications.
     pub(crate) skipped: u16,
-    /// True if its sender acknowledges with it what it should have long before.
+    /// True if it carries an ACK that was due long before.
     pub(crate) acked_late: bool,
-    /// True if it ends what its program wrote (PSH).
+    /// True if it ends a write of its program (PSH).
     pub(crate) pushed: bool,
     /// True if its sender says that it has cut its congestion window (CWR of RFC 3168).
     pub(crate) cut: bool,
 }
 
 impl Data {
-    /// This many bytes from there on, of which this segment tells; nothing of them stood in a
-    /// queue, nor was any skipped, as far as it does.
+    /// Returns `length` bytes of data from `start` on, as the segment shows them. Delay in queues
+    /// and skipped packets are unknown here.
     pub(crate) fn told_by(segment: &Segment, start: u64, length: u64) -> Self {
         Self {
             time: segment.time,
@@ -105,7 +104,7 @@ impl Data {
             timestamp: segment.options.timestamps.map(|(value, _)| value),
             echo: segment.options.timestamps.map(|(_, echo)| echo),
             identification: segment.identification,
-            late: Late::default(),
+            late: PacketDelay::default(),
             skipped: 0,
             acked_late: false,
             pushed: segment.flags.has(Flags::PSH),
@@ -114,12 +113,12 @@ impl Data {
     }
 }
 
-/// What is known of the receiver's window scale.
+/// Knowledge of the receiver's window scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// From the handshake.
     Known(u8),
-    /// The least shift that the data seen so far asks for.
+    /// Least shift that the data so far needs.
     AtLeast(u8),
 }
 
@@ -154,11 +153,11 @@ impl Scale {
 
 /// Data that no ACK has answered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Owed {
+pub(crate) struct UnansweredData {
     pub(crate) bytes: u64,
-    /// Since when the oldest of it waits.
+    /// Time since which the oldest of it waits.
     pub(crate) since: Timestamp,
-    /// How often a timer sent of it again.
+    /// Number of its retransmissions by a timer.
     pub(crate) again: u32,
 }
 
@@ -186,36 +185,36 @@ struct Timeouts {
     silence: Span,
     /// True if one of them filled a hole: no first copy had come here.
     fills: bool,
-    /// Behind the furthest that was sent again.
+    /// End of the furthest retransmitted data.
     end: u64,
 }
 
 /// Data that was acknowledged before it was captured, if it ever is.
 #[derive(Clone, Copy, Debug, Packed)]
-struct Missed {
+struct UncapturedData {
     start: u64,
     end: u64,
     /// The time when its ACK was captured.
     since: Timestamp,
 }
 
-/// What was sent again after duplicate ACKs.
+/// Retransmission after duplicate ACKs.
 #[derive(Clone, Copy, Debug, Packed)]
-struct Repaired {
+struct FastRetransmission {
     start: u64,
     end: u64,
     time: Timestamp,
     number: u64,
     timestamp: Option<u32>,
     identification: Option<u16>,
-    /// It filled a hole: the first copy had not come here.
+    /// True if the data filled a hole: the first copy had not come here.
     fills: bool,
 }
 
 /// The sender's state in one direction.
 #[derive(Clone, Debug, Default, Packed)]
 pub(crate) struct Flow {
-    // What was sent and acknowledged, as unwrapped offsets.
+    // Sent and acknowledged data, as unwrapped offsets.
     pub(crate) first: Option<u64>,
     una: u64,
     nxt: u64,
@@ -224,7 +223,7 @@ pub(crate) struct Flow {
     acked: u64,
     /// The time when the ACK of that was captured.
     acked_at: Option<Timestamp>,
-    /// How often an ACK in the capture has repeated it since.
+    /// Number of ACKs in the capture that have repeated it since.
     repeats: u32,
     /// The time when the receiver was last heard of.
     last_heard: Option<Timestamp>,
@@ -239,14 +238,13 @@ pub(crate) struct Flow {
     // Time.
     /// ACKs that are on their way to the sender.
     held: VecDeque<Ack>,
-    /// True if an ACK with data may be among them, so that nobody looks for one where there
-    /// is none.
+    /// True if an ACK with data may be among them; false saves the search.
     held_message: bool,
     pub(crate) path: Path,
     pub(crate) echoes: Echoes,
-    /// Of answers to ACKs.
+    /// Promptness of answers to ACKs.
     pub(crate) turns: Promptness,
-    /// Near the sender, of ACKs.
+    /// Promptness of ACKs, near the sender.
     pub(crate) ack_promptness: Promptness,
     pub(crate) ledger: Ledger,
     last_event: Option<Timestamp>,
@@ -254,71 +252,71 @@ pub(crate) struct Flow {
     /// The times between two full segments that are in flight at once.
     pub(crate) packet_times: Distribution,
     last_advance: Option<Timestamp>,
-    /// The last ACK that left nothing in flight, and the last long rest behind one.
+    /// Last ACK that left nothing in flight, and last long rest behind one.
     drained: Option<(Timestamp, u64)>,
-    rest: Option<Rest>,
+    rest: Option<LongRest>,
     /// The last ACK before anything moved.
     heard_at: Option<(Timestamp, u64)>,
     closure: Option<Closure>,
     /// The offset of a byte that was sent only to probe.
     probe_byte: Option<u64>,
-    /// The last such byte that the receiver did not take.
+    /// Last such byte that the receiver did not accept.
     taken_back: Option<u64>,
-    /// What last went out only to ask for the window: a byte, or a piece of a segment.
+    /// Last data sent only to ask for the window: a byte, or a piece of a segment.
     piece: Option<(u64, u64)>,
     // Loss.
-    pub(crate) outstanding: Outstanding,
+    pub(crate) outstanding: OutstandingSegments,
     holes: SequenceGaps,
     pub(crate) discards: Discards,
     pub(crate) sizes: BlackHoleDetector,
     pub(crate) drops: LossPattern,
-    /// Once its sender has sent more than at first.
+    /// Token bucket, once its sender has sent more than at first.
     pub(crate) token_bucket: Option<Box<TokenBucket>>,
-    /// What a part of the conversation that is left out must have carried, until an
-    /// ACK proves it.
+    /// Bytes that a part of the conversation that is left out must have carried, until an ACK
+    /// proves them.
     left_out: u64,
-    /// The last data of which the ACK came first.
-    missed: Option<Missed>,
+    /// Last data whose ACK came first.
+    missed: Option<UncapturedData>,
     recovery: Option<Recovery>,
     timeouts: Timeouts,
     duplicates: u32,
-    /// True if one came since the last ACK of new data that tells of nothing but data that
-    /// arrived twice: that is no sign of a loss (RFC 2883 section 4, RFC 6675 section 2).
+    /// True if a duplicate ACK since the last ACK of new data reports only data that arrived twice.
+    /// That is no sign of a loss (RFC 2883 section 4, RFC 6675 section 2).
     tells_of_copies: bool,
     /// True if the last ACK told of data above a gap.
     sacks: bool,
     flight_before_loss: u64,
-    /// What queues marked; nothing where no ACK tells of that.
+    /// Response to marks of queues; `None` if no ACK tells of marks.
     marks: Option<Box<EcnResponse>>,
     /// Late ACKs, near the sender.
     pub(crate) beacons: Option<Box<BeaconDetector>>,
     rounds: Rounds,
-    /// True if the SYN was captured, so that all data since is known of.
+    /// True if the SYN was captured, so that all data since is known.
     pub(crate) start_known: bool,
     /// True if its FIN was sent.
     pub(crate) fin_sent: bool,
-    /// True if the other direction carries more: this one only answers, and its
-    /// pauses are no news.
+    /// True if the other direction carries more: this one only answers, and its pauses do not
+    /// matter.
     pub(crate) answers: bool,
     peer_sent: Option<Timestamp>,
-    /// The time when it last sent data, and how many pieces of it, each apart, since data went to
-    /// it.
+    /// Time of its last data, and number of separate pieces since data went to it.
     peer_piece: Option<Timestamp>,
     peer_pieces: u64,
-    /// True if the last ACK ended a timeout of which nothing proves a loss.
+    /// True if the last ACK ended a timeout without proof of a loss.
     after_blind: bool,
     last_small: bool,
-    /// The length of the last segment, whether it was pushed, and whether the program had no
-    /// more: it carried less than it might have.
+    /// Length of the last segment, whether it was pushed, and whether the program had no more: it
+    /// carried less than it might have.
     last_length: u64,
     last_pushed: bool,
     ran_out: bool,
-    /// Between two segments of which Nagle's algorithm held back the second, lately.
+    /// Last time between two segments, the second of which Nagle's algorithm held back.
     held_for: Option<Span>,
     /// The flight when data was last sent, and the ACKs since.
     flight_sent: u64,
     acks_since_data: u32,
-    /// The same flight, or that at the end of a repair since, during which nothing new may go out.
+    /// Flight when data was last sent, or at the end of a repair since, during which nothing new
+    /// may go out.
     drains_from: u64,
     /// ACKs of new data that carried none.
     bare_acks: u8,
@@ -330,10 +328,10 @@ pub(crate) struct Flow {
     message_last: bool,
     // Measures.
     pub(crate) latency: Distribution,
-    /// The same by the second, where that is wanted.
+    /// Latencies by the second, if requested.
     pub(crate) seconds: Option<Box<Seconds>>,
     pub(crate) windows: Windows,
-    /// From the first segment of a flight to its ACK.
+    /// Times from the first segment of a flight to its ACK.
     pub(crate) cycles: Distribution,
     pub(crate) stays: TimeInFlight,
     /// The time for which the window stayed closed.
@@ -344,26 +342,26 @@ pub(crate) struct Flow {
     pub(crate) capacity: Capacity,
     pub(crate) trains: Trains,
     pub(crate) pipeline: LongerPathTest,
-    /// At the sender, once it has waited.
+    /// Pace of the program, at the sender, once it has waited.
     pub(crate) program_pace: Option<Box<ProgramPace>>,
     doubling_bursts: DoublingBursts,
-    /// At the sender, once the receiver has sent data.
+    /// Releases by messages, at the sender, once the receiver has sent data.
     pub(crate) message_releases: Option<Box<MessageReleases>>,
-    /// How evenly its ACKs came.
+    /// Evenness of its ACKs.
     pub(crate) ack_trains: Trains,
     pub(crate) service: PacketPairRate,
     pub(crate) arrivals: Arrivals,
-    /// Far from the sender.
+    /// Delay variation, far from the sender.
     pub(crate) lateness: Option<Box<DelayVariation>>,
-    /// Where the capture may be far from the sender.
+    /// Facts for a capture that may be far from the sender.
     pub(crate) far: Option<Box<FarFacts>>,
     pub(crate) needless: SpuriousRetransmissions,
-    /// What was sent again last, where that followed duplicate ACKs.
-    repaired_fast: Option<Repaired>,
+    /// The last retransmission after duplicate ACKs.
+    repaired_fast: Option<FastRetransmission>,
     /// The largest window since a part of one was taken back.
     room_most: u64,
     pub(crate) moving: ActiveTime,
-    /// What the right edge tells, once the sender has waited for room.
+    /// Evidence of the right edge, once the sender has waited for room.
     pub(crate) reader: Option<Box<Reader>>,
 }
 
@@ -372,7 +370,7 @@ impl Flow {
         Self { scale, size, path, ledger: Ledger::new(intervals), ..Self::default() }
     }
 
-    /// Gives up detail until its lists have at most about so many entries.
+    /// Discards detail until its lists have at most about so many entries.
     pub(crate) fn shrink(&mut self, most: usize) {
         let under_way = most.max(MIN_UNDER_WAY);
         while self.held.len() > under_way
@@ -395,19 +393,19 @@ impl Flow {
         }
     }
 
-    /// Counts ACKs by the second, too, as many as befit so many intervals.
+    /// Starts to count ACKs by the second, too, with as many seconds as befit so many intervals.
     pub(crate) fn count_seconds(&mut self, intervals: usize) {
         let most = intervals.saturating_mul(SECONDS_PER_INTERVAL);
         self.seconds = Some(Box::new(Seconds::new(most)));
     }
 
-    /// The time when its sender cut its window for what queues marked.
+    /// Returns the cuts of the sender's window in response to marks.
     pub(crate) fn marks(&self) -> EcnResponse {
         self.marks.as_deref().copied().unwrap_or_default()
     }
 
-    /// Returns whether the capture may be far from the sender: at the receiver, on the way, or
-    /// nothing tells.
+    /// Returns whether the capture may be far from the sender: at the receiver, on the way, or at
+    /// an unknown place.
     fn may_be_far(&self) -> bool {
         self.path.turn > Span::ZERO || self.path.opening.is_none()
     }
@@ -422,8 +420,8 @@ impl Flow {
 
     /// Returns whether the sender has data and the window has no room for a full segment of it.
     ///
-    /// A last segment that is neither full nor as long as the window allowed ended
-    /// what the program had to send, unless three quarters of the window were taken.
+    /// A last segment that is neither full nor as long as the window allowed ended the program's
+    /// data, unless three quarters of the window were taken.
     fn is_window_full(&self) -> bool {
         let window = self.edge.saturating_sub(self.una);
         self.heard
@@ -431,12 +429,12 @@ impl Flow {
             && !(self.ran_out && self.usable() * 4 >= window)
     }
 
-    /// The bytes that it is known to have moved.
+    /// Returns the bytes that are known to have moved.
     pub(crate) fn moved(&self) -> u64 {
         self.counts.bytes + self.counts.missing_bytes
     }
 
-    /// The data in flight when the capture ended.
+    /// Returns the data in flight when the capture ended.
     pub(crate) fn unanswered(&self) -> u64 {
         self.nxt.saturating_sub(self.acked.max(self.una))
     }
@@ -447,15 +445,19 @@ impl Flow {
         self.heard && self.unanswered() == 0 && self.last_length > 1
     }
 
-    /// The data that no ACK has answered.
-    pub(crate) fn owed(&self) -> Option<Owed> {
+    /// Returns the data that no ACK has answered.
+    pub(crate) fn owed(&self) -> Option<UnansweredData> {
         let since = self.outstanding.oldest().or(self.last_data)?;
         let bytes = self.unanswered();
-        (bytes > 0 && self.heard).then_some(Owed { bytes, since, again: self.timeouts.count })
+        (bytes > 0 && self.heard).then_some(UnansweredData {
+            bytes,
+            since,
+            again: self.timeouts.count,
+        })
     }
 
-    /// Returns whether nothing of it can stand in a queue any more: all that was sent is
-    /// acknowledged, and has been for long.
+    /// Returns whether no data of it can stand in a queue any more: all sent data is acknowledged,
+    /// and has been for long.
     pub(crate) fn is_at_rest(&self, time: Timestamp) -> bool {
         let Some(last) = self.last_data else { return true };
         if self.unanswered() > 0 {
@@ -471,8 +473,7 @@ impl Flow {
         self.closure.is_some()
     }
 
-    /// The end of what was sent, for reading segments whose number was not
-    /// printed.
+    /// Returns the end of the sent data, for reading segments whose number was not printed.
     pub(crate) fn next(&self) -> u64 {
         self.nxt
     }
@@ -486,7 +487,7 @@ impl Flow {
         self.edge = start;
     }
 
-    /// Data up to here was sent before the capture began.
+    /// Records that data up to here was sent before the capture began.
     pub(crate) fn sent_before(&mut self, end: u64) {
         self.nxt = self.nxt.max(end);
     }
@@ -531,8 +532,8 @@ impl Flow {
         }
     }
 
-    /// Weighs what the whole transfer shows, far from its sender, against what single waits look
-    /// like. Without a round trip of the handshake nothing tells where the capture was taken.
+    /// Compares the facts of the whole transfer, far from its sender, with the apparent kinds of
+    /// single waits. Without a round trip of the handshake, the place of the capture is unknown.
     pub(crate) fn settle_far(&mut self, is_told: bool) -> FarVerdict {
         let is_far = self.path.turn > Span::ZERO || !is_told;
         let Some(far) = self.far.take().filter(|_| is_far) else { return FarVerdict::default() };
@@ -550,8 +551,8 @@ impl Flow {
         FarVerdict { limit, decides, is_unprompted: far.is_unprompted(), shares: far.shares() }
     }
 
-    /// That time of the capture's clock did not pass.
-    pub(crate) fn leave_out(&mut self, leap: &ClockJump, spanned: Spanned) {
+    /// Leaves out a jump of the capture's clock: that time did not pass.
+    pub(crate) fn leave_out(&mut self, leap: &ClockJump, spanned: SilenceMeasurements) {
         self.latency.leave_out(leap.by, spanned.latencies);
         self.cycles.leave_out(leap.by, spanned.latencies);
         if self.ledger.kind_at(leap.end).is_some_and(WaitKind::is_closed) {
@@ -562,10 +563,11 @@ impl Flow {
         self.ledger.leave_out(leap, spanned);
     }
 
-    /// Cuts what the last ACK took beyond the path's round trip and the receiver's
-    /// usual time, as nobody waited for it; gives what the rest of the last wait was.
+    /// Cuts the last ACK's time beyond the path's round trip and the receiver's usual time, as
+    /// nothing waited for it. Returns the kind of the rest of the last wait.
     fn tail(&mut self) -> WaitKind {
-        // Whether what fills a hole was sent again and lost, or never, does not show here.
+        // The missing data may have been retransmitted and lost, or never retransmitted; the
+        // capture does not show which.
         if !self.heard || self.unanswered() > 0 && !self.holes.is_empty() {
             return WaitKind::Missing;
         }
@@ -578,7 +580,7 @@ impl Flow {
             return WaitKind::Idle;
         };
         if self.sent_several() {
-            // What a delayed ACK holds back is less.
+            // A delayed ACK holds back less.
             return kind;
         }
         let usual = self.cycles.median().unwrap_or_default() + self.path.turn;
@@ -587,7 +589,7 @@ impl Flow {
         kind
     }
 
-    /// What the sender last waited for, where that was an ACK.
+    /// Returns the kind of the sender's last wait, if it was for an ACK.
     fn last_wait(&self) -> Option<WaitKind> {
         self.ledger.last().map(|last| last.kind).filter(|kind| {
             matches!(

@@ -1,29 +1,29 @@
-//! What happened while time passed, and how the congestion window moved.
+//! Activity during a time, and changes of the congestion window.
 
 use windlass_base::Span;
 use windlass_macros::PackedSparsely;
 
 use crate::packed::packed;
-use crate::quality::clock_jumps::Spanned;
+use crate::quality::clock_jumps::SilenceMeasurements;
 
-/// How the congestion window moves.
+/// Phase of the congestion window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Phase {
-    /// It doubles with each round trip.
+    /// Growth by doubling with each round trip.
     #[default]
     SlowStart,
-    /// It has not yet regained what loss took.
+    /// Recovery of the flight before a loss.
     AfterLoss,
-    /// Neither.
+    /// Neither of these.
     Level,
 }
 
 packed!(Phase [Self::SlowStart, Self::AfterLoss, Self::Level]);
 
-/// A window that is as large as the largest, in parts.
+/// Share of a window that is as large as the largest, in its parts.
 const WHOLE_WINDOW: u64 = 1 << 16;
 
-/// What happened while time passed, for telling an open window's limits apart.
+/// Activity during a time, to tell an open window's limits apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PackedSparsely)]
 pub(crate) struct Activity {
     /// The greatest flight at which the sender waited.
@@ -41,7 +41,7 @@ pub(crate) struct Activity {
     pub(crate) deep: u32,
     pub(crate) latency_sum: Span,
     pub(crate) latency_count: u32,
-    /// The same for the way from the capture to the sender and back.
+    /// Sum and number of the turns from the capture to the sender and back.
     pub(crate) turn_sum: Span,
     pub(crate) turn_count: u32,
     /// The windows of ACKs as shares of the largest so far, in parts of 65,536,
@@ -76,8 +76,7 @@ impl Activity {
         self.gaps_squared += other.gaps_squared;
     }
 
-    /// Takes away what was counted before: the greatest flight stays that of the
-    /// whole.
+    /// Subtracts earlier counts; the greatest flight stays that of the whole.
     pub(super) fn take_away(&mut self, before: &Self) {
         each_count!(self.saturating_sub(before));
         self.latency_sum -= before.latency_sum;
@@ -86,8 +85,8 @@ impl Activity {
         self.gaps_squared = (self.gaps_squared - before.gaps_squared).max(0.0);
     }
 
-    /// This much of what was measured over a silence did not pass.
-    pub(super) fn leave_out(&mut self, by: Span, spanned: &mut Spanned) {
+    /// Leaves out time that did not pass from the measurements over a silence.
+    pub(super) fn leave_out(&mut self, by: Span, spanned: &mut SilenceMeasurements) {
         let take = |sum: &mut Span, count: u32, spanned: &mut u32| {
             let taken = count.min(*spanned);
             *sum = (*sum - by * i64::from(taken)).or_zero();
@@ -109,26 +108,26 @@ impl Activity {
         self.gaps_squared += gap.as_seconds() * gap.as_seconds();
     }
 
-    /// The mean of the samples from data to its ACK.
+    /// Returns the mean latency from data to its ACK.
     pub(crate) fn latency(&self) -> Option<Span> {
         (self.latency_count > 0).then(|| self.latency_sum / i64::from(self.latency_count))
     }
 
-    /// The mean share of the largest window that was offered: what a receiver's
-    /// program leaves unread takes from it.
+    /// Returns the mean offered share of the largest window: data that the receiver's program
+    /// leaves unread reduces it.
     pub(crate) fn window_share(&self) -> Option<f64> {
         (self.windows > 0)
             .then(|| self.window_shares as f64 / WHOLE_WINDOW as f64 / f64::from(self.windows))
     }
 
-    /// The gap between ACKs at a random moment: short where they come as an
-    /// even train, nearly a round trip where they come in bursts.
+    /// Returns the gap between ACKs at a random moment: short for an even train, nearly a round
+    /// trip for bursts.
     pub(crate) fn usual_gap(&self) -> Option<Span> {
         (self.gaps > Span::ZERO)
             .then(|| Span::from_seconds(self.gaps_squared / self.gaps.as_seconds()))
     }
 
-    /// The mean of the samples from an ACK to the data that echoes it.
+    /// Returns the mean time from an ACK to the data that echoes it.
     pub(crate) fn turn(&self) -> Option<Span> {
         (self.turn_count > 0).then(|| self.turn_sum / i64::from(self.turn_count))
     }

@@ -1,9 +1,9 @@
-//! What a gap between two events of a sender was spent on.
+//! Kinds of gaps between two events of a sender.
 
 use crate::packed::packed;
 
-/// What a settled gap was spent on, as far as a sender's own events tell. Some
-/// kinds are split further when the whole transfer is known.
+/// Use of the time of a settled gap, as far as the sender's own events tell. Some kinds are split
+/// further when the whole transfer is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum WaitKind {
     /// Less than a segment of room at the right edge of the window.
@@ -25,9 +25,9 @@ pub(crate) enum WaitKind {
     NoUpdate,
     /// A closed window that opened again a moment later.
     OpensLate,
-    /// A closed window that opened again by a part only, as soon as the receiver's
-    /// program reads otherwise.
-    Partly(Opened),
+    /// A closed window of which only a part opened again, as soon as the receiver's program reads
+    /// otherwise.
+    Partly(Reopening),
     /// A pause within a flight of a sender that has more to send, and room: its own
     /// congestion control spaces its segments.
     Paced,
@@ -46,7 +46,7 @@ pub(crate) enum WaitKind {
 }
 
 impl WaitKind {
-    /// The name that reasons call it by.
+    /// Returns the name in reasons.
     pub(crate) const fn id(self) -> &'static str {
         match self {
             Self::Window => "window-full",
@@ -95,14 +95,14 @@ impl WaitKind {
     }
 }
 
-/// How a closed window opened again.
+/// Way in which a closed window opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Opened {
+pub(crate) enum Reopening {
     /// A moment later.
     Late,
     /// After a long time.
     AfterLong,
-    /// When it was probed.
+    /// When a probe came.
     WhenProbed,
 }
 
@@ -117,9 +117,9 @@ packed!(WaitKind [
     Self::NotReading,
     Self::NoUpdate,
     Self::OpensLate,
-    Self::Partly(Opened::Late),
-    Self::Partly(Opened::AfterLong),
-    Self::Partly(Opened::WhenProbed),
+    Self::Partly(Reopening::Late),
+    Self::Partly(Reopening::AfterLong),
+    Self::Partly(Reopening::WhenProbed),
     Self::Paced,
     Self::Idle,
     Self::AwaitPeer,

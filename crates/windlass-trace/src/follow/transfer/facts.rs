@@ -9,7 +9,7 @@ use crate::judge::{
 };
 
 impl Transfer {
-    /// Measures the facts; `drops` is how many packets the capture's writer says it lost.
+    /// Measures the facts; `drops` is the number of packets that the capture's writer says it lost.
     pub(crate) fn facts(&self, drops: Option<u64>) -> Facts {
         let releases = self.message_releases.as_deref();
         Facts {

@@ -16,8 +16,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::AckLoss,
     sentence: |&Case { sender, receiver, facts, .. }, time| {
         sentence!(
-            "{receiver} takes the data, but its ACKs do not reach {sender} in time: {} sent again \
-             that had arrived, once a timer had run out. {time} is that silence.",
+            "{receiver} gets the data, but its ACKs do not reach {sender} in time: {} sent again \
+             after a timeout, though they had arrived. This silence takes {time}.",
             were(facts.loss.in_vain.acks_lost),
         )
     },
@@ -37,8 +37,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let more = few.then(|| {
             advice(
                 Side::Receiver,
-                "offer a larger window: with more segments in flight the next ACK stands in for \
-                 one that was lost",
+                "offer a larger window: with more segments in flight, the next ACK replaces a lost \
+                 one",
             )
             .set_by(Tuning::ReceiveWindow)
         });
@@ -49,7 +49,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     ..unknown::HYPOTHESIS
 };
 
-/// Silence until a timer sent again what had arrived: its ACK did not come in time.
+/// Silence until a timer retransmitted data that had arrived: its ACK did not come in time.
 pub(crate) const UNHEARD: Rule = Rule {
     name: "unheard",
     cause: Cause::AckLoss,
@@ -60,17 +60,17 @@ pub(crate) const UNHEARD: Rule = Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, SEGMENT};
+    use crate::judge::fixture::{OrdinaryTransfer, SEGMENT};
 
     #[test]
     fn an_unheard_ack_is_a_lost_one() {
-        assert!(Ordinary::waiting(WaitKind::Unheard).is_named_by(&UNHEARD));
-        assert!(!Ordinary::waiting(WaitKind::Timeout).is_named_by(&UNHEARD));
+        assert!(OrdinaryTransfer::waiting(WaitKind::Unheard).is_named_by(&UNHEARD));
+        assert!(!OrdinaryTransfer::waiting(WaitKind::Timeout).is_named_by(&UNHEARD));
     }
 
     #[test]
     fn a_larger_window_helps_where_few_segments_are_in_flight() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.counts.flight_most = ACKS_STAND_IN.get() * SEGMENT;
         let enough = transfer.remedies(HYPOTHESIS.remedies).len();
         transfer.facts.counts.flight_most -= 1;

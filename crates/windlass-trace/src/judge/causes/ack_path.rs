@@ -7,7 +7,7 @@ use crate::judge::checks::by;
 use crate::judge::confidence::Doubt;
 use crate::judge::remedy::advice;
 use crate::judge::rivals;
-use crate::judge::rule::Taking;
+use crate::judge::rule::TakeoverRule;
 use windlass_base::thresholds::{A_TENTH, MOST_OF_IT};
 use windlass_base::verdict::Side;
 use windlass_base::{Bytes, Cause, Span, sentence};
@@ -17,15 +17,15 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     sentence: |case @ &Case { sender, receiver, facts, .. }, time| {
         if facts.capture.distance > Span::ZERO {
             return sentence!(
-                "The way back is full: data of {sender} comes as soon as it was sent, and echoes \
-                 ACKs of {receiver} that are older than those it should have by then. They stand \
-                 in a queue on their way, {time}; the data's way has room.",
+                "The return path is full: data of {sender} arrives without delay, but echoes ACKs \
+                 of {receiver} that are older than those due by then. ACKs wait in a queue on \
+                 their way, {time}; the forward path has room.",
             );
         }
         sentence!(
-            "The way back is full: by {receiver}'s timestamps its ACKs stand in a queue on their \
-             way to {sender}, so that round trips take up to {} on a path of {}, {time}. The \
-             data's way has room.",
+            "The return path is full: by {receiver}'s timestamps, its ACKs wait in a queue on \
+             their way to {sender}, so that round trips take up to {} on a path of {}, {time}. The \
+             forward path has room.",
             case.facts.acks.latency.p90().unwrap_or_default(),
             case.facts.round_trip(),
         )
@@ -36,15 +36,15 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         vec![
             advice(
                 Side::Path,
-                "give ACKs room on their way back: send them before other traffic of that \
+                "make room for ACKs on the return path: send them before other traffic of that \
                  direction (on Linux, tc qdisc replace dev DEVICE root cake ack-filter bandwidth \
-                 RATE, or a prio queue for small packets), reduce what else is sent there, or \
-                 raise its rate",
+                 RATE, or a prio queue for small packets), reduce other traffic there, or raise \
+                 its rate",
             ),
             advice(
                 Side::Receiver,
                 sentence!(
-                    "send fewer ACKs where the line back is slow itself: one came for each {each} \
+                    "send fewer ACKs if the return link itself is slow: one came for each {each} \
                      (turn receive offload on: ethtool -K DEVICE gro on)"
                 ),
             ),
@@ -56,9 +56,9 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     ..unknown::HYPOTHESIS
 };
 
-/// Nearly all that round trips take beyond the path's is time that ACKs stood in queues, by the
-/// receiver's timestamps.
-pub(crate) const ON_THE_WAY_BACK: Taking = Taking {
+/// By the receiver's timestamps, nearly all of the round trip time above the path's is time of ACKs
+/// in queues.
+pub(crate) const ON_THE_WAY_BACK: TakeoverRule = TakeoverRule {
     name: "queue-on-the-way-back",
     from: |cause| cause == Cause::PathQueue,
     to: Cause::AckPath,
@@ -74,9 +74,9 @@ pub(crate) const ON_THE_WAY_BACK: Taking = Taking {
     },
 };
 
-/// Far from the sender, data comes as soon as it was sent, and echoes ACKs that are far older than
-/// those that were sent to it: they stand in a queue.
-pub(crate) const ON_THE_WAY_FROM_HERE: Taking = Taking {
+/// Far from the sender, data comes without delay, and echoes ACKs that are far older than the
+/// latest ones sent: ACKs wait in a queue.
+pub(crate) const ON_THE_WAY_FROM_HERE: TakeoverRule = TakeoverRule {
     name: "queue-on-the-way-from-here",
     from: |cause| cause == Cause::PathQueue,
     to: Cause::AckPath,
@@ -93,7 +93,7 @@ pub(crate) const ON_THE_WAY_FROM_HERE: Taking = Taking {
     },
 };
 
-/// A way back that became longer without a queue looks the same.
+/// A return path that became longer without a queue looks the same.
 const DATA_MAY_WAIT: Doubt = Doubt {
     name: "way-back-may-be-longer",
     holds: |_, checks| checks.is("a way back that became longer has no queue", true),
@@ -102,11 +102,11 @@ const DATA_MAY_WAIT: Doubt = Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, quantiles};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, STEP, quantiles};
 
     #[test]
     fn acks_that_queue_for_nearly_all_of_their_lateness_come_over_a_full_way_back() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_taken_by(&ON_THE_WAY_BACK));
         transfer.facts.counts.acks_late = RTT * 100;
         let queued = (RTT * 100).scaled(MOST_OF_IT.get());
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn far_away_old_echoes_in_data_that_is_on_time_are_of_a_full_way_back() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.path.data_lateness = quantiles([Span::from_millis(1)]);
         assert!(!transfer.is_taken_by(&ON_THE_WAY_FROM_HERE));
         transfer.facts.path.has_stale_echoes = true;
@@ -138,6 +138,6 @@ mod tests {
 
     #[test]
     fn a_longer_way_back_is_a_doubt() {
-        assert!(Ordinary::new().is_doubted_by(&DATA_MAY_WAIT));
+        assert!(OrdinaryTransfer::new().is_doubted_by(&DATA_MAY_WAIT));
     }
 }

@@ -10,7 +10,7 @@ use crate::judge::remedy::{NO_LOSS, WITHOUT_LOSS};
 use crate::judge::repair::{FULL_QUEUE, damaged_packets, find_damage, uncut};
 use crate::judge::rivals;
 use crate::judge::rule::Rule;
-use windlass_base::figures::Counted;
+use windlass_base::figures::ItemCount;
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side};
 use windlass_base::{Cause, Sentence, sentence};
@@ -19,9 +19,9 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::AfterLoss,
     sentence: |&Case { sender, facts, .. }, time| {
         sentence!(
-            "After losing {}{}, {sender} sends less and regains its rate slowly {}: that is \
+            "After losing {}{}, {sender} sends less and regains its rate slowly {}: this takes \
              {time}.",
-            Counted(facts.lost(), "segment"),
+            ItemCount(facts.lost(), "segment"),
             match facts.damage() {
                 Some(damaged) => sentence!(" ({damaged.segments} arrived damaged)"),
                 None => Sentence::new(),
@@ -39,7 +39,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             None => "find what lost",
         };
         let path =
-            sentence!("{what} {} of {}", it.case.facts.lost(), Counted(counts.sent(), "segment"));
+            sentence!("{what} {} of {}", it.case.facts.lost(), ItemCount(counts.sent(), "segment"));
         let path = find_damage(it.case).unwrap_or(path);
         vec![
             uncut(it, it.remedy(Side::Sender, sender, None, 0.5)).set_by(Tuning::CongestionControl),
@@ -57,7 +57,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     ..unknown::HYPOTHESIS
 };
 
-/// The flight has not yet regained what the last loss took.
+/// The flight has not yet regained its size after the last loss.
 pub(crate) const REGAINS: Rule = Rule {
     name: "phase-is-after-loss",
     cause: Cause::AfterLoss,
@@ -92,11 +92,11 @@ mod tests {
 
     use super::*;
     use crate::estimate::loss_pattern::FullQueue;
-    use crate::judge::fixture::{Ordinary, full_queue};
+    use crate::judge::fixture::{OrdinaryTransfer, full_queue};
 
     #[test]
     fn a_window_regains_what_loss_took() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_named_by(&REGAINS));
         transfer.wait().phase = Phase::AfterLoss;
         assert!(transfer.is_named_by(&REGAINS));
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_surely_full_at_each_loss() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let queue = full_queue(Rate::from_bytes_per_second(1e6));
         transfer.facts.line.full_queue = Some(FullQueue { is_sure: false, ..queue });
         assert!(!transfer.is_named_by(&QUEUE_FULL_AT_LOSS));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_flight_that_creeps_does_so_since_a_loss() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.habits = |habits| habits.creeps = vec![true];
         assert!(!transfer.is_named_by(&CREEPS));
         transfer.facts.counts.loss_events = 1;

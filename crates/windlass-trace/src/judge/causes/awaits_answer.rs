@@ -4,10 +4,10 @@ use crate::estimate::far::FarLimit;
 use crate::follow::ledger::WaitKind;
 use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, unknown};
-use crate::judge::law::{Applied, stop_and_go};
+use crate::judge::law::{AppliedLaw, stop_and_go};
 use crate::judge::remedy::advice;
 use crate::judge::rivals::Rival;
-use crate::judge::rule::{Rule, Taking, is_of_sender};
+use crate::judge::rule::{Rule, TakeoverRule, is_of_sender};
 use windlass_base::thresholds::{HALF_OF_IT, LATE_MESSAGE, MORE_THAN_ONE, MOST_OF_IT, TIME_LEFT};
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Side, Unit};
@@ -28,7 +28,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                         ", {} in {count} waits, one of {longest}{path}",
                         case.time_of(Cause::AwaitsAnswer),
                     ),
-                    None => sentence!(", {wait} each of {count} times{path}"),
+                    None => sentence!(", in {count} waits of about {wait}{path}"),
                 },
             }
         });
@@ -64,13 +64,12 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             None => (
                 Side::Sender,
                 "do not wait for each message of the other side before sending more, or send \
-                 larger pieces for each; where that asks for the data, it has to ask for more at \
-                 once",
+                 larger pieces for each; if the messages request the data, request more at once",
             ),
         };
         let rtt = it.case.facts.path.told_rtt.unwrap_or_default();
         let mut ahead = it.remedy(side, ahead, None, 0.0).set_by(Tuning::RequestsAhead);
-        // How long the other program takes for each piece then does not show.
+        // The other program's time for each piece is unknown then.
         it.bound(&mut ahead);
         let mut remedies = vec![ahead];
         if let Some((_, wait)) = awaits(it.case)
@@ -78,7 +77,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             && wait >= rtt * LATE_MESSAGE.get()
         {
             let action = sentence!(
-                "look at what its program does for {wait} before {}: the path takes {rtt} of it",
+                "check what its program does for {wait} before {}: the path takes {rtt} of that \
+                 time",
                 if asks == Some(true) { "it asks for more" } else { "its message comes" },
             );
             // The path's own part of it is left. A hundredth of the time tells no rate.
@@ -115,16 +115,16 @@ pub(crate) const MESSAGE_AWAITED: Rule = Rule {
 
 /// Messages of the receiver's program let the bursts go, with data in flight: the program's own
 /// window (a channel of SSH, a stream of HTTP/2, credits of SMB).
-pub(crate) const MESSAGES_SET_PACE: Taking = Taking {
+pub(crate) const MESSAGES_SET_PACE: TakeoverRule = TakeoverRule {
     name: "messages-set-the-pace",
     from: is_of_sender,
     to: Cause::AwaitsAnswer,
     holds: |it, checks| checks.is("messages let the data go", it.facts.sent.is_let_go_by_messages),
 };
 
-/// The receiver's program sends something in nearly each round trip, or ends most waits: it keeps a
-/// window of its own. Beside a send buffer that does not show any other way, nothing asks for that.
-pub(crate) const MESSAGES_IN_EACH_ROUND: Taking = Taking {
+/// The receiver's program sends data in nearly each round trip, or ends most waits: it keeps a
+/// window of its own. No limit but a send buffer that shows in no other way would explain that.
+pub(crate) const MESSAGES_IN_EACH_ROUND: TakeoverRule = TakeoverRule {
     name: "messages-in-each-round-trip",
     from: |cause| matches!(cause, Cause::BufferPathRtt | Cause::BufferDelayedAck | Cause::Steady),
     to: Cause::AwaitsAnswer,
@@ -142,7 +142,7 @@ pub(crate) const MESSAGES_IN_EACH_ROUND: Taking = Taking {
     },
 };
 
-/// Most of the time is waits for ACKs between bursts that messages let go.
+/// Most of the time is waits for ACKs between bursts that messages release.
 const PROGRAMS_WINDOW: Rival = Rival {
     name: "the-programs-own-window",
     causes: |_| vec![Cause::BufferPathRtt],
@@ -150,8 +150,8 @@ const PROGRAMS_WINDOW: Rival = Rival {
         case.is_between_bursts(Cause::AwaitsAnswer).then(|| {
             sentence!(
                 "{case.sender} sends right behind messages of {case.receiver}'s program, with data \
-                 in flight: that program lets so much come at a time (a channel of SSH, a stream of \
-                 HTTP/2, credits of SMB). A larger window of the program, or several streams, would \
+                 in flight: that program limits the data in flight (a channel of SSH, a stream of \
+                 HTTP/2, credits of SMB). Raise the program's window, or use several streams, to \
                  tell"
             )
         })
@@ -165,15 +165,14 @@ const MESSAGES_FAR: Rival = Rival {
     explains: |case| {
         case.facts.far.decides(FarLimit::Messages).then(|| {
             sentence!(
-                "a message of {case.receiver}'s program comes with each burst of data: it may ask \
-                 for piece after piece, or let so much come at a time; more of them open at once \
-                 would tell"
+                "a message of {case.receiver}'s program comes with each burst of data: it may \
+                 request piece by piece, or limit the data in flight; raise that limit to tell"
             )
         })
     },
 };
 
-/// The other side sends several messages in each pause, which may be no answers.
+/// The other side sends several messages in each pause, which may not be answers.
 const SEVERAL_MESSAGES: Rival = Rival {
     name: "several-messages-in-each-pause",
     causes: |_| vec![Cause::SenderIdle],
@@ -182,9 +181,9 @@ const SEVERAL_MESSAGES: Rival = Rival {
         let several = MORE_THAN_ONE.get() * counts.awaits;
         (counts.awaits > 0 && counts.awaited_pieces >= several).then(|| {
             sentence!(
-                "in each pause {case.receiver} sends several messages: they may be no answers, and \
-                 {case.sender} may pause by itself; windlass top there tells what its program \
-                 waits for"
+                "in each pause {case.receiver} sends several messages: they may not be answers, \
+                 and {case.sender} may pause by itself; run windlass top there to see what its \
+                 program waits for"
             )
         })
     },
@@ -196,7 +195,7 @@ fn awaits(case: &Case<'_>) -> Option<(u64, Span)> {
     (count > 0).then(|| (count, case.time_of(Cause::AwaitsAnswer).part_of(count)))
 }
 
-fn dialogue(case: &Case<'_>) -> Option<Applied> {
+fn dialogue(case: &Case<'_>) -> Option<AppliedLaw> {
     let (count, wait) = awaits(case)?;
     let waited = case.time_of(Cause::AwaitsAnswer);
     let sending = case.total() - waited;
@@ -217,12 +216,14 @@ fn dialogue(case: &Case<'_>) -> Option<Applied> {
 mod tests {
     use super::*;
     use crate::follow::counts::Counts;
-    use crate::judge::fixture::{Ordinary, ROUNDS, RTT, SEGMENTS, STEP, TIME, pace, share_of};
+    use crate::judge::fixture::{
+        OrdinaryTransfer, ROUNDS, RTT, SEGMENTS, STEP, TIME, pace, share_of,
+    };
     use windlass_base::Rate;
 
     /// Returns a transfer with one wait for a message, of this time.
-    fn awaiting(wait: Span) -> Ordinary {
-        let mut transfer = Ordinary::waiting(WaitKind::AwaitPeer);
+    fn awaiting(wait: Span) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::AwaitPeer);
         transfer.facts.counts.awaits = 1;
         // The path was seen to carry any rate.
         transfer.facts.line.capacity = Some(Rate::from_bytes_per_second(1e12));
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn messages_that_let_data_go_set_the_pace() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_taken_by(&MESSAGES_SET_PACE));
         transfer.facts.sent.is_let_go_by_messages = true;
         assert!(transfer.is_taken_by(&MESSAGES_SET_PACE));
@@ -253,7 +254,7 @@ mod tests {
     #[test]
     fn messages_in_each_round_trip_are_a_programs_window() {
         let taking = |messages, acks| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             transfer.facts.counts.acks = acks;
             let back = Counts { segments: messages, ..Counts::default() };
             transfer.facts.loss.returned = Some((back, Default::default(), Default::default()));
@@ -263,7 +264,7 @@ mod tests {
         assert!(taking(most, SEGMENTS) && !taking(most - 1, SEGMENTS));
         let acks = share_of(1.0 / HALF_OF_IT.get(), most);
         assert!(taking(most, acks) && !taking(most, acks - 1));
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.sent.ended_by_messages = Some((TIME, TIME));
         assert!(transfer.is_taken_by(&MESSAGES_IN_EACH_ROUND));
     }
@@ -279,7 +280,7 @@ mod tests {
 
     #[test]
     fn several_messages_in_each_pause_may_be_no_answers() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_explained_by(&SEVERAL_MESSAGES));
         transfer.facts.counts.awaits = 10;
         transfer.facts.counts.awaited_pieces = MORE_THAN_ONE.get() * 10;
@@ -290,7 +291,7 @@ mod tests {
 
     #[test]
     fn far_away_a_message_with_each_burst_decides() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.far.limit = Some(FarLimit::Messages);
         assert!(!transfer.is_explained_by(&MESSAGES_FAR));
         transfer.facts.far.decides = true;

@@ -1,6 +1,6 @@
 //! Segments too large for a link on the path, or for what should split them.
 
-use crate::estimate::black_hole::{BlackHole, Sign};
+use crate::estimate::black_hole::{BlackHole, BlackHoleSign};
 use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::confidence::Doubt;
@@ -8,7 +8,7 @@ use crate::judge::evidence::shown;
 use crate::judge::law::stop_and_go;
 use crate::judge::remedy::{Advice, advice};
 use crate::judge::repair::in_repair;
-use crate::judge::rule::Taking;
+use crate::judge::rule::TakeoverRule;
 use windlass_base::thresholds::LEAST_MTU_PAYLOAD;
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side, Unit};
@@ -21,22 +21,22 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let (passes, fails) = (Bytes::new(hole.passes), Bytes::new(hole.fails));
         let sender = case.sender;
         match hole.sign {
-            Sign::Told { mtu } => sentence!(
+            BlackHoleSign::Told { mtu } => sentence!(
                 "A router reports by ICMP that the next link takes packets of {} at most. {sender} \
                  keeps sending segments with {fails}, which never reach {receiver}. Silence takes \
                  {time}.",
                 Bytes::new(mtu),
             ),
-            Sign::Offload => sentence!(
+            BlackHoleSign::Offload => sentence!(
                 "{sender} leaves packets of several segments to its network card to split, and none \
                  of them reaches {receiver}: all {} packets of {fails} or more were lost, while \
                  single segments of {passes} arrive. Repairing them takes {time}.",
                 hole.sends,
             ),
-            Sign::Escaped | Sign::Smaller => sentence!(
+            BlackHoleSign::Escaped | BlackHoleSign::Smaller => sentence!(
                 "Segments with {fails} never reach {receiver}, while those with {passes} do: a link \
                  on the path is too small for them. {} Silence takes {time}.",
-                if hole.sign == Sign::Escaped {
+                if hole.sign == BlackHoleSign::Escaped {
                     "The sender got through by smaller segments."
                 } else {
                     "The sender never sent smaller ones in their place."
@@ -44,10 +44,10 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             ),
         }
     },
-    // What passed, and the silences until the sender lowered its size. Where it never did,
-    // nothing more passes.
+    // The law adds the time of the data that passed, and the silences until the sender lowered its
+    // size. If it never did, nothing more passes.
     law: |case| {
-        case.facts.loss.black_hole.as_ref().filter(|hole| hole.sign == Sign::Escaped)?;
+        case.facts.loss.black_hole.as_ref().filter(|hole| hole.sign == BlackHoleSign::Escaped)?;
         let (open, silence) = (case.facts.line.capacity?, case.time_of(Cause::BlackHole));
         let meanings = [
             "the transfer",
@@ -61,7 +61,9 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     packets: |case| {
         let hole = case.facts.loss.black_hole.iter();
         let sent = |hole: &BlackHole| match hole.sign {
-            Sign::Offload => sentence!("packets of several segments, {} lost in all", hole.sends),
+            BlackHoleSign::Offload => {
+                sentence!("packets of several segments, {} lost in all", hole.sends)
+            }
             _ => sentence!("sent {} times with {} each", hole.sends, Bytes::new(hole.fails)),
         };
         hole.map(|hole| shown(&hole.numbers, sent(hole))).collect()
@@ -71,7 +73,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
 };
 
 /// Large segments never arrive, and smaller ones do.
-pub(crate) const NEVER_ARRIVES: Taking = Taking {
+pub(crate) const NEVER_ARRIVES: TakeoverRule = TakeoverRule {
     name: "large-segments-never-arrive",
     from: |cause| cause == Cause::Timeout,
     to: Cause::BlackHole,
@@ -82,14 +84,14 @@ pub(crate) const NEVER_ARRIVES: Taking = Taking {
     },
 };
 
-/// No packet that a card should split arrives: that is behind every loss.
-pub(crate) const NEVER_SPLIT: Taking = Taking {
+/// No packet that a card should split arrives: every loss is of that kind.
+pub(crate) const NEVER_SPLIT: TakeoverRule = TakeoverRule {
     name: "packets-that-a-card-should-split-never-arrive",
     from: |cause| matches!(cause, Cause::FastRecovery | Cause::AfterLoss),
     to: Cause::BlackHole,
     holds: |it, checks| {
         let hole = &it.facts.loss.black_hole;
-        let is_offload = hole.as_ref().is_some_and(|hole| hole.sign == Sign::Offload);
+        let is_offload = hole.as_ref().is_some_and(|hole| hole.sign == BlackHoleSign::Offload);
         checks.is("packets of several segments never arrive", is_offload)
             && checks.is("what was lost did not arrive damaged", it.facts.damage().is_none())
     },
@@ -100,14 +102,15 @@ const MAY_BE_OUTAGE: Doubt = Doubt {
     name: "may-be-an-outage",
     holds: |it, checks| {
         let hole = &it.case.facts.loss.black_hole;
-        let is_told = hole.as_ref().is_some_and(|hole| matches!(hole.sign, Sign::Told { .. }));
+        let is_told =
+            hole.as_ref().is_some_and(|hole| matches!(hole.sign, BlackHoleSign::Told { .. }));
         checks.is("an outage may end while the sender lowers its size", !is_told)
     },
 };
 
 fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
     let Some(hole) = &it.case.facts.loss.black_hole else { return Vec::new() };
-    if hole.sign == Sign::Offload {
+    if hole.sign == BlackHoleSign::Offload {
         let action = "let its system split segments itself (turn segmentation offload off), or mend the \
                       driver, card or virtual switch that should split them";
         return vec![advice(Side::Sender, action).set_by(Tuning::NoSegmentationOffload)];
@@ -128,10 +131,10 @@ fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
     };
     let with_size = |side, action: Sentence| {
         let mut remedy = it.remedy(side, action, Some((size as f64, Unit::Bytes)), 0.0);
-        // What it sent in small segments between silences is no more than a part.
+        // The data in small segments between silences is only a part of what the path carries.
         it.bound(&mut remedy);
-        // What a path gives that let nothing through, nothing tells.
-        if hole.sign != Sign::Escaped {
+        // A path that let nothing through does not tell its rate.
+        if hole.sign != BlackHoleSign::Escaped {
             (remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second) = (None, None);
             remedy.at_most_by = None;
         }
@@ -141,7 +144,7 @@ fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
         "let it heed ICMP \"fragmentation needed\" (IPv4 type 3 code 4, IPv6 type 2): find the filter \
          on the host that drops it, or lower the host's MTU to that of the link"
     );
-    if let Sign::Told { .. } = hole.sign {
+    if let BlackHoleSign::Told { .. } = hole.sign {
         return vec![with_size(Side::Sender, heed).set_by(Tuning::SmallerSegments)];
     }
     vec![
@@ -166,10 +169,10 @@ fn smaller_segments(it: &Advice<'_>) -> Vec<Remedy> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::Ordinary;
+    use crate::judge::fixture::OrdinaryTransfer;
 
-    fn hole(sign: Sign, fails: u64) -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn hole(sign: BlackHoleSign, fails: u64) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         let numbers = vec![10, 11, 12];
         transfer.facts.loss.black_hole =
             Some(BlackHole { passes: 500, fails, sends: 3, numbers, sign });
@@ -178,25 +181,26 @@ mod tests {
 
     #[test]
     fn a_black_hole_takes_timeouts() {
-        assert!(!Ordinary::new().is_taken_by(&NEVER_ARRIVES));
-        assert!(hole(Sign::Escaped, 1_460).is_taken_by(&NEVER_ARRIVES));
+        assert!(!OrdinaryTransfer::new().is_taken_by(&NEVER_ARRIVES));
+        assert!(hole(BlackHoleSign::Escaped, 1_460).is_taken_by(&NEVER_ARRIVES));
     }
 
     #[test]
     fn packets_that_a_card_should_split_take_repairs() {
-        assert!(!hole(Sign::Escaped, 1_460).is_taken_by(&NEVER_SPLIT));
-        assert!(hole(Sign::Offload, 2_920).is_taken_by(&NEVER_SPLIT));
+        assert!(!hole(BlackHoleSign::Escaped, 1_460).is_taken_by(&NEVER_SPLIT));
+        assert!(hole(BlackHoleSign::Offload, 2_920).is_taken_by(&NEVER_SPLIT));
     }
 
     #[test]
     fn a_routers_word_leaves_no_doubt() {
-        assert!(hole(Sign::Escaped, 1_460).is_doubted_by(&MAY_BE_OUTAGE));
-        assert!(!hole(Sign::Told { mtu: 1_400 }, 1_460).is_doubted_by(&MAY_BE_OUTAGE));
+        assert!(hole(BlackHoleSign::Escaped, 1_460).is_doubted_by(&MAY_BE_OUTAGE));
+        assert!(!hole(BlackHoleSign::Told { mtu: 1_400 }, 1_460).is_doubted_by(&MAY_BE_OUTAGE));
     }
 
     #[test]
     fn the_least_mtu_passes_where_only_more_is_known_to_fail() {
-        let size = |fails| hole(Sign::Escaped, fails).remedies(HYPOTHESIS.remedies)[0].value;
+        let size =
+            |fails| hole(BlackHoleSign::Escaped, fails).remedies(HYPOTHESIS.remedies)[0].value;
         let least = LEAST_MTU_PAYLOAD.get();
         assert_eq!(size(least), Some(500.0));
         assert_eq!(size(least + 1), Some(least as f64));

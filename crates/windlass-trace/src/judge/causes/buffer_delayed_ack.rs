@@ -83,17 +83,17 @@ mod tests {
     use windlass_base::thresholds::{BEFORE_TIMERS as LATE, MOST_OF_IT, WITHHELD_ACK};
 
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, SEGMENTS, STEP, share_of};
-    use crate::judge::habits::Sign;
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, SEGMENT, SEGMENTS, STEP, share_of};
+    use crate::judge::habits::PlateauSign;
 
     const BLIND: WaitKind = WaitKind::Blind { window_full: false };
 
     #[test]
     fn a_withheld_ack_keeps_a_level_buffer_full() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let path = Span::from_millis(10);
         transfer.set_path(path);
-        transfer.habits = |habits| habits.plateaus = vec![Some(Sign::Waits)];
+        transfer.habits = |habits| habits.plateaus = vec![Some(PlateauSign::Waits)];
         transfer.set_latency(path + WITHHELD_ACK.get() - STEP);
         assert!(!transfer.is_named_by(&LEVEL_AND_WITHHELD));
         transfer.set_latency(path + WITHHELD_ACK.get());
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_timer_runs_out_before_a_withheld_ack() {
-        let mut transfer = Ordinary::waiting(BLIND);
+        let mut transfer = OrdinaryTransfer::waiting(BLIND);
         transfer.set_latency(RTT + LATE.get() - STEP);
         assert!(!transfer.is_named_by(&TIMER_BEFORE_ACK));
         transfer.set_latency(RTT + LATE.get());
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn most_segments_wait_where_the_buffer_is_below_a_segment() {
-        let mut transfer = Ordinary::waiting(WaitKind::Nagle);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Nagle);
         transfer.facts.counts.flight_most = SEGMENT - 1;
         transfer.facts.counts.nagle = share_of(MOST_OF_IT.get(), SEGMENTS);
         assert!(!transfer.is_named_by(&LESS_THAN_A_SEGMENT));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn timeouts_doubt_a_flight_that_hardly_passes_between_them() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let counts = &mut transfer.facts.counts;
         (counts.flight_most, counts.bytes) = (10 * SEGMENT, 2 * 9 * SEGMENT - 2);
         assert!(!transfer.is_doubted_by(&CUT_BY_TIMEOUTS));

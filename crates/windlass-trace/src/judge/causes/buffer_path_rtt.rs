@@ -54,20 +54,20 @@ const BY_PUSHES: Doubt = Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::Ordinary;
-    use crate::judge::habits::Sign;
+    use crate::judge::fixture::OrdinaryTransfer;
+    use crate::judge::habits::PlateauSign;
 
     #[test]
     fn a_buffer_holds_the_flight_level() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_named_by(&LEVEL_FLIGHT));
-        transfer.habits = |habits| habits.plateaus = vec![Some(Sign::Pushes)];
+        transfer.habits = |habits| habits.plateaus = vec![Some(PlateauSign::Pushes)];
         assert!(transfer.is_named_by(&LEVEL_FLIGHT));
     }
 
     #[test]
     fn a_place_far_from_the_sender_is_a_doubt() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         assert!(!transfer.is_doubted_by(&FAR));
         transfer.caveats = vec![CaveatId::TakenAtReceiver];
         assert!(transfer.is_doubted_by(&FAR));
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn pushes_alone_are_a_doubt() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_doubted_by(&BY_PUSHES));
         transfer.tally.by_pushes = true;
         assert!(transfer.is_doubted_by(&BY_PUSHES));

@@ -68,11 +68,11 @@ pub(crate) const REPAIR: Rule = Rule {
 mod tests {
     use super::*;
     use crate::follow::ledger::Phase;
-    use crate::judge::fixture::{Ordinary, ROUNDS, SEGMENTS, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, ROUNDS, SEGMENTS, share_of};
 
     #[test]
     fn frequent_loss_keeps_the_window_small() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let frequent = share_of(FREQUENT_LOSS.get(), SEGMENTS);
         transfer.lose(frequent);
         assert!(!transfer.is_named_by(&LOSS_IS_FREQUENT));
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn losses_a_few_round_trips_apart_leave_no_steady_flight() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let close = share_of(1.0 / SEVERAL_ROUNDS.to::<f64>(), ROUNDS);
         transfer.lose(close);
         assert!(transfer.is_named_by(&LOSSES_ARE_CLOSE));

@@ -7,7 +7,7 @@ use crate::judge::confidence::Doubt;
 use crate::judge::evidence::listed;
 use crate::judge::remedy::advice;
 use crate::judge::repair::in_repair;
-use crate::judge::rule::{Taking, is_of_sender};
+use crate::judge::rule::{TakeoverRule, is_of_sender};
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::Side;
 use windlass_base::{Cause, Sentence, sentence};
@@ -16,7 +16,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::FastTimer,
     sentence: |case, time| {
         sentence!(
-            "{} These needless resends, and the smaller flight after them, cost {time}.",
+            "{} These needless retransmissions, and the smaller flight after them, cost {time}.",
             told(case)
         )
     },
@@ -38,8 +38,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     ..unknown::HYPOTHESIS
 };
 
-/// Most of what was sent again was sent before its ACK could have come, and the flight is cut for it.
-pub(crate) const SHORTER_THAN_PATH: Taking = Taking {
+/// Most retransmissions were sent before an ACK could have come, and they reduce the flight.
+pub(crate) const SHORTER_THAN_PATH: TakeoverRule = TakeoverRule {
     name: "timer-shorter-than-the-path",
     from: |cause| {
         is_of_sender(cause)
@@ -55,9 +55,8 @@ pub(crate) const SHORTER_THAN_PATH: Taking = Taking {
     },
 };
 
-/// What seems to be repaired, and what follows it, is what the sender repeats without having been
-/// asked to.
-pub(crate) const REPEATS_UNPROMPTED: Taking = Taking {
+/// The apparent repair, and the data after it, is data that the sender repeats without a request.
+pub(crate) const REPEATS_UNPROMPTED: TakeoverRule = TakeoverRule {
     name: "repeats-unprompted",
     from: |cause| {
         matches!(
@@ -90,8 +89,8 @@ pub(crate) fn told(case: &Case<'_>) -> Sentence {
     let timer = facts.loss.in_vain.early_timer.unwrap_or_default();
     let rtt = facts.round_trip();
     sentence!(
-        "{} resends segments after {timer}, before an ACK can come over the path's round trip of \
-         {rtt}. {} resent so.",
+        "{} sends segments again after {timer}, before an ACK can arrive over the path's round \
+         trip of {rtt}. {} sent again so early.",
         case.sender,
         were(facts.counts.early),
     )
@@ -102,11 +101,11 @@ mod tests {
     use windlass_base::thresholds::{A_QUARTER, NEARLY_ALL, SEVERAL};
 
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, STEP, share_of};
 
     /// Returns a transfer with this many early copies, in as many repairs, and half of its flight.
-    fn repeating(early: u64) -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn repeating(early: u64) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         transfer.lose(early);
         transfer.facts.counts.early = early;
         transfer.facts.loss.in_vain.early_repairs = early;
@@ -149,8 +148,8 @@ mod tests {
     }
 
     /// Returns a transfer whose copies were not needed, each answered by one duplicate ACK.
-    fn unprompted(copies: u64) -> Ordinary {
-        let mut transfer = Ordinary::waiting(WaitKind::Recovery);
+    fn unprompted(copies: u64) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Recovery);
         transfer.lose(copies);
         let counts = &mut transfer.facts.counts;
         (counts.spurious, counts.duplicate_acks) = (copies, copies);

@@ -39,8 +39,8 @@ use windlass_base::{Cause, Sentence};
 
 use super::case::Case;
 use super::confidence::Doubt;
-use super::evidence::Shows;
-use super::law::Applied;
+use super::evidence::WaitTest;
+use super::law::AppliedLaw;
 use super::remedy::Advice;
 use super::rivals::Rival;
 
@@ -53,11 +53,11 @@ pub(crate) struct Hypothesis {
     pub(crate) sentence: fn(&Case<'_>, &Sentence) -> Sentence,
     /// The law that predicts the rate; `None` where none says what it will be, or the capture
     /// lacks a number that it needs.
-    pub(crate) law: fn(&Case<'_>) -> Option<Applied>,
+    pub(crate) law: fn(&Case<'_>) -> Option<AppliedLaw>,
     /// Changes, and their effect.
     pub(crate) remedies: fn(&Advice<'_>) -> Vec<Remedy>,
     /// The kinds of waiting in which it shows.
-    pub(crate) shows: Shows,
+    pub(crate) shows: WaitTest,
     /// The packets that show it beside the waits.
     pub(crate) packets: fn(&Case<'_>) -> Vec<Evidence>,
     /// Reasons why it is not sure. Without a doubt it is as sure as its share of the time, which is
@@ -69,7 +69,7 @@ pub(crate) struct Hypothesis {
     /// Other explanations of the pace, the likeliest first. Where one may, the verdict is not sure,
     /// and what a change would bring is not known.
     pub(crate) rivals: &'static [Rival],
-    /// It is a habit, which shows only over several round trips.
+    /// True for a habit, which shows only over several round trips.
     pub(crate) is_habit: bool,
 }
 

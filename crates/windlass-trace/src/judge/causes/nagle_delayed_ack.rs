@@ -20,7 +20,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     sentence: |case @ &Case { sender, receiver, .. }, time| {
         sentence!(
             "{sender} holds back a small last piece until what it sent before is acknowledged \
-             (Nagle's algorithm), and {receiver} delays that ACK by {}: {time} is this wait.",
+             (Nagle's algorithm), and {receiver} delays that ACK by {}: this wait takes {time}.",
             ack_delay(case),
         )
     },
@@ -41,10 +41,10 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let left = rtt.share_of(nagle_wait(it.case).max(Span::from_nanos(1))).min(1.0);
         let mut prompt = it.remedy(Side::Receiver, acknowledged, NO_TIME, left);
         let mut at_once = it.remedy(Side::Sender, at_once, None, 0.0);
-        // What else waits for that ACK does not show.
+        // Other waits for that ACK do not show.
         it.bound(&mut prompt);
         if it.next == Some(Limit::Application) {
-            // Nor which of the programs' pauses are waits for it, too.
+            // Nor is it known which pauses of the programs are waits for that ACK, too.
             it.bracket(&mut at_once);
         }
         vec![at_once.set_by(Tuning::NoNagle), prompt.set_by(Tuning::PromptAcks)]
@@ -82,8 +82,8 @@ pub(crate) const HELD_BACK: Rule = Rule {
     holds: None,
 };
 
-/// What a withheld ACK holds back is most often a small segment, and not what has no room in the
-/// send buffer.
+/// Returns whether a withheld ACK most often holds back a small segment, and not one without room
+/// in the send buffer.
 fn holds_back_small(it: &WaitContext<'_>, checks: &mut Checks) -> bool {
     let counts = &it.facts.counts;
     let withheld = counts.blind_timeouts + counts.withheld;
@@ -120,16 +120,16 @@ mod tests {
     use windlass_base::thresholds::{BEFORE_TIMERS as LATE, MOST_OF_IT, WITHHELD_ACK};
 
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, SEGMENTS, STEP, share_of};
-    use crate::judge::habits::Sign;
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, SEGMENT, SEGMENTS, STEP, share_of};
+    use crate::judge::habits::PlateauSign;
 
     const BLIND: WaitKind = WaitKind::Blind { window_full: false };
 
     /// Returns a transfer whose receiver withholds its ACKs, so that small segments wait.
-    fn withheld(kind: WaitKind) -> Ordinary {
-        let mut transfer = Ordinary::waiting(kind);
+    fn withheld(kind: WaitKind) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(kind);
         transfer.set_latency(RTT + LATE.get());
-        transfer.habits = |habits| habits.plateaus = vec![Some(Sign::Waits)];
+        transfer.habits = |habits| habits.plateaus = vec![Some(PlateauSign::Waits)];
         (transfer.facts.counts.withheld, transfer.facts.counts.held_small) = (2, 2);
         transfer
     }
@@ -154,7 +154,7 @@ mod tests {
         assert!(transfer.is_named_by(&LEVEL_AND_WITHHELD));
         transfer.habits = |habits| habits.plateaus = vec![None];
         assert!(!transfer.is_named_by(&LEVEL_AND_WITHHELD));
-        transfer.habits = |habits| habits.plateaus = vec![Some(Sign::Waits)];
+        transfer.habits = |habits| habits.plateaus = vec![Some(PlateauSign::Waits)];
         transfer.set_latency(path + WITHHELD_ACK.get() - STEP);
         assert!(!transfer.is_named_by(&LEVEL_AND_WITHHELD));
     }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_delayed_ack_comes_within_its_time() {
-        let mut transfer = Ordinary::waiting(WaitKind::Nagle);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Nagle);
         transfer.facts.counts.nagle = 1;
         transfer.wait().charged = LATEST_DELAYED_ACK.get() + RTT;
         assert!(!transfer.is_doubted_by(&TOO_LATE));
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn each_silence_has_its_part_of_the_delay() {
-        let mut transfer = Ordinary::waiting(BLIND);
+        let mut transfer = OrdinaryTransfer::waiting(BLIND);
         transfer.facts.counts.blind_timeouts = 2;
         transfer.charge(Cause::NagleDelayedAck, (LATEST_DELAYED_ACK.get() + RTT) * 2);
         assert!(!transfer.is_doubted_by(&TOO_LATE));

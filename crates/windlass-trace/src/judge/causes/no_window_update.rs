@@ -1,6 +1,6 @@
 //! A closed window whose opening was never announced.
 
-use crate::follow::ledger::{Opened, WaitKind};
+use crate::follow::ledger::{Reopening, WaitKind};
 use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::confidence::Doubt;
@@ -17,8 +17,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::NoWindowUpdate,
     sentence: |&Case { receiver, .. }, time| {
         sentence!(
-            "{receiver} closes its window and never says that it is open again: the sender finds \
-             out only by asking, and waits {time}.",
+            "{receiver} closes its window and never announces that it is open again: the sender \
+             learns it only from window probes, and waits {time}.",
         )
     },
     law: stalls,
@@ -34,7 +34,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         it.bound(&mut sooner);
         vec![sooner.set_by(Tuning::WindowUpdates)]
     },
-    shows: |kind| matches!(kind, WaitKind::NoUpdate | WaitKind::Partly(Opened::WhenProbed)),
+    shows: |kind| matches!(kind, WaitKind::NoUpdate | WaitKind::Partly(Reopening::WhenProbed)),
     packets: probes,
     doubts: &[MAY_BE_CHANCE],
     ..unknown::HYPOTHESIS
@@ -44,7 +44,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
 pub(crate) const PROBED: Rule = Rule {
     name: "open-when-probed",
     cause: Cause::NoWindowUpdate,
-    of: |kind| matches!(kind, WaitKind::NoUpdate | WaitKind::Partly(Opened::WhenProbed)),
+    of: |kind| matches!(kind, WaitKind::NoUpdate | WaitKind::Partly(Reopening::WhenProbed)),
     holds: None,
 };
 
@@ -63,18 +63,18 @@ const MAY_BE_CHANCE: Doubt = Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, STEP};
+    use crate::judge::fixture::{OrdinaryTransfer, STEP};
 
     #[test]
     fn only_a_probe_finds_it_open() {
-        let named = |kind| Ordinary::waiting(kind).is_named_by(&PROBED);
-        assert!(named(WaitKind::NoUpdate) && named(WaitKind::Partly(Opened::WhenProbed)));
-        assert!(!named(WaitKind::NotReading) && !named(WaitKind::Partly(Opened::Late)));
+        let named = |kind| OrdinaryTransfer::waiting(kind).is_named_by(&PROBED);
+        assert!(named(WaitKind::NoUpdate) && named(WaitKind::Partly(Reopening::WhenProbed)));
+        assert!(!named(WaitKind::NotReading) && !named(WaitKind::Partly(Reopening::Late)));
     }
 
     #[test]
     fn few_closures_may_be_chance() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.counts.closures = SEVERAL.get() - 1;
         assert!(transfer.is_doubted_by(&MAY_BE_CHANCE));
         transfer.facts.counts.closures = SEVERAL.get();
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_window_that_opens_unasked_is_a_doubt() {
         for cause in [Cause::ReceiverNotReading, Cause::WindowOpensLate] {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             transfer.facts.counts.closures = SEVERAL.get();
             transfer.charge(cause, Span::ZERO);
             assert!(!transfer.is_doubted_by(&MAY_BE_CHANCE));

@@ -6,8 +6,8 @@ use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::checks::by;
 use crate::judge::confidence::Doubt;
 use crate::judge::law::kept;
-use crate::judge::rule::{Rule, Taking};
-use windlass_base::figures::Counted;
+use crate::judge::rule::{Rule, TakeoverRule};
+use windlass_base::figures::ItemCount;
 use windlass_base::thresholds::{HALF_AGAIN, HALF_OF_IT, SEVERAL};
 use windlass_base::verdict::{AGAINST_MARKS, Remedy, Side};
 use windlass_base::{Bytes, Cause, Sentence, Span, laws, sentence};
@@ -16,12 +16,12 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::PathMarks,
     sentence: |&Case { sender, facts, .. }, time| {
         sentence!(
-            "A queue on the path marks data before it has to drop it (ECN), and {sender} sends \
-             less each time that it hears of that: {}{}, which takes {time}.",
-            Counted(facts.line.marks.cuts, "time"),
+            "A queue on the path marks data (ECN) instead of dropping it, and {sender} reduces its \
+             rate after marks: {}{}, which takes {time}.",
+            ItemCount(facts.line.marks.cuts, "time"),
             match facts.line.marks.marked {
                 0 => Sentence::new(),
-                marked => sentence!(" for {}", Counted(marked, "marked packet")),
+                marked => sentence!(" for {}", ItemCount(marked, "marked packet")),
             },
         )
     },
@@ -59,9 +59,9 @@ pub(crate) const CUT_BY_MARKS: Rule = Rule {
     }),
 };
 
-/// Far from the sender, its data comes one or two segments at a time, with more behind it: marks cut
-/// the flight so often that no more can be in it, and what looks like a pause is a round trip.
-pub(crate) const CUT_TO_FEW: Taking = Taking {
+/// Far from the sender, its data comes one or two segments at a time, with more behind it: marks
+/// reduce the flight so often that it cannot grow, and each apparent pause is a round trip.
+pub(crate) const CUT_TO_FEW: TakeoverRule = TakeoverRule {
     name: "cut-to-a-few-segments",
     from: |cause| cause == Cause::SenderIdle,
     to: Cause::PathMarks,
@@ -85,7 +85,7 @@ pub(crate) const CUT_TO_FEW: Taking = Taking {
     },
 };
 
-/// Marks do not tell how full the line is.
+/// Marks do not show how full the line is.
 const LINE_MAY_BE_IDLE: Doubt = Doubt {
     name: "line-may-be-idle",
     holds: |_, checks| checks.is("marks do not tell how full the line is", true),
@@ -96,11 +96,11 @@ mod tests {
     use windlass_base::Timestamp;
 
     use super::*;
-    use crate::judge::fixture::{Ordinary, SEGMENT, SEGMENTS, STEP, TIME};
+    use crate::judge::fixture::{OrdinaryTransfer, SEGMENT, SEGMENTS, STEP, TIME};
 
     #[test]
     fn marks_cut_more_often_than_losses() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.wait().phase = Phase::AfterLoss;
         (transfer.facts.line.marks.cuts, transfer.facts.counts.loss_events) = (10, 10);
         assert!(!transfer.is_named_by(&CUT_BY_MARKS));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_level_flight_creeps_or_lies_between_cuts() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.line.marks.cuts = 1;
         assert!(!transfer.is_named_by(&CUT_BY_MARKS));
         transfer.habits = |habits| habits.creeps = vec![true];
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn marks_leave_so_few_segments_that_round_trips_look_like_pauses() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.wait().kind = WaitKind::Idle;
         // The cuts that leave no more than the 20 segments of each round trip.
         let enough = |cuts: &u64| {
@@ -155,6 +155,6 @@ mod tests {
 
     #[test]
     fn an_idle_line_is_always_a_doubt() {
-        assert!(Ordinary::new().is_doubted_by(&LINE_MAY_BE_IDLE));
+        assert!(OrdinaryTransfer::new().is_doubted_by(&LINE_MAY_BE_IDLE));
     }
 }

@@ -4,8 +4,8 @@ use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, path_queue, unknown};
 use crate::judge::confidence::Doubt;
 use crate::judge::evidence::shown;
-use crate::judge::law::{Applied, by, bytes, rate, told};
-use crate::judge::rule::Taking;
+use crate::judge::law::{AppliedLaw, by, bytes, rate, told};
+use crate::judge::rule::TakeoverRule;
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side, Unit};
 use windlass_base::{Bytes, Cause, Rate, sentence, whole_part};
@@ -14,14 +14,14 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::PathPolicer,
     sentence: |&Case { facts, .. }, time| match &facts.line.policer {
         Some(policer) if facts.capture.is_far => sentence!(
-            "Something on the path drops what goes beyond {policer.rate}, after a burst of \
-             {policer.burst}, and queues nothing: a bucket of that size is empty at each loss, and \
-             no data before one came late. {time} goes to it."
+            "A policer on the path drops data above {policer.rate}, after a burst of \
+             {policer.burst}, without a queue: its token bucket is empty at each loss, and no data \
+             before a loss came late. This takes {time}."
         ),
         Some(policer) => sentence!(
-            "Something on the path drops what goes beyond {policer.rate}, after a burst of \
-             {policer.burst}, and queues nothing: a bucket of that size is empty at each loss, and \
-             no ACK before one came late. {time} goes to it."
+            "A policer on the path drops data above {policer.rate}, after a burst of \
+             {policer.burst}, without a queue: its token bucket is empty at each loss, and no ACK \
+             before a loss came late. This takes {time}."
         ),
         None => "".into(),
     },
@@ -31,7 +31,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let measured = it.case.measured();
         let paced =
             told(it.case, policed(it.case)).map_or(policer.rate, |law| law.rate).max(measured);
-        // What it lets pass at once comes on top.
+        // The policer's burst comes on top.
         let (bytes, burst) = (it.case.bytes().get() as f64, policer.burst.get() as f64);
         let twice =
             policer.rate.bytes_per_second() * 2.0 * bytes / (bytes - burst).max(bytes / 2.0);
@@ -60,7 +60,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             0.5,
         );
         let what_if = Some(format!("policer={}B/s", whole_part(value * 2.0)));
-        // How far a sender stays below it, with what it loses there, does not show.
+        // A sender's distance below that rate, with its losses there, is unknown.
         let raised = Remedy {
             what_if,
             expected_bytes_per_second: None,
@@ -91,7 +91,7 @@ const NOT_SURE: Doubt = Doubt {
 };
 
 /// The drops lie on the line of a token bucket, which drops what exceeds its rate.
-pub(crate) const TOKEN_BUCKET: Taking = Taking {
+pub(crate) const TOKEN_BUCKET: TakeoverRule = TakeoverRule {
     name: "token-bucket",
     from: |cause| {
         let repair = matches!(cause, Cause::FastRecovery | Cause::Timeout);
@@ -104,7 +104,7 @@ pub(crate) const TOKEN_BUCKET: Taking = Taking {
 };
 
 /// The burst passes at once, and the rest at the policer's rate.
-fn policed(case: &Case<'_>) -> Option<Applied> {
+fn policed(case: &Case<'_>) -> Option<AppliedLaw> {
     let policer = case.facts.line.policer.as_ref()?;
     let rest = case.bytes().get().checked_sub(policer.burst.get()).filter(|rest| *rest > 0)?;
     let bound = case.bytes().per(policer.rate.time_for(Bytes::new(rest)));
@@ -120,10 +120,10 @@ fn policed(case: &Case<'_>) -> Option<Applied> {
 mod tests {
     use super::*;
     use crate::estimate::loss_pattern::Policer;
-    use crate::judge::fixture::Ordinary;
+    use crate::judge::fixture::OrdinaryTransfer;
 
-    fn policed_transfer(is_sure: bool) -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn policed_transfer(is_sure: bool) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         let (rate, burst) = (Rate::from_bytes_per_second(1e6), Bytes::new(100_000));
         transfer.facts.line.policer =
             Some(Policer { rate, burst, drops: 8, numbers: vec![100], is_sure });
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_token_bucket_takes_what_losses_cost() {
-        assert!(!Ordinary::new().is_taken_by(&TOKEN_BUCKET));
+        assert!(!OrdinaryTransfer::new().is_taken_by(&TOKEN_BUCKET));
         assert!(policed_transfer(false).is_taken_by(&TOKEN_BUCKET));
         assert!((TOKEN_BUCKET.from)(Cause::Timeout) && !(TOKEN_BUCKET.from)(Cause::SenderIdle));
     }

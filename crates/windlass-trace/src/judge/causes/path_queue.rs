@@ -15,7 +15,7 @@ use crate::judge::law::{by, rate};
 use crate::judge::remedy::advice;
 use crate::judge::rivals;
 use crate::judge::rivals::{Rival, UNNAMED, holder};
-use crate::judge::rule::{Rule, Taking, is_of_sender};
+use crate::judge::rule::{Rule, TakeoverRule, is_of_sender};
 use windlass_base::thresholds::{
     AS_GOOD_AS_ALL, BEYOND_JITTER, HOST_TIME, MOST_OF_IT, NEARLY_ALL, SEVERAL, TWICE,
 };
@@ -26,8 +26,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::PathQueue,
     sentence: |case @ &Case { sender, receiver, facts, .. }, time| match facts.shared_line() {
         _ if case.is_spaced() => sentence!(
-            "Something at {sender} spaces its data evenly {time}, to {} in all: a traffic shaper or \
-             a pacing rate there, and no path beyond.",
+            "Something at {sender} spaces its data evenly {time}, at {} in total: a traffic shaper \
+             or a pacing rate there, not the path beyond.",
             case.measured(),
         ),
         Some((rate, connections)) => sentence!(
@@ -39,8 +39,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         ),
         None => match facts.pace_beside_others() {
             Some(pace) => sentence!(
-                "The path is full {time}: {} of the {} at which bursts pass are this connection's, \
-                 and others that the capture does not show have the rest.",
+                "The path is full {time}: {} of the bottleneck rate of {} are this connection's, \
+                 and traffic outside the capture has the rest.",
                 case.measured(),
                 pace,
             ),
@@ -80,11 +80,11 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
                 Side::Path,
                 match (facts.pace_beside_others(), facts.queue_of_others()) {
                     (Some(_), _) => {
-                        "only a faster path helps, or less of what others send: together they fill \
-                         it; with twice the capacity"
+                        "only a faster path helps, or less other traffic: together they fill it; \
+                         with twice the capacity"
                     }
                     (None, Some(_)) => {
-                        "only a faster path helps, or less of what others send, where they do: it is \
+                        "only a faster path helps, or less other traffic, if any: the path is \
                          full; with twice the capacity"
                     }
                     (None, None) => {
@@ -126,7 +126,7 @@ pub(crate) const QUEUE_STANDS: Rule = Rule {
     }),
 };
 
-/// Segments stood in queues on their way to the capture.
+/// Segments waited in queues on their way to the capture.
 pub(crate) const STOOD_IN_QUEUE: Rule = Rule {
     name: "stood-in-a-queue",
     cause: Cause::PathQueue,
@@ -135,7 +135,7 @@ pub(crate) const STOOD_IN_QUEUE: Rule = Rule {
 };
 
 /// Repair went on at the path's rate, so the loss cost nothing.
-pub(crate) const REPAIR_KEEPS_UP: Taking = Taking {
+pub(crate) const REPAIR_KEEPS_UP: TakeoverRule = TakeoverRule {
     name: "repair-keeps-up",
     from: |cause| cause == Cause::FastRecovery,
     to: Cause::PathQueue,
@@ -143,7 +143,7 @@ pub(crate) const REPAIR_KEEPS_UP: Taking = Taking {
 };
 
 /// Data went on at the path's rate, so no window held it back.
-pub(crate) const AS_FAST_AS_PATH: Taking = Taking {
+pub(crate) const AS_FAST_AS_PATH: TakeoverRule = TakeoverRule {
     name: "as-fast-as-the-path",
     from: |cause| cause == Cause::AfterLoss,
     to: Cause::PathQueue,
@@ -151,7 +151,7 @@ pub(crate) const AS_FAST_AS_PATH: Taking = Taking {
 };
 
 /// A queue is full at each loss, and its line is nearly full between losses.
-pub(crate) const FILLS_QUEUE: Taking = Taking {
+pub(crate) const FILLS_QUEUE: TakeoverRule = TakeoverRule {
     name: "fills-a-queue",
     from: |cause| matches!(cause, Cause::FastRecovery | Cause::AfterLoss),
     to: Cause::PathQueue,
@@ -160,9 +160,9 @@ pub(crate) const FILLS_QUEUE: Taking = Taking {
     },
 };
 
-/// Far from the sender, nearly all data comes late by the sender's timestamps, and as evenly as by
-/// a line that is busy all the time: it stands in a queue on its way.
-pub(crate) const DATA_STANDS: Taking = Taking {
+/// Far from the sender, nearly all data comes late by the sender's timestamps, and as evenly as
+/// from a line that is always busy: it waits in a queue on its way.
+pub(crate) const DATA_STANDS: TakeoverRule = TakeoverRule {
     name: "data-stands-in-a-queue",
     from: |cause| is_of_sender(cause) || cause == Cause::FastRecovery,
     to: Cause::PathQueue,
@@ -181,8 +181,8 @@ pub(crate) const DATA_STANDS: Taking = Taking {
     },
 };
 
-/// Segments come one behind the other, as from a line that is never idle.
-pub(crate) const LINE_IS_BUSY: Taking = Taking {
+/// Segments come back to back, as from a line that is never idle.
+pub(crate) const LINE_IS_BUSY: TakeoverRule = TakeoverRule {
     name: "line-is-busy",
     from: |cause| matches!(cause, Cause::FastRecovery | Cause::AfterLoss),
     to: Cause::PathQueue,
@@ -225,8 +225,8 @@ const SHOWN_BY_SUM: Rival = Rival {
     causes: UNNAMED,
     explains: |case| {
         case.facts.shared_queue().map(|_| {
-            "what several connections sent together stays the same, and that alone tells that \
-             they fill the path: windlass send, by itself, tells what it carries"
+            "the total of several connections stays the same, the only sign that they fill the \
+             path: run windlass send alone to measure the path"
                 .into()
         })
     },
@@ -248,9 +248,9 @@ const IDLE_AFTER_LOSSES: Rival = Rival {
     causes: |_| vec![Cause::AfterLoss],
     explains: |case| {
         leaves_line_idle(case).then(|| {
-            "its queue is full at each loss, and what the loss takes of the congestion window \
-             leaves the line without data for a moment: a longer queue, or a congestion control \
-             that keeps its rate, tells what the path carries"
+            "its queue is full at each loss, and the smaller congestion window then leaves the \
+             link idle for a moment: a longer queue, or a congestion control that keeps its rate, \
+             shows the capacity of the path"
                 .into()
         })
     },
@@ -262,8 +262,9 @@ const IDLE_AT_TIMES: Rival = Rival {
     causes: |_| vec![Cause::SenderIdle],
     explains: |case| {
         is_line_idle_at_times(case).then(|| {
-            "the line delivers less than its segments' usual distance says: it is idle at times, \
-             as where the sender's program pauses while data waits; capture at the sender to tell"
+            "the link delivers less than the usual spacing of its segments suggests: it is idle at \
+             times, as when the sender's program pauses while data waits; capture at the sender to \
+             tell"
                 .into()
         })
     },
@@ -275,9 +276,9 @@ const SLOW_AT_REST: Rival = Rival {
     causes: holder,
     explains: |case| {
         is_path_slow_at_rest(case).then(|| {
-            "the handshake, before which nothing of it stood in a queue, took as long as its \
-             round trips: the path's own time may vary as much, as by radio, and something \
-             else set the rate; windlass top on the sender tells what it waits for"
+            "the handshake, before any queue of its data, took as long as its round trips: the \
+             path's delay may vary that much, as on radio, and something else may set the rate; \
+             run windlass top on the sender to see what it waits for"
                 .into()
         })
     },
@@ -289,9 +290,9 @@ const UNEVEN: Rival = Rival {
     causes: UNNAMED,
     explains: |case| {
         has_other_pace(case).then(|| {
-            "what it sends does not come through as evenly as by a line that is always busy: \
-             jitter, or a program that reads or writes at a pace of its own, may set the rate; \
-             windlass top on both hosts tells what each waits for"
+            "its data does not come as evenly as from a link that is always busy: jitter, or a \
+             program that reads or writes at its own pace, may set the rate; run windlass top on \
+             both hosts to see what each waits for"
                 .into()
         })
     },
@@ -303,8 +304,8 @@ const PROGRAM_PAUSES: Rival = Rival {
     causes: |_| vec![Cause::SenderIdle],
     explains: |case| {
         case.pauses().then(|| {
-            "the sender's program pauses again and again: it may set the rate, and the queue be \
-             what each of its writes leaves; send without its pauses to tell"
+            "the sender's program pauses repeatedly: it may set the rate, and each of its writes \
+             may leave the queue; send without pauses to tell"
                 .into()
         })
     },
@@ -380,7 +381,7 @@ pub(crate) fn capacity_seen(case: &Case<'_>) -> Option<Rate> {
     let time = case.time_of(Cause::PathQueue);
     if case.tally.delivered > 0 && time > Span::ZERO {
         let delivered = Bytes::new(case.tally.delivered).per(time);
-        // It carried the whole transfer, so it carries at least that.
+        // The path carried the whole transfer, so it carries at least that rate.
         return Some(delivered.max(case.measured()));
     }
     case.facts.line.capacity
@@ -395,15 +396,16 @@ mod tests {
 
     use super::*;
     use crate::estimate::arrivals::Aggregate;
-    use crate::estimate::trains::Line;
+    use crate::estimate::trains::LineSpacing;
     use crate::judge::fixture::{
-        Ordinary, RTT, SEGMENTS, STEP, TIME, full_queue, line, pace, quantiles, share_of, times,
+        OrdinaryTransfer, RTT, SEGMENTS, STEP, TIME, full_queue, line, pace, quantiles, share_of,
+        times,
     };
 
     #[test]
     fn data_that_is_always_late_and_even_stands_in_a_queue() {
         let stands = |late: Span, each: Span, distance: Span| {
-            let mut transfer = Ordinary::far();
+            let mut transfer = OrdinaryTransfer::far();
             transfer.facts.path.data_lateness = quantiles([late]);
             transfer.facts.line.packet_times = quantiles([each]);
             transfer.facts.capture.distance = distance;
@@ -415,13 +417,13 @@ mod tests {
         assert!(stands(late * 2, each, RTT) && !stands(late / 2, each, RTT));
         assert!(stands(late * 2, busy * 2, RTT) && !stands(late * 2, busy / 2, RTT));
         assert!(!stands(late * 2, each, Span::ZERO), "at the sender it is not late yet");
-        let mut longer = Ordinary::far();
+        let mut longer = OrdinaryTransfer::far();
         longer.facts.path.data_lateness = quantiles([late * 2]);
         longer.facts.line.packet_times = quantiles([each]);
         assert!(longer.is_taken_by(&DATA_STANDS));
         longer.facts.path.answers_became_slower = true;
         assert!(!longer.is_taken_by(&DATA_STANDS), "a longer path has no queue");
-        let mut near_by = Ordinary::far();
+        let mut near_by = OrdinaryTransfer::far();
         near_by.set_path(Span::from_micros(100));
         near_by.facts.line.packet_times = quantiles([each]);
         for (late, is_queue) in [(HOST_TIME.get() * 2, true), (HOST_TIME.get() / 2, false)] {
@@ -445,7 +447,7 @@ mod tests {
     }
 
     /// Makes the transfer stand in a queue for a part of its time, behind the wait.
-    fn part_in_queue(transfer: &mut Ordinary, queued: Span) {
+    fn part_in_queue(transfer: &mut OrdinaryTransfer, queued: Span) {
         transfer.facts.waits.truncate(1);
         transfer.wait().charged = TIME - queued;
         transfer.add_wait(WaitKind::Queued, queued);
@@ -454,7 +456,7 @@ mod tests {
 
     #[test]
     fn a_queue_makes_round_trips_longer() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_gap(RTT / 10);
         transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()));
         assert!(transfer.is_named_by(&QUEUE_STANDS));
@@ -464,7 +466,7 @@ mod tests {
 
     #[test]
     fn a_queue_stands_for_several_round_trips() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_gap(RTT / 10);
         transfer.set_latency(RTT * 2);
         transfer.activity().rounds = SEVERAL_ROUNDS.to::<u32>();
@@ -475,7 +477,7 @@ mod tests {
 
     #[test]
     fn repair_at_the_paths_rate_costs_nothing() {
-        let mut transfer = Ordinary::waiting(WaitKind::Recovery);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Recovery);
         assert!(!transfer.is_taken_by(&REPAIR_KEEPS_UP));
         part_in_queue(&mut transfer, TIME);
         transfer.wait().charged = TIME;
@@ -487,7 +489,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_hardly_ever_full_has_no_rate() {
-        let mut transfer = Ordinary::waiting(WaitKind::Recovery);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Recovery);
         transfer.activity().acked = bytes_of_line();
         part_in_queue(&mut transfer, TIME.scaled(EVER_FULL.get()));
         assert!(transfer.is_taken_by(&REPAIR_KEEPS_UP));
@@ -497,7 +499,7 @@ mod tests {
 
     #[test]
     fn no_window_holds_data_back_at_the_paths_rate() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         part_in_queue(&mut transfer, TIME);
         transfer.wait().charged = TIME;
         transfer.activity().sent = bytes_at(AS_GOOD_AS_ALL.get());
@@ -511,7 +513,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_often_full_has_a_rate_for_the_rest() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         part_in_queue(&mut transfer, TIME.scaled(A_QUARTER.get()));
         assert!(transfer.is_taken_by(&AS_FAST_AS_PATH));
         part_in_queue(&mut transfer, TIME.scaled(A_QUARTER.get()) - STEP);
@@ -520,7 +522,7 @@ mod tests {
 
     #[test]
     fn a_transfer_that_fills_a_queue_keeps_its_line_busy() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.line.full_queue = Some(full_queue(rate_of_line()));
         transfer.activity().acked = bytes_at(MOST_OF_IT.get());
         assert!(transfer.is_taken_by(&FILLS_QUEUE));
@@ -530,7 +532,7 @@ mod tests {
 
     #[test]
     fn a_busy_line_brings_one_segment_behind_the_other() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let each = TIME.scaled(MOST_OF_IT.get()).part_of(SEGMENTS);
         transfer.facts.line.packet_times = quantiles([each]);
         assert!(transfer.is_taken_by(&LINE_IS_BUSY));
@@ -540,7 +542,7 @@ mod tests {
 
     #[test]
     fn losses_doubt_a_line_by_its_spacing() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.lose(SEVERAL.get());
         assert!(!transfer.is_doubted_by(&LOSES_BY_HABIT));
         transfer.facts.line.of_data = Some(line(rate_of_line()));
@@ -552,27 +554,27 @@ mod tests {
     #[test]
     fn far_away_late_data_shows_the_queue() {
         let is_doubted = |late: Span| {
-            let mut transfer = Ordinary::far();
+            let mut transfer = OrdinaryTransfer::far();
             transfer.facts.capture.is_far = true;
             transfer.facts.path.data_lateness = quantiles([late]);
             transfer.is_doubted_by(&UNSEEN_QUEUE)
         };
         assert!(!is_doubted(HOST_TIME.get()) && is_doubted(HOST_TIME.get() - STEP));
-        assert!(!Ordinary::new().is_doubted_by(&UNSEEN_QUEUE));
+        assert!(!OrdinaryTransfer::new().is_doubted_by(&UNSEEN_QUEUE));
     }
 
     #[test]
     fn few_trains_are_a_doubt() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.line.of_data = Some(line(rate_of_line()));
         assert!(!transfer.is_doubted_by(&FEW_TRAINS));
-        transfer.facts.line.of_data = Some(Line { few: true, ..line(rate_of_line()) });
+        transfer.facts.line.of_data = Some(LineSpacing { few: true, ..line(rate_of_line()) });
         assert!(transfer.is_doubted_by(&FEW_TRAINS));
     }
 
     #[test]
     fn a_constant_sum_shows_where_data_waits_for_the_line() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let (rate, own) = (rate_of_line(), times(rate_of_line(), 0.5));
         let mut sum = Aggregate {
             is_line: true,
@@ -597,7 +599,7 @@ mod tests {
 
     #[test]
     fn a_long_queue_shows_without_others() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.line.full_queue = Some(full_queue(rate_of_line()));
         transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()) - STEP);
         assert!(transfer.is_explained_by(&OTHERS_FILL_IT));
@@ -607,7 +609,7 @@ mod tests {
 
     #[test]
     fn a_line_behind_a_full_queue_is_idle_after_losses() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.line.full_queue = Some(full_queue(rate_of_line()));
         transfer.facts.line.service = Some(pace(rate_of_line()));
         transfer.facts.sent.bytes = bytes_at(NEARLY_ALL.get());
@@ -618,7 +620,7 @@ mod tests {
 
     #[test]
     fn far_away_a_full_line_delivers_what_its_spacing_says() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.line.capacity = Some(rate_of_line());
         transfer.facts.sent.bytes = 1;
         transfer.charge(Cause::PathQueue, TIME);
@@ -630,7 +632,7 @@ mod tests {
 
     #[test]
     fn a_path_is_slow_at_rest_where_round_trips_are_the_handshakes() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()) - STEP);
         assert!(transfer.is_explained_by(&SLOW_AT_REST));
         transfer.set_latency(RTT.scaled(BEYOND_JITTER.get()));
@@ -640,7 +642,7 @@ mod tests {
     #[test]
     fn a_path_that_was_never_full_has_its_best_rate() {
         let seen = |delivered, time| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             transfer.facts.line.capacity = Some(times(rate_of_line(), 2.0));
             transfer.tally.delivered = delivered;
             transfer.charge(Cause::PathQueue, time);
@@ -652,8 +654,8 @@ mod tests {
     }
 
     /// Returns a transfer whose ACKs come as by a line that is always busy.
-    fn even() -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn even() -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.line.capacity = Some(rate_of_line());
         transfer.facts.line.of_acks = Some(line(rate_of_line()));
         transfer.set_gap(TIME.part_of(SEGMENTS / 2));
@@ -674,7 +676,7 @@ mod tests {
 
     #[test]
     fn far_away_a_busy_line_delivers_at_the_rate_of_its_closest_segments() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.line.capacity = Some(rate_of_line());
         let each = rate_of_line().time_for(transfer.case().segment());
         let mut is_uneven_by = |time| {
@@ -706,7 +708,7 @@ mod tests {
 
     #[test]
     fn a_program_that_pauses_may_set_the_rate() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let pauses = TIME.scaled(PAUSES_SHARE.get());
         transfer.charge(Cause::SenderIdle, pauses);
         assert!(transfer.is_explained_by(&PROGRAM_PAUSES));

@@ -7,8 +7,8 @@ use crate::judge::facts::Facts;
 use crate::judge::law::{stop_and_go, timeout};
 use crate::judge::remedy::{Advice, NO_LOSS, WITHOUT_LOSS};
 use crate::judge::repair::{discarded, in_repair, in_round_trips, path_loss, path_lost};
-use crate::judge::rule::Taking;
-use windlass_base::figures::Counted;
+use crate::judge::rule::TakeoverRule;
+use windlass_base::figures::ItemCount;
 use windlass_base::thresholds::DUPLICATE_ACKS;
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side};
@@ -18,13 +18,13 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::ReceiverDiscards,
     sentence: |case @ &Case { receiver, .. }, time| {
         sentence!(
-            "{receiver} keeps nothing that comes behind a lost segment: the path lost about {}, \
-             and {} that had arrived had to be sent again with them. {time} is this repair.",
-            Counted(path_lost(case), "segment"),
-            Counted(discarded(case), "segment"),
+            "{receiver} discards segments that arrive after a lost one: the path lost about {}, \
+             and {} that had arrived had to be sent again, too. This repair takes {time}.",
+            ItemCount(path_lost(case), "segment"),
+            ItemCount(discarded(case), "segment"),
         )
     },
-    // So much data, then a repair that sends all of a flight again.
+    // The law: data between two losses, then a repair that retransmits a whole flight.
     law: |case| {
         let (holes, open) = (case.facts.counts.loss_events, case.facts.line.capacity?);
         let meanings = [
@@ -45,9 +45,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             what_if: Some("reassembly=on".to_owned()),
             ..it.remedy(
                 Side::Receiver,
-                "keep what comes behind a lost segment until it is repaired, so that each loss \
-                 costs one segment and one round trip, and say so by SACK, for several losses at \
-                 once",
+                "keep segments that arrive after a lost one, so that each loss costs one segment \
+                 and one round trip, and report them by SACK, for several losses at once",
                 None,
                 repair_by_round_trips(it),
             )
@@ -73,8 +72,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     ..unknown::HYPOTHESIS
 };
 
-/// The receiver discards what comes behind a hole.
-pub(crate) const DISCARDS: Taking = Taking {
+/// The receiver discards data after a gap.
+pub(crate) const DISCARDS: TakeoverRule = TakeoverRule {
     name: "receiver-discards",
     from: |cause| matches!(cause, Cause::FastRecovery | Cause::Timeout),
     to: Cause::ReceiverDiscards,
@@ -116,14 +115,15 @@ fn repair_by_round_trips(it: &Advice<'_>) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::discards::Discarding;
+    use crate::estimate::discards::DiscardEvidence;
     use crate::follow::ledger::WaitKind;
-    use crate::judge::fixture::{Ordinary, STEP, TIME};
+    use crate::judge::fixture::{OrdinaryTransfer, STEP, TIME};
 
-    fn discarding(holes: u32, segments: u64) -> Ordinary {
-        let mut transfer = Ordinary::waiting(WaitKind::Recovery);
+    fn discarding(holes: u32, segments: u64) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Recovery);
         transfer.lose(20);
-        transfer.facts.loss.discarding = Some(Discarding { holes, segments, examples: Vec::new() });
+        transfer.facts.loss.discarding =
+            Some(DiscardEvidence { holes, segments, examples: Vec::new() });
         transfer
     }
 
@@ -134,7 +134,7 @@ mod tests {
         assert!(transfer.is_taken_by(&DISCARDS));
         transfer.facts.counts.silent_at_end += STEP;
         assert!(!transfer.is_taken_by(&DISCARDS));
-        assert!(!Ordinary::waiting(WaitKind::Recovery).is_taken_by(&DISCARDS));
+        assert!(!OrdinaryTransfer::waiting(WaitKind::Recovery).is_taken_by(&DISCARDS));
     }
 
     #[test]

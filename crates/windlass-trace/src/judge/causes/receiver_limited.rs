@@ -1,6 +1,6 @@
 //! A receiving program that reads at a rate of its own.
 
-use crate::estimate::reader::Reading;
+use crate::estimate::reader::ReadingRate;
 use crate::follow::ledger::WaitKind;
 use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, unknown};
@@ -12,7 +12,7 @@ use crate::judge::facts::Facts;
 use crate::judge::law::{by, rate};
 use crate::judge::remedy::advice;
 use crate::judge::rivals::Rival;
-use crate::judge::rule::{Rule, Taking};
+use crate::judge::rule::{Rule, TakeoverRule};
 use windlass_base::thresholds::{
     A_QUARTER, A_TENTH, AS_GOOD_AS_ALL, BEYOND_JITTER, LARGE_PART, LATE_ROOM, NEARLY_ALL,
 };
@@ -22,15 +22,15 @@ use windlass_base::{Cause, sentence};
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::ReceiverLimited,
     sentence: |&Case { receiver, facts, .. }, time| match facts.window.reading {
-        Some(Reading { rate, steady, .. }) => sentence!(
-            "{receiver}'s program, or the device behind it, reads {rate} {}: it always has data \
-             that it has not read, and its window moves on only as it reads, {time}. A larger \
-             window or another buffer would only hold more of it.",
+        Some(ReadingRate { rate, steady, .. }) => sentence!(
+            "{receiver}'s program, or the device behind it, reads {rate} {}: it always has unread \
+             data, and its window opens only as it reads, {time}. A larger window or another \
+             buffer would only hold more unread data.",
             if steady { "and no more" } else { "most of the time, and less now and then" },
         ),
         None => sentence!(
-            "{receiver}'s program takes the data more slowly than it comes: what it leaves unread \
-             fills the window {time}. A larger window would only hold more of it.",
+            "{receiver}'s program reads the data more slowly than it comes: unread data fills the \
+             window {time}. A larger window would only hold more unread data.",
         ),
     },
     law: |case| {
@@ -41,9 +41,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     remedies: |it| {
         let faster = advice(
             Side::Receiver,
-            "look at the receiving program, or the device behind it: how fast it reads is the \
-             rate, and a larger window, a second buffer, the network or the sender cannot \
-             raise it",
+            "check the receiving program, or the device behind it: its reading rate is the limit, \
+             and a larger window, a second buffer, the network or the sender cannot raise it",
         );
         [faster].into_iter().chain(it.no_silly_windows()).collect()
     },
@@ -77,8 +76,8 @@ pub(crate) const READS_ALL_THE_TIME: Rule = Rule {
     }),
 };
 
-/// The receiver offers less than its largest window and hardly closes it; the right edge tells
-/// nothing of a reader.
+/// The receiver offers less than its largest window and hardly closes it; the right edge does not
+/// show a reader.
 pub(crate) const LEAVES_DATA_UNREAD: Rule = Rule {
     name: "leaves-data-unread",
     cause: Cause::ReceiverLimited,
@@ -105,9 +104,9 @@ pub(crate) const OPENS_IN_PARTS: Rule = Rule {
     }),
 };
 
-/// Room comes when the program reads, and not with the ACKs: apart from them, or in even steps that
-/// take longer than the path.
-pub(crate) const MAKES_ROOM: Taking = Taking {
+/// The window opens when the program reads, not with the ACKs: apart from them, or in even steps
+/// that take longer than the path.
+pub(crate) const MAKES_ROOM: TakeoverRule = TakeoverRule {
     name: "room-comes-as-the-program-reads",
     from: |cause| matches!(cause, Cause::WindowPathRtt | Cause::WindowAckLatency),
     to: Cause::ReceiverLimited,
@@ -136,7 +135,7 @@ fn has_late_room(facts: &Facts, checks: &mut Checks) -> bool {
     facts.cycle().is_some_and(|cycle| checks.at_least("round trip", cycle, bound(LATE_ROOM, path)))
 }
 
-/// The window may hold it: no pace of a reader is known.
+/// The window may be the limit: no pace of a reader is known.
 const WINDOW_FULL: Rival = Rival {
     name: "window-holds-it",
     causes: |_| vec![Cause::WindowPathRtt],
@@ -145,15 +144,15 @@ const WINDOW_FULL: Rival = Rival {
         let moves = window.reader.as_ref().is_some_and(|reader| reader.moves_out_of_step);
         (window.reading.is_none() && moves).then(|| {
             sentence!(
-                "the window is whole again at times, so it may hold the transfer by itself; windlass \
-                 top on {} tells whether its program leaves data unread",
+                "the window is whole again at times, so it may limit the transfer by itself; run \
+                 windlass top on {} to see whether its program leaves data unread",
                 case.receiver
             )
         })
     },
 };
 
-/// The program reads at no sure and steady pace.
+/// The program does not read at a known, steady pace.
 const UNSURE_PACE: Doubt = Doubt {
     name: "the-pace-of-reading-is-not-sure",
     holds: |it, checks| {
@@ -170,26 +169,26 @@ mod tests {
     use windlass_base::{Bytes, Rate, Span};
 
     use super::*;
-    use crate::follow::ledger::Opened;
+    use crate::follow::ledger::Reopening;
     use crate::judge::facts::ReaderFacts;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, TIME, quantiles, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, STEP, TIME, quantiles, share_of};
 
     /// Returns a transfer whose receiver offers less than its largest window, in a few ACKs as much
     /// as in others.
-    fn reading(of: Option<Reading>) -> Ordinary {
-        let mut transfer = Ordinary::waiting(WaitKind::Window);
+    fn reading(of: Option<ReadingRate>) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Window);
         transfer.facts.window.reading = of;
         transfer.facts.window.usual_share = 0.0;
         offer(&mut transfer, 1);
         transfer
     }
 
-    fn steady() -> Option<Reading> {
-        Some(Reading { rate: Rate::from_bytes_per_second(1e6), steady: true, sure: true })
+    fn steady() -> Option<ReadingRate> {
+        Some(ReadingRate { rate: Rate::from_bytes_per_second(1e6), steady: true, sure: true })
     }
 
     /// Offers, in 10 ACKs, windows of so many 655,360th parts of the largest.
-    fn offer(transfer: &mut Ordinary, parts: u64) {
+    fn offer(transfer: &mut OrdinaryTransfer, parts: u64) {
         (transfer.activity().window_shares, transfer.activity().windows) = (parts, 10);
     }
 
@@ -262,7 +261,7 @@ mod tests {
     #[test]
     fn a_window_opens_in_parts_as_a_program_reads() {
         let mut transfer = reading(steady());
-        transfer.wait().kind = WaitKind::Partly(Opened::Late);
+        transfer.wait().kind = WaitKind::Partly(Reopening::Late);
         assert!(transfer.is_named_by(&OPENS_IN_PARTS));
         transfer.facts.window.reading = None;
         assert!(!transfer.is_named_by(&OPENS_IN_PARTS));
@@ -271,16 +270,16 @@ mod tests {
     #[test]
     fn a_pace_of_reading_is_sure_and_steady() {
         assert!(!reading(steady()).is_doubted_by(&UNSURE_PACE));
-        let unsteady = steady().map(|pace| Reading { steady: false, ..pace });
-        let unsure = steady().map(|pace| Reading { sure: false, ..pace });
+        let unsteady = steady().map(|pace| ReadingRate { steady: false, ..pace });
+        let unsure = steady().map(|pace| ReadingRate { sure: false, ..pace });
         for pace in [None, unsteady, unsure] {
             assert!(reading(pace).is_doubted_by(&UNSURE_PACE));
         }
     }
 
     /// Returns a transfer whose window moves on apart from ACKs.
-    fn moving(of: ReaderFacts) -> Ordinary {
-        let mut transfer = Ordinary::waiting(WaitKind::Window);
+    fn moving(of: ReaderFacts) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Window);
         transfer.facts.window.reader = Some(ReaderFacts { moves_out_of_step: true, ..of });
         transfer.facts.window.usual_share = 0.0;
         transfer.facts.acks.cycles = quantiles([RTT * 2; 8]);
@@ -297,7 +296,7 @@ mod tests {
         assert!(!transfer.is_taken_by(&MAKES_ROOM));
         transfer.facts.window.usual_share -= 1e-9;
         assert!(transfer.is_taken_by(&MAKES_ROOM));
-        assert!(!Ordinary::waiting(WaitKind::Window).is_taken_by(&MAKES_ROOM));
+        assert!(!OrdinaryTransfer::waiting(WaitKind::Window).is_taken_by(&MAKES_ROOM));
     }
 
     #[test]

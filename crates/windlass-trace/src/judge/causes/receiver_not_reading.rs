@@ -1,6 +1,6 @@
 //! A closed window: the receiving program does not read.
 
-use crate::follow::ledger::{Interval, Opened, WaitKind};
+use crate::follow::ledger::{Interval, Reopening, WaitKind};
 use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::confidence::Doubt;
@@ -92,8 +92,8 @@ pub(crate) const CLOSED: Rule = Rule {
     holds: None,
 };
 
-/// The window fills and then stays closed, again and again: the program reads in large blocks, with
-/// long pauses, and what waits for the ACK before is a part of such a pause.
+/// The window repeatedly fills and then stays closed: the program reads in large blocks, with long
+/// pauses, and the wait for the ACK before is a part of such a pause.
 pub(crate) const FILLS_AND_CLOSES: Rule = Rule {
     name: "fills-and-closes",
     cause: Cause::ReceiverNotReading,
@@ -126,7 +126,7 @@ fn closes_each_time(facts: &Facts) -> bool {
 }
 
 fn is_closed_for_long(kind: WaitKind) -> bool {
-    matches!(kind, WaitKind::NotReading | WaitKind::Partly(Opened::AfterLong))
+    matches!(kind, WaitKind::NotReading | WaitKind::Partly(Reopening::AfterLong))
 }
 
 /// Half of the closures end as soon after a probe as an ACK comes: the path may be longer than its
@@ -149,9 +149,9 @@ fn unasked(case: &Case<'_>) -> Option<Sentence> {
     let unasked = case.facts.counts.unasked;
     case.is_part_of(Cause::ReceiverNotReading, unasked, 2).then(|| {
         sentence!(
-            "over {unasked} {} did not ask whether the window is open again, as it has to from \
-             its timer on (RFC 9293 section 3.8.6.1): it has no such timer, the capture misses \
-             what it sent, or its clock was set ahead",
+            "for {unasked} {} sent no window probe, though its persist timer should have sent one \
+             (RFC 9293 section 3.8.6.1): it has no such timer, the capture lacks the probe, or the \
+             clock was set ahead",
             case.sender
         )
     })
@@ -160,18 +160,20 @@ fn unasked(case: &Case<'_>) -> Option<Sentence> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, TIME, pace, quantiles, share_of, times};
+    use crate::judge::fixture::{
+        OrdinaryTransfer, RTT, STEP, TIME, pace, quantiles, share_of, times,
+    };
 
     #[test]
     fn a_window_stays_closed_for_long() {
-        let named = |kind| Ordinary::waiting(kind).is_named_by(&CLOSED);
-        assert!(named(WaitKind::NotReading) && named(WaitKind::Partly(Opened::AfterLong)));
-        assert!(!named(WaitKind::OpensLate) && !named(WaitKind::Partly(Opened::Late)));
+        let named = |kind| OrdinaryTransfer::waiting(kind).is_named_by(&CLOSED);
+        assert!(named(WaitKind::NotReading) && named(WaitKind::Partly(Reopening::AfterLong)));
+        assert!(!named(WaitKind::OpensLate) && !named(WaitKind::Partly(Reopening::Late)));
     }
 
     #[test]
     fn a_full_window_that_closes_again_and_again_is_of_a_program_that_pauses() {
-        let mut transfer = Ordinary::waiting(WaitKind::Window);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Window);
         transfer.cause = Cause::ReceiverNotReading;
         transfer.charge(Cause::ReceiverNotReading, TIME / 2);
         // The line carries what the closed half of the time brings.
@@ -184,7 +186,7 @@ mod tests {
         assert!(!transfer.is_named_by(&FILLS_AND_CLOSES), "it does not close");
         transfer.add_wait(WaitKind::NotReading, closed);
         assert!(transfer.is_named_by(&FILLS_AND_CLOSES));
-        let promised = |transfer: &Ordinary| {
+        let promised = |transfer: &OrdinaryTransfer| {
             let remedy = &transfer.remedies(HYPOTHESIS.remedies)[0];
             [remedy.expected_bytes_per_second, remedy.at_most_bytes_per_second]
                 .map(|it| it.is_some())
@@ -218,9 +220,9 @@ mod tests {
 
     #[test]
     fn two_windows_closed_for_half_of_the_time_are_a_deadlock() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.window.closures = quantiles([TIME]);
-        let said = |transfer: &Ordinary| {
+        let said = |transfer: &OrdinaryTransfer| {
             (HYPOTHESIS.sentence)(&transfer.case(), &"all".into()).to_string()
         };
         transfer.facts.window.both_closed = TIME.scaled(HALF_OF_IT.get());
@@ -233,7 +235,7 @@ mod tests {
 
     #[test]
     fn half_of_the_openings_behind_probes_are_a_doubt() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_doubted_by(&LATE_OPENINGS));
         (transfer.facts.counts.closures, transfer.facts.counts.late_openings) = (10, 5);
         assert!(transfer.is_doubted_by(&LATE_OPENINGS));
@@ -243,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_does_not_ask_for_half_of_the_time_may_have_slept() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.charge(Cause::ReceiverNotReading, TIME);
         transfer.facts.counts.unasked = TIME / 2;
         assert!(transfer.is_explained_by(&UNASKED));

@@ -8,7 +8,7 @@ use crate::judge::evidence::in_vain;
 use crate::judge::law::{by, bytes, seconds, share};
 use crate::judge::remedy::NO_LOSS;
 use crate::judge::repair::uncut;
-use crate::judge::rule::{Rule, Taking};
+use crate::judge::rule::{Rule, TakeoverRule};
 use windlass_base::tuning::Tuning;
 use windlass_base::verdict::{Remedy, Side};
 use windlass_base::{Bytes, Cause, laws, sentence};
@@ -17,8 +17,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::Reordering,
     sentence: |&Case { sender, facts, .. }, time| {
         sentence!(
-            "The path changes the order of segments, and {sender} takes what is late for lost: {} \
-             in vain. They, and the lower rate that each leaves behind, take {time}.",
+            "The path reorders segments, and {sender} takes late segments for lost: {} in vain. \
+             These repairs, and the lower rate after each, take {time}.",
             repairs(facts.loss.in_vain.vain_repairs),
         )
     },
@@ -38,8 +38,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let factor = if it.leaves_enough(0.0) { 0.0 } else { 0.5 };
         let path = "find what lets segments overtake each other: links that share one connection's \
                     packets, a router that balances by packet, a radio that sends again";
-        let sender = "let it wait for what is only late before it repairs: RACK (RFC 8985; Linux \
-                      and Windows have it), or a reordering threshold above 3";
+        let sender = "let it wait for late segments before it repairs: RACK (RFC 8985; Linux and \
+                      Windows have it), or a reordering threshold above 3";
         vec![
             in_order(uncut(it, it.remedy(Side::Path, path, NO_LOSS, factor))),
             in_order(uncut(it, it.remedy(Side::Sender, sender, None, factor)))
@@ -66,8 +66,8 @@ pub(crate) const CUT_BY_OVERTAKING: Rule = Rule {
     }),
 };
 
-/// Most repairs were in vain: the segments had only been overtaken.
-pub(crate) const OVERTAKEN: Taking = Taking {
+/// Most repairs were in vain: the segments were only reordered.
+pub(crate) const OVERTAKEN: TakeoverRule = TakeoverRule {
     name: "overtaken-and-not-lost",
     from: |cause| matches!(cause, Cause::FastRecovery | Cause::AfterLoss),
     to: Cause::Reordering,
@@ -85,11 +85,11 @@ mod tests {
     use windlass_base::whole_part;
 
     use super::*;
-    use crate::judge::fixture::{Ordinary, SEGMENT, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, SEGMENT, share_of};
 
     /// Returns a transfer with so many repairs, of which so many were in vain.
-    fn repaired(repairs: u64, in_vain: u64) -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn repaired(repairs: u64, in_vain: u64) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         transfer.lose(repairs);
         transfer.facts.loss.in_vain.vain_repairs = in_vain;
         transfer

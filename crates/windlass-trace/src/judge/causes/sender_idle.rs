@@ -9,7 +9,7 @@ use crate::judge::confidence::{Doubt, START_IS_MISSING};
 use crate::judge::remedy::{NO_TIME, keep_to_pace};
 use crate::judge::rivals;
 use crate::judge::rivals::{Rival, UNNAMED, holder};
-use crate::judge::rule::{Rule, Taking, is_of_sender};
+use crate::judge::rule::{Rule, TakeoverRule, is_of_sender};
 use windlass_base::thresholds::{
     A_QUARTER, A_TENTH_MORE, DOUBTED_PART, LEAST_TIMER, LEVEL_FULLNESS, MORE_THAN_ONE, ONE_IN_FIVE,
     OWN_TIMES, REGULAR_STEPS, SEVERAL, SPARE_FLIGHT,
@@ -25,7 +25,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let time = if whole { &"nearly all of the time".into() } else { time };
         match may_wait(case) {
             Some(_) => sentence!(
-                "{sender} sent nothing {time}, and nothing that this capture shows held it back.",
+                "{sender} sent nothing {time}, and this capture shows nothing that held it back.",
             ),
             None => sentence!(
                 "{sender} had nothing to send {time}: neither the network nor {receiver} held it \
@@ -36,8 +36,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     remedies: |it| {
         let mut steady = it.remedy(
             Side::Sender,
-            "look at the sending program: it could send without a pause (what does it wait for: \
-             its disk, a computation, another connection?)",
+            "check what the sending program waits for (its disk, a computation, another \
+             connection?): it could send without a pause",
             NO_TIME,
             0.0,
         );
@@ -45,9 +45,9 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         if let Some((rate, shown)) = steady.expected_bytes_per_second.zip(shown(it.case))
             && rate > shown
         {
-            // What it sends at a time is short: how fast that is bounds nothing.
+            // The program's pieces are short: their rate bounds nothing.
             match it.most() {
-                Some(most) => steady.promise_at_most(most),
+                Some(most) => steady.promise_at_most(most.with_margin()),
                 None => steady.promise_nothing(),
             }
         }
@@ -61,7 +61,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     ..unknown::HYPOTHESIS
 };
 
-/// The program sends in the same steps where no ACK is due: it keeps its own time.
+/// The program sends in the same steps without an ACK due: it keeps its own time.
 pub(crate) const KEEPS_TIME: Rule = Rule {
     name: "keeps-time",
     cause: Cause::SenderIdle,
@@ -103,9 +103,9 @@ const FAR: Doubt = Doubt {
 const CLOCK_STOOD: Rival =
     Rival { name: "the-sender-slept", causes: UNNAMED, explains: clock_stood };
 
-/// The program writes at times of its own, and its pauses alone do not have most of the time: what
-/// waits for ACKs between its writes costs nothing.
-pub(crate) const PROGRAM_SETS_PACE: Taking = Taking {
+/// The program writes at its own times, and its pauses alone are not most of the time: waits for
+/// ACKs between its writes cost nothing.
+pub(crate) const PROGRAM_SETS_PACE: TakeoverRule = TakeoverRule {
     name: "program-sets-the-pace",
     from: is_of_sender,
     to: Cause::SenderIdle,
@@ -116,8 +116,8 @@ pub(crate) const PROGRAM_SETS_PACE: Taking = Taking {
     },
 };
 
-/// Most waits end apart from any ACK: no window lets data go so.
-pub(crate) const SENDS_APART: Taking = Taking {
+/// Most waits end without an ACK: no window releases data like that.
+pub(crate) const SENDS_APART: TakeoverRule = TakeoverRule {
     name: "sends-at-other-times-than-acks",
     from: |cause| matches!(cause, Cause::BufferPathRtt | Cause::BufferDelayedAck | Cause::Steady),
     to: Cause::SenderIdle,
@@ -130,7 +130,7 @@ pub(crate) const SENDS_APART: Taking = Taking {
 };
 
 /// Far from the sender, a buffer that holds a transfer is full all the time, and this is not.
-pub(crate) const FILLS_NO_BUFFER: Taking = Taking {
+pub(crate) const FILLS_NO_BUFFER: TakeoverRule = TakeoverRule {
     name: "fills-no-buffer",
     from: |cause| cause == Cause::BufferPathRtt,
     to: Cause::SenderIdle,
@@ -140,9 +140,9 @@ pub(crate) const FILLS_NO_BUFFER: Taking = Taking {
     },
 };
 
-/// Far from the sender, data comes in regular steps with silence between them, and what is in
-/// flight is not level.
-pub(crate) const STEPS_FAR: Taking = Taking {
+/// Far from the sender, data comes in regular steps with silence between them, and the flight is
+/// not level.
+pub(crate) const STEPS_FAR: TakeoverRule = TakeoverRule {
     name: "regular-steps",
     from: |cause| cause == Cause::Steady,
     to: Cause::SenderIdle,
@@ -156,24 +156,24 @@ pub(crate) const STEPS_FAR: Taking = Taking {
     },
 };
 
-/// A buffer that a slow host refills looks alike, where its size is no whole number of segments.
+/// A buffer that a slow host refills looks the same, if its size is no whole number of segments.
 const WRITES_BETWEEN_ACKS: Rival = Rival {
     name: "writes-between-acks",
     causes: |_| vec![Cause::BufferPathRtt],
     explains: |case| {
         case.is_between_bursts(Cause::SenderIdle).then(|| {
             sentence!(
-                "{case.sender} sends at times of its own, between two ACKs, and each time all that \
-                 its program has written has left before: the program sets the pace. Run windlass \
-                 top on {case.sender} to see that its send buffer is not full"
+                "{case.sender} sends between two ACKs, each time after all earlier writes of its \
+                 program have left: the program sets the pace. Run windlass top on {case.sender} \
+                 to see that its send buffer is not full"
             )
         })
     },
 };
 
 /// Far from the sender, a lost segment whose timer runs out looks like a pause. Behind a timeout a
-/// sender begins with one segment and waits for its ACK (RFC 5681 section 3.1), though it has several
-/// in flight at other times.
+/// sender begins with one segment and waits for its ACK (RFC 5681 section 3.1), though it has
+/// several in flight at other times.
 const BEGINS_AGAIN: Rival = Rival {
     name: "begins-again-with-one-segment",
     causes: |_| vec![Cause::Timeout, Cause::BlackHole],
@@ -191,7 +191,7 @@ const BEGINS_AGAIN: Rival = Rival {
         let sends_more = case.facts.counts.flight_most >= SEVERAL.get() * segment;
         (case.facts.capture.is_far && is_most && sends_more).then(|| {
             sentence!(
-                "behind its pauses {case.sender} begins with one segment and waits for its ACK, as \
+                "after its pauses {case.sender} begins with one segment and waits for its ACK, as \
                  after a timeout: segments may have been lost before the capture; capture at the \
                  sender to tell"
             )
@@ -218,9 +218,9 @@ const WRITES_FAR: Rival = Rival {
     explains: |case| {
         case.facts.far.decides(FarLimit::Program).then(|| {
             sentence!(
-                "bursts end as writes do, or come in steps of time, and not when ACKs let them go: \
-                 the sending program sets the pace, or something that paces it; windlass top on \
-                 {case.sender} tells whether its send buffer is full"
+                "bursts end as writes do, or come at regular times, independently of ACKs: the \
+                 sending program, or pacing, sets the rate; run windlass top on {case.sender} to \
+                 see whether its send buffer is full"
             )
         })
     },
@@ -281,8 +281,8 @@ fn clock_stood(case: &Case<'_>) -> Option<Sentence> {
 /// Far from the sender each pause may be a wait for an ACK, where the path became longer.
 fn became_longer(case: &Case<'_>) -> Option<Sentence> {
     case.facts.path.answers_became_slower.then(|| {
-        "since early on none of its data answers an ACK as soon as it did at first: the path may \
-         have become longer, and each pause be a wait for an ACK; capture at the sender to tell"
+        "after the start none of its data follows an ACK as soon as at first: the path may have \
+         become longer, and each pause may be a wait for an ACK; capture at the sender to tell"
             .into()
     })
 }
@@ -292,8 +292,8 @@ fn became_longer(case: &Case<'_>) -> Option<Sentence> {
 fn is_soon(case: &Case<'_>) -> Option<Sentence> {
     case.is_part_of(Cause::SenderIdle, case.facts.counts.idle_soon, DOUBTED_PART.get()).then(|| {
         sentence!(
-            "many of its pauses are no longer than ACKs may take to {case.sender} and a busy host to \
-             answer: it may wait for them; capture at the sender to tell"
+            "many of its pauses are short enough for an ACK to reach {case.sender} and a busy host \
+             to respond: it may wait for ACKs; capture at the sender to tell"
         )
     })
 }
@@ -305,9 +305,9 @@ fn had_more(case: &Case<'_>) -> Option<Sentence> {
         && case.is_part_of(Cause::SenderIdle, counts.idle_unpushed, DOUBTED_PART.get());
     had_more.then(|| {
         sentence!(
-            "many of its pauses begin behind a full segment without PSH, so that {case.sender} \
-             had more to send: what it waits for may be ACKs that come late, or a queue of its \
-             own; capture at the sender to tell"
+            "many of its pauses begin after a full segment without PSH, so {case.sender} had more \
+             to send: it may wait for late ACKs, or for its own queue; capture at the sender to \
+             tell"
         )
     })
 }
@@ -322,11 +322,11 @@ mod tests {
     use crate::estimate::program_pace::PaceShares;
     use crate::follow::ledger::Wait;
     use crate::judge::facts::ReaderFacts;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, STEP, TIME, pace, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, SEGMENT, STEP, TIME, pace, share_of};
 
     /// Returns a transfer at its receiver whose longest pause takes this time.
-    fn pausing(longest: Span) -> Ordinary {
-        let mut transfer = Ordinary::far();
+    fn pausing(longest: Span) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::far();
         transfer.caveats = vec![CaveatId::TakenAtReceiver];
         let pause = Wait { first: 10, last: 11, span: longest };
         transfer.facts.longest = vec![(WaitKind::Idle, vec![pause])];
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn bursts_that_double_twice_are_of_slow_start() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.counts.doublings = MORE_THAN_ONE.get();
         assert!(transfer.is_explained_by(&MAY_WAIT));
         assert_eq!(waited_for(&transfer.case()), [Cause::SlowStart]);
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_program_keeps_time_in_several_pauses_alike() {
-        let mut transfer = Ordinary::waiting(WaitKind::Nagle);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Nagle);
         let counts = &mut transfer.facts.counts;
         (counts.nagle, counts.nagle_in_step) = (1, SEVERAL.get());
         assert!(transfer.is_named_by(&KEEPS_TIME));
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_program_keeps_time_in_its_part_of_the_pauses() {
-        let mut transfer = Ordinary::waiting(WaitKind::Nagle);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Nagle);
         let counts = &mut transfer.facts.counts;
         counts.nagle_in_step = SEVERAL.get() + 1;
         counts.nagle = counts.nagle_in_step * ONE_IN_FIVE.get();
@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn pauses_do_not_have_most_of_the_time_of_a_paced_program() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.add_wait(WaitKind::Idle, TIME);
         assert!(!transfer.is_taken_by(&PROGRAM_SETS_PACE));
         transfer.facts.sent.is_paced_by_program = true;
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn writes_between_acks_have_half_of_the_time() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.charge(Cause::SenderIdle, TIME);
         transfer.tally.between_bursts = TIME / 2;
         assert!(transfer.is_explained_by(&WRITES_BETWEEN_ACKS));
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn far_away_the_ends_of_writes_decide() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.far.limit = Some(FarLimit::Program);
         assert!(!transfer.is_explained_by(&WRITES_FAR));
         transfer.facts.far.decides = true;
@@ -429,7 +429,7 @@ mod tests {
     #[test]
     fn a_program_is_promised_what_its_flight_shows() {
         let promise = |busy, line: Option<f64>| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             transfer.cause = Cause::SenderIdle;
             transfer.facts.line.service = line.map(|line| pace(Rate::from_bytes_per_second(line)));
             // The path was seen to carry any rate.
@@ -450,7 +450,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_stood_for_half_of_the_pauses_slept() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_explained_by(&CLOCK_STOOD));
         transfer.charge(Cause::SenderIdle, TIME);
         transfer.facts.counts.clock_stood = TIME / 2;
@@ -461,7 +461,7 @@ mod tests {
 
     #[test]
     fn a_part_of_short_pauses_may_wait_for_acks() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.charge(Cause::SenderIdle, TIME);
         let part = TIME / DOUBTED_PART.get();
         transfer.facts.counts.idle_soon = part;
@@ -472,7 +472,7 @@ mod tests {
 
     #[test]
     fn a_part_of_pauses_behind_a_full_segment_may_wait_where_any_is_pushed() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.charge(Cause::SenderIdle, TIME);
         let part = TIME / DOUBTED_PART.get();
         transfer.facts.counts.idle_unpushed = part;
@@ -485,10 +485,10 @@ mod tests {
 
     #[test]
     fn a_path_that_became_longer_and_stale_echoes_may_be_waits() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.path.answers_became_slower = true;
         assert!(transfer.is_explained_by(&MAY_WAIT));
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.path.has_stale_echoes = true;
         assert!(transfer.is_explained_by(&MAY_WAIT));
     }
@@ -496,7 +496,7 @@ mod tests {
     #[test]
     fn far_away_one_segment_behind_a_long_pause_may_follow_a_timeout() {
         let explained = |pause: Span, flight, most| {
-            let mut transfer = Ordinary::far();
+            let mut transfer = OrdinaryTransfer::far();
             transfer.facts.capture.is_far = true;
             transfer.charge(Cause::SenderIdle, pause);
             transfer.add_wait(WaitKind::Idle, pause);
@@ -515,12 +515,12 @@ mod tests {
     #[test]
     fn a_program_sends_apart_from_acks() {
         let is_taken = |own| {
-            let mut transfer = Ordinary::new();
+            let mut transfer = OrdinaryTransfer::new();
             transfer.facts.sent.pace = Some(PaceShares { own, ..PaceShares::default() });
             transfer.facts.counts.flight_most *= 2;
             transfer.is_taken_by(&SENDS_APART)
         };
-        let mut full = Ordinary::new();
+        let mut full = OrdinaryTransfer::new();
         full.facts.sent.pace = Some(PaceShares { own: 1.0, ..PaceShares::default() });
         assert!(full.facts.fullness() >= LEVEL_FULLNESS.get() && !full.is_taken_by(&SENDS_APART));
         assert!(is_taken(OWN_TIMES.get()) && !is_taken(OWN_TIMES.get() - 1e-9));
@@ -528,8 +528,8 @@ mod tests {
     }
 
     /// Returns a transfer at its receiver that fills this part of its largest flight.
-    fn filling(part: f64) -> Ordinary {
-        let mut transfer = Ordinary::far();
+    fn filling(part: f64) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.capture.is_far = true;
         let full = transfer.facts.fullness();
         let flight = transfer.facts.counts.flight_most as f64;

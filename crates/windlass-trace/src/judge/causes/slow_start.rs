@@ -14,13 +14,13 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     sentence: |case @ &Case { sender, facts, .. }, time| {
         if !case.has_start() {
             return sentence!(
-                "{sender} sends more with each round trip, as in slow start, {time}; the beginning \
-                 of the transfer would tell, and is not in the capture.",
+                "{sender} sends more with each round trip, as in slow start, {time}; the start of \
+                 the transfer, which would confirm it, is not in the capture.",
             );
         }
         sentence!(
-            "The transfer ends while {sender} still tests how much the path takes: it begins with \
-             little and sends more with each round trip{}; {time} is slow start.",
+            "The transfer ends while {sender} still probes the path: it begins with little and \
+             sends more in each round trip{}; slow start takes {time}.",
             facts.path.told_rtt.map_or_else(Sentence::new, |rtt| sentence!(" of {rtt}")),
         )
     },
@@ -82,7 +82,7 @@ pub(crate) const FLIGHT_GROWS: Rule = Rule {
     holds: Some(|it, checks| checks.is("the flight grows as in slow start", it.grows())),
 };
 
-/// Timers ran out: the growth may only be what follows a timeout.
+/// Timers ran out: the growth may only be slow start after a timeout.
 const TIMEOUTS: Doubt = Doubt {
     name: "timers-interrupt-it",
     holds: |it, checks| checks.above("timeouts", it.case.facts.counts.timeouts, 0),
@@ -91,11 +91,11 @@ const TIMEOUTS: Doubt = Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::Ordinary;
+    use crate::judge::fixture::OrdinaryTransfer;
 
     #[test]
     fn the_window_doubles() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_named_by(&DOUBLES));
         transfer.wait().phase = Phase::SlowStart;
         assert!(transfer.is_named_by(&DOUBLES));
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_flight_that_grows_is_in_slow_start() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_named_by(&FLIGHT_GROWS));
         transfer.habits = |habits| habits.grows = vec![true];
         assert!(transfer.is_named_by(&FLIGHT_GROWS));
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn one_timeout_is_a_doubt() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_doubted_by(&TIMEOUTS));
         transfer.facts.counts.timeouts = 1;
         assert!(transfer.is_doubted_by(&TIMEOUTS));

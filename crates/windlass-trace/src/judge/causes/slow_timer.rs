@@ -5,7 +5,7 @@ use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::confidence::Doubt;
 use crate::judge::evidence::repairs;
 use crate::judge::repair::{by_timer, fewer_losses, lost, silences};
-use crate::judge::rule::Taking;
+use crate::judge::rule::TakeoverRule;
 use windlass_base::thresholds::SEVERAL;
 use windlass_base::verdict::{Remedy, Unit};
 use windlass_base::{Cause, Span, sentence};
@@ -37,8 +37,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     ..unknown::HYPOTHESIS
 };
 
-/// The timer runs far beyond what the path asks for, and took most of the repair.
-pub(crate) const TIMER_IS_SLOW: Taking = Taking {
+/// The timer runs far longer than the path requires, and took most of the repair.
+pub(crate) const TIMER_IS_SLOW: TakeoverRule = TakeoverRule {
     name: "timer-is-slow",
     from: |cause| cause == Cause::Timeout,
     to: Cause::SlowTimer,
@@ -63,11 +63,11 @@ mod tests {
 
     use super::*;
     use crate::follow::ledger::WaitKind;
-    use crate::judge::fixture::{Ordinary, RTT, STEP};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, STEP};
 
     /// Returns a transfer whose timer ran out twice, after these silences, and did nothing else.
-    fn silent(first: Span, second: Span) -> Ordinary {
-        let mut transfer = Ordinary::waiting(WaitKind::Timeout);
+    fn silent(first: Span, second: Span) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Timeout);
         transfer.facts.loss.in_vain.timed(first, 10);
         transfer.facts.loss.in_vain.timed(second, 20);
         transfer.wait().charged = first + second;
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn one_silence_tells_no_timer() {
-        let mut transfer = Ordinary::waiting(WaitKind::Timeout);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Timeout);
         transfer.wait().charged = SLOW_TIMER.get();
         transfer.facts.loss.in_vain.timed(SLOW_TIMER.get(), 10);
         assert!(!transfer.is_taken_by(&TIMER_IS_SLOW));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn few_timeouts_are_a_doubt() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.counts.timeouts = SEVERAL.get() - 1;
         assert!(transfer.is_doubted_by(&FEW_TIMERS));
         transfer.facts.counts.timeouts = SEVERAL.get();

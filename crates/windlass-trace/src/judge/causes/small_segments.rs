@@ -77,25 +77,25 @@ const FEW_IN_FLIGHT: Rival = Rival {
         let packets = facts.counts.flight_most / average(facts).max(1);
         (packets < INITIAL_WINDOW).then(|| {
             sentence!(
-                "no more than {packets} segments were in flight, which no congestion window asks \
-                 for: the program may write at a pace of its own, and larger pieces then bring \
-                 nothing; windlass top on {case.sender} tells what it waits for"
+                "at most {packets} segments were in flight, fewer than any congestion window \
+                 requires: the program may write at its own pace, and larger pieces then bring \
+                 nothing; run windlass top on {case.sender} to see what it waits for"
             )
         })
     },
 };
 
-/// Far from the sender, a translator (of a virtual machine, a container) may hand on the segments
-/// of another path.
+/// Far from the sender, the address translation of a virtual machine or container may forward
+/// segments of another path.
 const PASSED_ON: Rival = Rival {
     name: "handed-on-by-a-translator",
     causes: |_| vec![Cause::PathQueue],
     explains: |case| {
         is_passed_on(case.facts).then(|| {
             sentence!(
-                "each segment is as large as Ethernet's, and no link between hosts takes {}: a \
-                 translator (of a virtual machine, a container) may hand on what comes to it as it \
-                 comes; capture beyond {case.sender}, too",
+                "each segment is as large as Ethernet's, and no link between hosts takes {}: the \
+                 address translation of a virtual machine or container may forward segments as \
+                 they come; capture beyond {case.sender}, too",
                 case.segment()
             )
         })
@@ -117,11 +117,11 @@ fn average(facts: &Facts) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, SEGMENT};
+    use crate::judge::fixture::{OrdinaryTransfer, SEGMENT};
 
     /// Returns a transfer of just enough segments, which carry just less than half, two at a time.
-    fn small() -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn small() -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         let segments = MANY.get();
         let bytes = segments * SEGMENT / 2 - 1;
         (transfer.facts.counts.segments, transfer.facts.counts.bytes) = (segments, bytes);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn fewer_segments_than_an_initial_window_may_be_writes() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.counts.flight_most = INITIAL_WINDOW * SEGMENT;
         assert!(!transfer.is_explained_by(&FEW_IN_FLIGHT));
         transfer.facts.counts.flight_most -= 1;
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_translator_hands_on_segments_of_ethernets_size() {
         let is_passed_on = |full: u64, mean: u64| {
-            let mut transfer = Ordinary::far();
+            let mut transfer = OrdinaryTransfer::far();
             transfer.facts.window.segment = full;
             transfer.facts.counts.bytes = transfer.facts.counts.segments * mean;
             transfer.is_explained_by(&PASSED_ON)

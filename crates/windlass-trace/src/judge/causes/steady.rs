@@ -15,8 +15,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     cause: Cause::Steady,
     sentence: |case @ &Case { sender, facts, .. }, time| {
         sentence!(
-            "{sender} holds its own sending to about {} in flight (its congestion window, or a \
-             send buffer that its program refills at once) {}, and waits for ACKs {time}.",
+            "{sender} limits itself to about {} in flight (its congestion window, or a send buffer \
+             that its program refills at once) {}, and waits for ACKs {time}.",
             case.level_flight(),
             on_its_path(facts),
         )
@@ -32,8 +32,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let raised = it.remedy(
             Side::Sender,
             sentence!(
-                "raise what keeps its flight so small (a clamp on the route, the congestion \
-                 control, its send buffer): the receiver takes {}",
+                "raise the limit on its flight (a clamp on the route, the congestion control, its \
+                 send buffer): the receiver takes {}",
                 Bytes::new(window)
             ),
             Some((value as f64, Unit::Bytes)),
@@ -69,18 +69,18 @@ mod tests {
     use windlass_base::thresholds::ONE_IN_FIVE;
 
     use super::*;
-    use crate::judge::fixture::Ordinary;
+    use crate::judge::fixture::OrdinaryTransfer;
 
     #[test]
     fn a_wait_that_nothing_else_explains_is_of_a_steady_window() {
-        let named = |kind| Ordinary::waiting(kind).is_named_by(&LEVEL);
+        let named = |kind| OrdinaryTransfer::waiting(kind).is_named_by(&LEVEL);
         assert!(named(WaitKind::Open) && named(WaitKind::Paced) && !named(WaitKind::Window));
-        assert!(Ordinary::new().is_doubted_by(&LOOKS_LIKE_BUFFER));
+        assert!(OrdinaryTransfer::new().is_doubted_by(&LOOKS_LIKE_BUFFER));
     }
 
     #[test]
     fn a_sender_that_reacts_late_paces() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.counts.reactions = 10 * ONE_IN_FIVE.get();
         transfer.facts.counts.slow_reactions = 10;
         assert!(transfer.is_explained_by(&rivals::PACED));
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_sender_that_never_reacts_does_not_pace() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.counts.reactions = 0;
         assert!(!transfer.is_explained_by(&rivals::PACED));
     }

@@ -112,11 +112,11 @@ mod tests {
 
     use super::*;
     use crate::follow::ledger::{Phase, Wait};
-    use crate::judge::fixture::{Ordinary, SEGMENTS, STEP, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, SEGMENTS, STEP, share_of};
 
     #[test]
     fn timers_repair_most_of_frequent_losses() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let frequent = share_of(FREQUENT_LOSS.get(), SEGMENTS);
         transfer.lose(frequent);
         transfer.wait().phase = Phase::AfterLoss;
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn unseen_sends_are_of_a_path_that_loses() {
-        let mut transfer = Ordinary::waiting(WaitKind::Skipped);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Skipped);
         assert!(!transfer.is_named_by(&UNSEEN_SENDS));
         transfer.lose(1);
         assert!(transfer.is_named_by(&UNSEEN_SENDS));
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn half_of_the_silences_may_be_of_lost_acks() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         for packet in [10, 20] {
             transfer.facts.loss.in_vain.timed(SILENCE_OF_TIMER.get(), packet);
         }
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_short_silence_may_be_a_fast_repair() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let wait = |span| Wait { first: 10, last: 11, span };
         assert!(!transfer.is_doubted_by(&MAY_BE_FAST));
         transfer.facts.longest =
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn full_segments_that_never_arrived_may_be_too_large() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.loss.full_arrived = false;
         assert!(!transfer.is_doubted_by(&MAY_BE_TOO_LARGE));
         transfer.facts.loss.never_came_back = true;

@@ -2,7 +2,7 @@
 
 use crate::follow::ledger::WaitKind;
 use crate::judge::causes::Hypothesis;
-use crate::judge::rule::{Rule, Taking, withholds_acks};
+use crate::judge::rule::{Rule, TakeoverRule, withholds_acks};
 use windlass_base::Cause;
 
 pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
@@ -58,7 +58,7 @@ pub(crate) const RARE_ACK_LOSS: Rule = Rule {
     holds: Some(|it, checks| checks.is("ACKs are lost by habit", !it.facts.loses_acks())),
 };
 
-/// A window whose scale is a guess may be larger than it reads.
+/// A window with a guessed scale may be larger than shown.
 pub(crate) const WINDOW_OF_UNKNOWN_SCALE: Rule = Rule {
     name: "window-of-unknown-scale",
     cause: Cause::Unknown,
@@ -79,7 +79,7 @@ pub(crate) const PACKETS_MISSING: Rule = Rule {
 };
 
 /// The pauses are no longer than an ACK and its answer may take on the path.
-pub(crate) const MAY_BE_PATH: Taking = Taking {
+pub(crate) const MAY_BE_PATH: TakeoverRule = TakeoverRule {
     name: "pause-may-be-the-path",
     from: |cause| cause == Cause::SenderIdle,
     to: Cause::Unknown,
@@ -99,11 +99,11 @@ mod tests {
     use super::*;
     use crate::estimate::split_tcp::SplitTcp;
     use crate::follow::flow::Scale;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, full_queue};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, STEP, full_queue};
 
     #[test]
     fn an_untrue_capture_tells_of_no_wait() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_named_by(&UNTRUE_CAPTURE));
         transfer.facts.capture.made_up_times = true;
         assert!(transfer.is_named_by(&UNTRUE_CAPTURE));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn missing_acks_leave_messages() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         assert!(!transfer.is_named_by(&WITHOUT_ACKS));
         transfer.facts.capture.lacks_acks = true;
         assert!(transfer.is_named_by(&WITHOUT_ACKS));
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_proxy_answers_for_a_sender_that_did_not_open() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.opening.handshake.opener = Some(1);
         assert!(!transfer.is_named_by(&BEYOND_A_PROXY));
         transfer.facts.path.split = Some(SplitTcp { opening: RTT, soonest: STEP });
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_few_lost_acks_are_rare() {
-        let mut transfer = Ordinary::waiting(WaitKind::Unheard);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Unheard);
         transfer.facts.loss.in_vain.acks_lost = SEVERAL.get() - 1;
         assert!(transfer.is_named_by(&RARE_ACK_LOSS));
         transfer.facts.loss.in_vain.acks_lost = SEVERAL.get();
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn most_segments_come_again_where_a_host_stood_still() {
-        let mut transfer = Ordinary::waiting(WaitKind::Unheard);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Unheard);
         let half = transfer.facts.counts.segments / 2;
         transfer.facts.loss.in_vain.acks_lost = half;
         assert!(!transfer.is_named_by(&RARE_ACK_LOSS));
@@ -153,8 +153,8 @@ mod tests {
     }
 
     /// Returns a transfer that waits with a full window, whose scale is a guess.
-    fn guessed() -> Ordinary {
-        let mut transfer = Ordinary::waiting(WaitKind::Window);
+    fn guessed() -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Window);
         transfer.facts.window.scale = Scale::AtLeast(0);
         transfer
     }
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_window_of_unknown_scale_may_be_larger() {
         assert!(guessed().is_named_by(&WINDOW_OF_UNKNOWN_SCALE));
-        assert!(!Ordinary::waiting(WaitKind::Window).is_named_by(&WINDOW_OF_UNKNOWN_SCALE));
+        assert!(!OrdinaryTransfer::waiting(WaitKind::Window).is_named_by(&WINDOW_OF_UNKNOWN_SCALE));
         let mut transfer = guessed();
         transfer.facts.counts.window_held = 1;
         assert!(transfer.is_named_by(&WINDOW_OF_UNKNOWN_SCALE));
@@ -199,8 +199,8 @@ mod tests {
     }
 
     /// Returns a transfer whose capture tells of no path, with a pause of this time.
-    fn paused(time: Span, rounds: u32) -> Ordinary {
-        let mut transfer = Ordinary::waiting(WaitKind::Idle);
+    fn paused(time: Span, rounds: u32) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Idle);
         transfer.forget_handshake();
         transfer.facts.capture.hop_limit = 60;
         transfer.wait().charged = time;
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn far_away_a_full_queue_lengthens_the_path() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         transfer.facts.line.full_queue = Some(full_queue(Rate::from_bytes_per_second(1e6)));
         // The distance, and the queue on both ways.
         transfer.wait().charged = RTT * 3;

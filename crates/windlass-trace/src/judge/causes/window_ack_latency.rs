@@ -55,11 +55,11 @@ mod tests {
     };
 
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, STEP};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, STEP};
 
     /// Returns whether ACKs of this latency are slow over a path of this round trip.
     fn is_slow(path: Span, latency: Span, has_handshake: bool) -> bool {
-        let mut transfer = Ordinary::waiting(WaitKind::Window);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Window);
         if !has_handshake {
             transfer.forget_handshake();
         }
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_clock_is_not_the_receivers() {
-        let mut transfer = Ordinary::waiting(WaitKind::Window);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Window);
         transfer.set_latency(RTT * 2);
         transfer.facts.capture.clock_step = STEP;
         assert!(!transfer.is_named_by(&ACKS_ARE_SLOW));
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_timer_runs_out_before_a_withheld_ack() {
-        let mut transfer = Ordinary::waiting(WaitKind::Blind { window_full: true });
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Blind { window_full: true });
         transfer.set_latency(RTT + LATE.get() - STEP);
         assert!(!transfer.is_named_by(&TIMER_BEFORE_ACK));
         transfer.set_latency(RTT + LATE.get());
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn several_timeouts_without_loss_show_withheld_acks() {
         let is_withheld = |blind: u64, duplicates, timeouts| {
-            let mut transfer = Ordinary::waiting(WaitKind::Blind { window_full: true });
+            let mut transfer = OrdinaryTransfer::waiting(WaitKind::Blind { window_full: true });
             let counts = &mut transfer.facts.counts;
             (counts.blind_timeouts, counts.withheld) = (blind - 1, 1);
             (counts.duplicate_acks, counts.timeouts) = (duplicates, timeouts);

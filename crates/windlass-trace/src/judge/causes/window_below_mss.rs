@@ -16,7 +16,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     sentence: |case @ &Case { receiver, facts, .. }, time| {
         sentence!(
             "{receiver} takes only {} at a time, less than one full segment of {}, so the sender \
-             sends a piece, waits for its ACK and sends the next: {time} is waiting.",
+             sends a piece, waits for its ACK and sends the next: waiting takes {time}.",
             Bytes::new(facts.window.most),
             case.segment(),
         )
@@ -57,11 +57,11 @@ pub(crate) const SMALLER_THAN_A_SEGMENT: Rule = Rule {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, SEGMENT};
+    use crate::judge::fixture::{OrdinaryTransfer, SEGMENT};
 
     #[test]
     fn the_largest_window_is_below_a_segment() {
-        let mut transfer = Ordinary::waiting(WaitKind::Window);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Window);
         transfer.facts.window.most = SEGMENT;
         assert!(!transfer.is_named_by(&SMALLER_THAN_A_SEGMENT));
         transfer.facts.window.most -= 1;

@@ -1,6 +1,6 @@
 //! A window that closes and opens again a moment later.
 
-use crate::follow::ledger::{Opened, WaitKind};
+use crate::follow::ledger::{Reopening, WaitKind};
 use crate::judge::case::Case;
 use crate::judge::causes::{Hypothesis, unknown};
 use crate::judge::confidence::START_IS_MISSING;
@@ -40,7 +40,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
         let window = 2 * facts.window.most.max(facts.window.segment);
         let open = it.case.cycle().unwrap_or_default();
         let closed = facts.window.closures.median().unwrap_or_default();
-        // It still takes as long for each buffer, but takes the next meanwhile: of T + Z
+        // The program still takes as long for each buffer, but takes the next meanwhile: of T + Z
         // the longer one is left.
         let left = (closed - open).or_zero().share_of(closed);
         let second = it.remedy(
@@ -61,8 +61,8 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             0.0,
         );
         it.bracket(&mut faster);
-        // Where it handles a buffer for ten times as long as it takes to fill it, a second
-        // one brings less than a tenth.
+        // If the program handles a buffer for ten times as long as it takes to fill it, a second
+        // buffer brings less than a tenth.
         if left > 0.9 {
             vec![faster]
         } else if left > 0.5 {
@@ -71,7 +71,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             vec![second]
         }
     },
-    shows: |kind| matches!(kind, WaitKind::OpensLate | WaitKind::Partly(Opened::Late)),
+    shows: |kind| matches!(kind, WaitKind::OpensLate | WaitKind::Partly(Reopening::Late)),
     doubts: &[START_IS_MISSING],
     ..unknown::HYPOTHESIS
 };
@@ -80,27 +80,27 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
 pub(crate) const OPENS_LATE: Rule = Rule {
     name: "opens-a-moment-later",
     cause: Cause::WindowOpensLate,
-    of: |kind| matches!(kind, WaitKind::OpensLate | WaitKind::Partly(Opened::Late)),
+    of: |kind| matches!(kind, WaitKind::OpensLate | WaitKind::Partly(Reopening::Late)),
     holds: None,
 };
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, quantiles};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, quantiles};
     use windlass_base::Span;
 
     #[test]
     fn a_window_opens_a_moment_later() {
-        let named = |kind| Ordinary::waiting(kind).is_named_by(&OPENS_LATE);
-        assert!(named(WaitKind::OpensLate) && named(WaitKind::Partly(Opened::Late)));
-        assert!(!named(WaitKind::NotReading) && !named(WaitKind::Partly(Opened::AfterLong)));
+        let named = |kind| OrdinaryTransfer::waiting(kind).is_named_by(&OPENS_LATE);
+        assert!(named(WaitKind::OpensLate) && named(WaitKind::Partly(Reopening::Late)));
+        assert!(!named(WaitKind::NotReading) && !named(WaitKind::Partly(Reopening::AfterLong)));
     }
 
-    /// Returns the values of the remedies where the window stays closed for so long: bytes of a second
-    /// buffer, or no time of a faster reader.
+    /// Returns the values of the remedies where the window stays closed for so long: bytes of a
+    /// second buffer, or no time of a faster reader.
     fn remedies(closed: Span) -> Vec<Option<f64>> {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.window.closures = quantiles([closed]);
         transfer.remedies(HYPOTHESIS.remedies).into_iter().map(|remedy| remedy.value).collect()
     }

@@ -7,7 +7,7 @@ use crate::judge::confidence::{Doubt, LINE_OR_WINDOW};
 use crate::judge::law::window_of_path;
 use crate::judge::rivals;
 use crate::judge::rivals::Rival;
-use crate::judge::rule::{Rule, Taking};
+use crate::judge::rule::{Rule, TakeoverRule};
 use windlass_base::thresholds::{A_TENTH, HOST_TIME};
 use windlass_base::{Bytes, Cause, Sentence, sentence};
 
@@ -43,9 +43,9 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
     ..unknown::HYPOTHESIS
 };
 
-/// Since early on no ACK comes as soon as the first ones did: a path that became longer delays all
-/// of them, and a receiver that takes its time is now and then quick.
-pub(crate) const PATH_BECAME_LONGER: Taking = Taking {
+/// After the start no ACK is as fast as the first ones: a path that became longer delays all of
+/// them, while a slow receiver is sometimes fast.
+pub(crate) const PATH_BECAME_LONGER: TakeoverRule = TakeoverRule {
     name: "path-became-longer",
     from: |cause| cause == Cause::WindowAckLatency,
     to: Cause::WindowPathRtt,
@@ -94,17 +94,17 @@ mod tests {
     use windlass_base::Span;
 
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, STEP};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, STEP};
 
     #[test]
     fn a_full_window_that_nothing_else_explains_waits_for_the_path() {
-        assert!(Ordinary::waiting(WaitKind::Window).is_named_by(&FULL_WINDOW));
-        assert!(!Ordinary::new().is_named_by(&FULL_WINDOW));
+        assert!(OrdinaryTransfer::waiting(WaitKind::Window).is_named_by(&FULL_WINDOW));
+        assert!(!OrdinaryTransfer::new().is_named_by(&FULL_WINDOW));
     }
 
     #[test]
     fn acks_that_became_slower_come_over_a_longer_path() {
-        let mut transfer = Ordinary::waiting(WaitKind::Window);
+        let mut transfer = OrdinaryTransfer::waiting(WaitKind::Window);
         assert!(!transfer.is_taken_by(&PATH_BECAME_LONGER));
         assert!(!transfer.is_explained_by(&LATE_RECEIVER));
         transfer.facts.path.acks_became_slower = true;
@@ -115,7 +115,7 @@ mod tests {
 
     /// Returns whether round trips of this time are a doubt over a path of this one.
     fn is_doubted(path: Span, round_trip: Span) -> bool {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_path(path);
         transfer.set_latency(round_trip);
         transfer.is_doubted_by(&BEYOND_PATH)
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_step_of_the_clock_is_not_of_a_round_trip() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_path(HOST_TIME.get());
         transfer.set_latency(HOST_TIME.get() * 2 + STEP);
         transfer.facts.capture.clock_step = STEP;

@@ -4,10 +4,10 @@ use super::*;
 use crate::estimate::longer_path::LongerPath;
 use crate::estimate::split_tcp::SplitTcp;
 use crate::follow::flow::Scale;
-use crate::follow::ledger::{Opened, Wait};
+use crate::follow::ledger::{Reopening, Wait};
 use crate::judge::causes::hypothesis;
 use crate::judge::facts::ReaderFacts;
-use crate::judge::fixture::{Ordinary, RTT, STEP, TIME, share_of};
+use crate::judge::fixture::{OrdinaryTransfer, RTT, STEP, TIME, share_of};
 use crate::judge::tally::Charge;
 
 /// Returns a doubt of a list by its name.
@@ -16,8 +16,8 @@ fn doubt(list: &'static [Doubt], name: &str) -> &'static Doubt {
 }
 
 /// Returns an ordinary transfer whose verdict claims this cause, with a caveat.
-fn claiming(cause: Cause, caveat: CaveatId) -> Ordinary {
-    let mut transfer = Ordinary::new();
+fn claiming(cause: Cause, caveat: CaveatId) -> OrdinaryTransfer {
+    let mut transfer = OrdinaryTransfer::new();
     transfer.cause = cause;
     transfer.caveats = vec![caveat];
     transfer
@@ -25,7 +25,7 @@ fn claiming(cause: Cause, caveat: CaveatId) -> Ordinary {
 
 #[test]
 fn nothing_makes_an_ordinary_transfer_doubtful() {
-    let transfer = Ordinary::new();
+    let transfer = OrdinaryTransfer::new();
     for doubt in LOW.iter().chain(MEDIUM) {
         assert!(!transfer.is_doubted_by(doubt), "{}", doubt.name);
     }
@@ -34,7 +34,7 @@ fn nothing_makes_an_ordinary_transfer_doubtful() {
 #[test]
 fn a_transfer_takes_time_and_has_a_cause() {
     let nothing = doubt(LOW, "nothing-is-known");
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.tally.total = STEP;
     assert!(!transfer.is_doubted_by(nothing));
     transfer.tally.total = Span::ZERO;
@@ -121,7 +121,7 @@ fn a_transfer_is_longer_than_one_flight() {
 #[test]
 fn a_congestion_window_holds_less_than_the_transfer() {
     let one = doubt(LOW, "one-flight");
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.facts.counts.flight_most = transfer.facts.counts.bytes - 1;
     assert!(!transfer.is_doubted_by(one));
     transfer.facts.counts.flight_most += 1;
@@ -151,7 +151,7 @@ fn hosts_next_to_each_other_set_their_own_pace() {
 #[test]
 fn two_clocks_show_by_an_answer_before_its_question() {
     let clocks = doubt(LOW, "directions-have-two-clocks");
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.facts.capture.clock_step = STEP;
     transfer.facts.capture.answered_before = PROMPT_LEAST.get() + STEP;
     assert!(!transfer.is_doubted_by(clocks));
@@ -165,7 +165,7 @@ fn two_clocks_show_by_an_answer_before_its_question() {
 fn another_cause_or_limit_is_close() {
     let (of_cause, of_limit) =
         (doubt(MEDIUM, "another-cause-is-close"), doubt(MEDIUM, "another-limit-is-close"));
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.share = A_TENTH.get();
     transfer.second = Some(0.0);
     assert!(!transfer.is_doubted_by(of_cause));
@@ -184,7 +184,7 @@ fn another_cause_or_limit_is_close() {
 #[test]
 fn one_of_several_causes_has_a_small_share() {
     let several = doubt(MEDIUM, "one-of-several-causes");
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.share = HALF_OF_IT.get();
     assert!(!transfer.is_doubted_by(several));
     transfer.share -= 1e-9;
@@ -221,7 +221,7 @@ fn a_missing_start_and_other_paths_doubt_a_window() {
 #[test]
 fn a_window_that_opens_by_parts_for_half_of_the_time_may_be_of_a_reader() {
     let reads = doubt(MEDIUM, "the-program-may-always-read");
-    let mut transfer = Ordinary::waiting(WaitKind::Partly(Opened::Late));
+    let mut transfer = OrdinaryTransfer::waiting(WaitKind::Partly(Reopening::Late));
     transfer.cause = Cause::WindowOpensLate;
     transfer.charge(Cause::WindowOpensLate, TIME * 2);
     assert!(!transfer.is_doubted_by(reads));
@@ -286,7 +286,7 @@ fn a_capture_of_two_places_has_a_part_of_the_packets_twice() {
 #[test]
 fn a_habit_lasts_for_several_round_trips() {
     let brief = doubt(MEDIUM, "too-brief-for-a-habit");
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.charge(Cause::Steady, RTT * SEVERAL_ROUNDS.get() - STEP);
     assert!(!transfer.is_doubted_by(brief));
     transfer.is_habit = true;
@@ -298,7 +298,7 @@ fn a_habit_lasts_for_several_round_trips() {
 #[test]
 fn a_round_trip_has_several_steps_of_the_clock() {
     let coarse = doubt(MEDIUM, "the-clock-is-too-coarse");
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     let step = RTT / CLOCK_STEPS.get();
     transfer.set_path(step * CLOCK_STEPS.get());
     transfer.facts.capture.clock_step = step;
@@ -315,7 +315,7 @@ fn a_round_trip_has_several_steps_of_the_clock() {
 
 #[test]
 fn few_losses_are_a_doubt() {
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.lose(SEVERAL.get() - 1);
     assert!(transfer.is_doubted_by(&FEW_LOSSES));
     transfer.lose(SEVERAL.get());
@@ -324,7 +324,7 @@ fn few_losses_are_a_doubt() {
 
 #[test]
 fn a_missing_start_is_a_doubt_of_causes_that_rest_on_it() {
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     assert!(!transfer.is_doubted_by(&START_IS_MISSING));
     transfer.caveats = vec![CaveatId::NoHandshake];
     assert!(transfer.is_doubted_by(&START_IS_MISSING));
@@ -343,7 +343,7 @@ fn a_missing_start_is_a_doubt_of_causes_that_rest_on_it() {
 
 #[test]
 fn options_tell_which_copy_was_answered() {
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.facts.counts.cut_acks = 1;
     assert!(!transfer.is_doubted_by(&MAY_BE_LATE));
     transfer.facts.capture.distance = STEP;
@@ -373,7 +373,7 @@ fn another_limit_that_leads_one_half_is_a_doubt() {
 #[test]
 fn half_of_the_data_that_is_missing_is_a_doubt() {
     let missing = doubt(LOW, "most-is-missing");
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.facts.counts.acked = 1_000;
     transfer.facts.counts.missing_bytes = 500;
     assert!(transfer.is_doubted_by(missing));
@@ -384,7 +384,7 @@ fn half_of_the_data_that_is_missing_is_a_doubt() {
 #[test]
 fn a_transfer_of_few_round_trips_is_a_doubt() {
     let few = doubt(MEDIUM, "few-round-trips");
-    let mut transfer = Ordinary::new();
+    let mut transfer = OrdinaryTransfer::new();
     transfer.tally.total = RTT * MANY.to::<i64>();
     assert!(!transfer.is_doubted_by(few));
     transfer.tally.total -= STEP;

@@ -11,10 +11,10 @@ use crate::estimate::far::FarLimit;
 use crate::estimate::loss_pattern::FullQueue;
 use crate::estimate::packet_pairs::Pace;
 use crate::estimate::shared_bottlenecks::FullTimes;
-use crate::estimate::trains::Line;
+use crate::estimate::trains::LineSpacing;
 
 impl Facts {
-    /// Returns what was in flight on average, in bytes: the rate times the round trip (Little 1961).
+    /// Returns the mean flight in bytes: the rate times the round trip (Little 1961).
     pub(crate) fn mean_flight(&self) -> f64 {
         let time = self.time_in_all().as_seconds().max(1e-9);
         self.sent.bytes as f64 / time * self.round_trip().as_seconds()
@@ -22,14 +22,14 @@ impl Facts {
 
     /// The line that spaced its data on the way here. At the sender it is the sender that
     /// spaces it.
-    pub(crate) fn data_line(&self) -> Option<Line> {
+    pub(crate) fn data_line(&self) -> Option<LineSpacing> {
         let is_written = self.far.limit == Some(FarLimit::Program);
         if self.capture.is_far && !is_written { self.line.of_data } else { None }
     }
 
     /// The line that spaced its ACKs on the way here. Far from the sender they have not passed
     /// all of the path.
-    pub(crate) fn ack_line(&self) -> Option<Line> {
+    pub(crate) fn ack_line(&self) -> Option<LineSpacing> {
         if self.capture.is_far { None } else { self.line.of_acks }
     }
 
@@ -51,7 +51,7 @@ impl Facts {
     }
 
     /// Returns the spacing by the path's narrowest line, whoever had more to send.
-    pub(crate) fn spacing(&self) -> Option<Line> {
+    pub(crate) fn spacing(&self) -> Option<LineSpacing> {
         self.line.spacing
     }
 
@@ -99,7 +99,7 @@ impl Facts {
     /// The queue that others fill: this connection has little of the line behind it then, by
     /// the pace of its bursts. Where no pace is known they may.
     pub(crate) fn queue_of_others(&self) -> Option<FullQueue> {
-        // How close any segments come is no less than the pace.
+        // The closest spacing of any segments gives no less than the pace.
         let pace = self.line_pace().or_else(|| self.closest_rate());
         let alone = pace.map(|rate| rate.bytes_per_second() * LARGE_PART.get());
         let has_little = |rate: Rate| alone.is_none_or(|alone| rate.bytes_per_second() < alone);
@@ -137,17 +137,17 @@ impl Facts {
         self.service().map(|pace| pace.rate).or(far)
     }
 
-    /// The rate at which full segments come that are closest to each other, far from the sender.
-    /// Where a card joins them it does not show.
+    /// Returns the rate at which full segments come that are closest to each other, far from the
+    /// sender. If a card joins them, this rate does not show.
     fn closest_rate(&self) -> Option<Rate> {
         let closest =
             self.closest().filter(|_| self.capture.is_far && self.counts.super_packets == 0)?;
         Some(Bytes::new(self.window.segment).per(closest))
     }
 
-    /// The rate of the line that it fills alone: the pace of bursts behind the sender, and far from
-    /// it the fastest rate, or what most full segments take, which a moment's lateness changes
-    /// less.
+    /// Returns the rate of the line that the connection fills alone. Behind the sender this is the
+    /// pace of bursts. Far from the sender it is the fastest rate, or that of most full segments,
+    /// which a moment's lateness changes less.
     pub(crate) fn line_rate(&self) -> Option<Rate> {
         let usual = self.line.packet_times.median().filter(|_| self.counts.super_packets == 0);
         let usual = usual.map(|time| Bytes::new(self.window.segment).per(time));
@@ -181,7 +181,9 @@ impl Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, STEP, full_queue, line, pace, quantiles, times};
+    use crate::judge::fixture::{
+        OrdinaryTransfer, RTT, STEP, full_queue, line, pace, quantiles, times,
+    };
     use windlass_base::thresholds::MOST_OF_IT;
 
     /// The rate that a transfer has of a line whose queue is full.
@@ -190,36 +192,39 @@ mod tests {
     }
 
     /// Returns a transfer that loses data of a full queue.
-    fn losing(mut transfer: Ordinary) -> Ordinary {
+    fn losing(mut transfer: OrdinaryTransfer) -> OrdinaryTransfer {
         transfer.facts.line.full_queue = Some(full_queue(rate()));
         transfer
     }
 
     #[test]
     fn a_full_queue_shows_near_the_sender_by_how_long_data_waits() {
-        let has_queue = |wait, mut transfer: Ordinary| {
+        let has_queue = |wait, mut transfer: OrdinaryTransfer| {
             transfer.facts.line.full_queue = Some(FullQueue { wait, ..full_queue(rate()) });
             transfer.facts.full_queue().is_some()
         };
         let least = RTT.scaled(A_TENTH_MORE.get() - 1.0);
-        assert!(has_queue(least, Ordinary::new()) && !has_queue(least - STEP, Ordinary::new()));
-        assert!(has_queue(STEP, Ordinary::far()));
+        assert!(
+            has_queue(least, OrdinaryTransfer::new())
+                && !has_queue(least - STEP, OrdinaryTransfer::new())
+        );
+        assert!(has_queue(STEP, OrdinaryTransfer::far()));
     }
 
     #[test]
     fn others_fill_a_queue_of_a_line_with_a_faster_pace() {
         let has_others = |factor| {
-            let mut transfer = losing(Ordinary::new());
+            let mut transfer = losing(OrdinaryTransfer::new());
             transfer.facts.line.service = Some(pace(times(rate(), factor / LARGE_PART.get())));
             transfer.facts.queue_of_others().is_some()
         };
         assert!(has_others(1.0 + 1e-9) && !has_others(1.0 - 1e-9));
-        assert!(losing(Ordinary::new()).facts.queue_of_others().is_some());
+        assert!(losing(OrdinaryTransfer::new()).facts.queue_of_others().is_some());
     }
 
     #[test]
     fn far_away_the_closest_segments_tell_the_pace() {
-        let mut transfer = losing(Ordinary::far());
+        let mut transfer = losing(OrdinaryTransfer::far());
         let each = rate().time_for(Bytes::new(transfer.facts.window.segment));
         let alone = each.scaled(LARGE_PART.get());
         let mut has_others = |time, joined| {
@@ -233,7 +238,7 @@ mod tests {
 
     #[test]
     fn far_away_most_segments_come_as_close_as_the_closest() {
-        let mut transfer = Ordinary::far();
+        let mut transfer = OrdinaryTransfer::far();
         let closest = Span::from_millis(1);
         let mut has_pace = |usual| {
             let times = (0..10).map(|pair| if pair == 0 { closest } else { usual });
@@ -246,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_shared_line_is_steady_where_its_queue_is_of_others() {
-        let mut transfer = losing(Ordinary::new());
+        let mut transfer = losing(OrdinaryTransfer::new());
         let mut sum = Aggregate {
             is_line: false,
             rate: rate(),
@@ -270,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_line_spaces_data_far_from_a_sender_whose_program_does_not() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.line.of_data = Some(line(rate()));
         assert!(transfer.facts.data_line().is_none());
         transfer.facts.capture.is_far = true;
@@ -281,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_told_where_the_captures_place_is_known() {
-        let mut transfer = losing(Ordinary::far());
+        let mut transfer = losing(OrdinaryTransfer::far());
         assert!(transfer.facts.loses_when_full());
         transfer.facts.capture.distance = Span::ZERO;
         assert!(!transfer.facts.loses_when_full());

@@ -7,7 +7,7 @@ use windlass_base::{Bytes, Rate, Span};
 
 use super::{Facts, Quantiles};
 use crate::estimate::far::FarLimit;
-use crate::estimate::trains::Line;
+use crate::estimate::trains::LineSpacing;
 use crate::follow::counts::Counts;
 
 /// A fact: its name, its value and the unit of it.
@@ -32,7 +32,7 @@ struct List {
 }
 
 /// A value that may stand in the list.
-trait Listed {
+trait FactValue {
     fn list(&self, name: &str, list: &mut List);
 }
 
@@ -42,44 +42,44 @@ impl List {
     }
 }
 
-impl Listed for Span {
+impl FactValue for Span {
     fn list(&self, name: &str, list: &mut List) {
         let error = list.error.as_seconds();
         list.push(name, self.as_seconds(), Some("s"), Some(error));
     }
 }
 
-impl Listed for Bytes {
+impl FactValue for Bytes {
     fn list(&self, name: &str, list: &mut List) {
         list.push(name, self.get() as f64, Some("B"), None);
     }
 }
 
-impl Listed for Rate {
+impl FactValue for Rate {
     fn list(&self, name: &str, list: &mut List) {
         list.push(name, self.bytes_per_second(), Some("B/s"), None);
     }
 }
 
-impl Listed for u64 {
+impl FactValue for u64 {
     fn list(&self, name: &str, list: &mut List) {
         list.push(name, *self as f64, None, None);
     }
 }
 
-impl Listed for f64 {
+impl FactValue for f64 {
     fn list(&self, name: &str, list: &mut List) {
         list.push(name, *self, None, None);
     }
 }
 
-impl Listed for bool {
+impl FactValue for bool {
     fn list(&self, name: &str, list: &mut List) {
         list.push(name, f64::from(u8::from(*self)), None, None);
     }
 }
 
-impl<T: Listed> Listed for Option<T> {
+impl<T: FactValue> FactValue for Option<T> {
     fn list(&self, name: &str, list: &mut List) {
         if let Some(value) = self {
             value.list(name, list);
@@ -87,7 +87,7 @@ impl<T: Listed> Listed for Option<T> {
     }
 }
 
-impl Listed for Quantiles {
+impl FactValue for Quantiles {
     fn list(&self, name: &str, list: &mut List) {
         if self.count == 0 {
             return;
@@ -105,7 +105,7 @@ impl Listed for Quantiles {
     }
 }
 
-impl Listed for Line {
+impl FactValue for LineSpacing {
     fn list(&self, name: &str, list: &mut List) {
         self.rate.list(&format!("{name}.rate"), list);
         self.gap.list(&format!("{name}.gap"), list);

@@ -18,8 +18,8 @@ impl Facts {
         let path = (self.path.rtt.unwrap_or_default() - self.capture.distance).or_zero();
         let own = self.acks.latency.median().unwrap_or_default() - path;
         let seen = counts.blind_timeouts + counts.withheld;
-        // It answers what arrives out of order at once, so that much was lost. And
-        // where data is lost, most timers run out for more than one segment.
+        // The receiver answers data that arrives out of order at once, so that much was lost. And
+        // if data is lost, most timers run out for more than one segment.
         let lost = counts.duplicate_acks > seen + 2 || counts.timeouts * 2 > seen;
         counts.fast == 0 && (seen >= 3 && !lost || own >= BEFORE_TIMERS.get())
     }
@@ -83,7 +83,7 @@ impl Facts {
             && counts.out_of_order == 0
     }
 
-    /// How often its timer ran out before an ACK could come, for each round trip.
+    /// Returns the number of timeouts before an ACK could come, per round trip.
     pub(crate) fn early_timers_per_round(&self) -> f64 {
         let rtt = self.round_trip();
         let rounds = self.time_busy().as_seconds() / rtt.max(Span::from_nanos(1)).as_seconds();

@@ -1,4 +1,4 @@
-//! Where the path is full.
+//! Intervals in which the path is full.
 
 use windlass_base::thresholds::{
     A_QUARTER, A_TENTH, ACKS_IN_HALVES, AS_GOOD_AS_ALL, BEYOND_JITTER, DELIVERS_MORE, EVER_FULL,
@@ -12,18 +12,18 @@ use crate::follow::ledger::{Activity, Interval, WaitKind};
 use crate::judge::checks::{Checks, by};
 use crate::judge::facts::Facts;
 
-/// Where the path stood full, and its rate.
+/// Intervals in which the path was full, and its rate.
 #[derive(Debug)]
 pub(crate) struct FullPath {
     marks: Vec<bool>,
     /// The pace of bursts at which the narrowest place behind the sender serves it.
     pace: Option<Rate>,
-    /// The share of the time, and the rate.
+    /// Share of the time with a full path, and the path's rate then.
     rate: Option<(f64, Rate)>,
 }
 
 impl FullPath {
-    /// Where the flight grows, `grows` says.
+    /// Finds the intervals with a full path; `grows` marks the intervals in which the flight grows.
     pub(crate) fn of(facts: &Facts, grows: &[bool]) -> Self {
         let intervals = &facts.waits;
         let pace = service_pace(facts);
@@ -52,7 +52,7 @@ impl FullPath {
         self.pace
     }
 
-    /// Whether the path was full in the interval at this place.
+    /// Returns whether the path was full in the interval of this index.
     pub(crate) fn holds(&self, place: usize) -> bool {
         self.marks[place]
     }
@@ -73,7 +73,7 @@ impl FullPath {
             && self.reaches(AS_GOOD_AS_ALL, facts, wait, checks)
     }
 
-    /// Whether data passed at this share of the path's rate, or faster.
+    /// Returns whether data passed at this share of the path's rate, or faster.
     fn reaches(
         &self,
         share: Threshold<f64>,
@@ -91,8 +91,8 @@ fn rate(facts: &Facts, interval: &Interval) -> Rate {
     Bytes::new(passed(facts, &interval.activity)).per(interval.charged)
 }
 
-/// Whether the path delivered more than it did before, when less was in flight: then
-/// it was not full before, and need not be now.
+/// Returns whether the path delivered more than before, when less was in flight: then it was not
+/// full before, and need not be now.
 fn delivers_more(facts: &Facts, before: &[Interval], interval: &Interval) -> bool {
     let flight = interval.activity.flight_high as f64;
     let smaller = before.iter().filter(|one| {
@@ -105,13 +105,13 @@ fn delivers_more(facts: &Facts, before: &[Interval], interval: &Interval) -> boo
     fastest.is_some_and(|fastest| now >= fastest * DELIVERS_MORE.get())
 }
 
-/// What passed the path in this time: near the receiver, what arrived; else
-/// what was acknowledged.
+/// Returns the bytes that passed the path in this time: near the receiver the arrived data, else
+/// the acknowledged data.
 pub(crate) fn passed(facts: &Facts, activity: &Activity) -> u64 {
     if facts.capture.distance > Span::ZERO { activity.sent } else { activity.acked }
 }
 
-/// The rate of the path, where it stood full for a good part of the transfer.
+/// Returns the path's rate, if the path was full for a good part of the transfer.
 fn full_rate(facts: &Facts, marks: &[bool]) -> Option<(f64, Rate)> {
     let intervals = facts.waits.iter();
     let full =
@@ -128,8 +128,7 @@ fn full_rate(facts: &Facts, marks: &[bool]) -> Option<(f64, Rate)> {
     (share >= EVER_FULL.get()).then(|| (share, Bytes::new(bytes).per(time).max(fastest)))
 }
 
-/// How long the line takes for a full segment that comes to the capture, as far as it
-/// shows.
+/// Returns the time that the line takes for a full segment before the capture, if it shows.
 pub(crate) fn segment_time(facts: &Facts) -> Option<Span> {
     // The least gap is too short by as much as a step of the clock.
     let is_coarse = facts.capture.clock_step > Span::ZERO;
@@ -138,10 +137,9 @@ pub(crate) fn segment_time(facts: &Facts) -> Option<Span> {
     each.filter(|each| *each > Span::ZERO)
 }
 
-/// Whether segments came to the capture one behind the other, as a line sends
-/// them that is never idle. Behind the line that limits the path that is how a
-/// full queue before it shows, where the sender's timestamps do not tell. A segment takes
-/// the line `each`.
+/// Returns whether segments came to the capture back to back, as from a line that is never idle.
+/// Behind the bottleneck link, a full queue before it shows in this way, if the sender's timestamps
+/// do not tell. A segment takes the line the time `each`.
 pub(crate) fn is_line_busy(
     facts: &Facts,
     each: Option<Span>,
@@ -154,14 +152,14 @@ pub(crate) fn is_line_busy(
     checks.at_least("time that the line sent", sending.share_of(wait.charged), MOST_OF_IT)
 }
 
-/// Whether a transfer goes on, between losses of a queue that is full each time, nearly as fast as
-/// the line behind it lets it then: what the queue adds to a round trip is too short to show
-/// between the losses, and who else fills it does not show at all.
+/// Returns whether a transfer continues, between losses of a queue that is full each time, nearly
+/// as fast as the line behind the queue allows. The queue's share of a round trip is too short to
+/// show between the losses, and other traffic in the queue does not show at all.
 pub(crate) fn fills_queue(facts: &Facts) -> bool {
     let Some(queue) = facts.full_queue() else { return false };
     let line = match facts.queue_of_others() {
         Some(_) => queue.rate,
-        // It is the line's own, which is full for a moment only before each loss.
+        // The queue is the line's own, which is full for a moment only before each loss.
         None => facts.line_rate().map_or(queue.rate, |line| line.max(queue.rate)),
     };
     let tries = |one: &&Interval| {
@@ -187,24 +185,25 @@ fn quiet_rtt(facts: &Facts) -> Option<Span> {
 
 /// The pace of bursts at which the narrowest place behind the sender serves it.
 ///
-/// Where the window is acknowledged in two halves, only its first is sent at once, and one
-/// or two pairs of ACKs tell a pace. It is that of a line where the whole goes on at the
-/// same to a few hundredths: a receiver that is only late does not part two ACKs by as much
-/// as its lateness happens to need.
+/// If the window is acknowledged in two halves, only its first half is sent at once, and one or two
+/// pairs of ACKs tell a pace. The pace is that of a line if the whole transfer goes on at it to a
+/// few hundredths. A receiver that is only late does not part two ACKs by exactly the time that its
+/// lateness needs.
 fn service_pace(facts: &Facts) -> Option<Rate> {
     let pace = facts.service()?;
     if pace.sure {
         return Some(pace.rate);
     }
-    // Whatever it waited for: who paces himself leaves pauses in which the line still sends.
+    // This holds for any wait: a sender that paces itself leaves pauses in which the line still
+    // sends.
     let went = acknowledged(facts.waits.iter()).bytes_per_second();
     let is_kept = |rate: &Rate| (went / rate.bytes_per_second() - 1.0).abs() <= A_TENTH.get();
     [pace.rate, pace.slowest].into_iter().find(is_kept)
 }
 
-/// Whether what was acknowledged took all of this time at the pace of bursts: then the
-/// narrowest place behind the sender always had data, even where the sender keeps only a
-/// few segments there, and those for less time than hosts take.
+/// Returns whether the acknowledged data needed all of this time at the pace of bursts. Then the
+/// narrowest link behind the sender always had data. This holds even if the sender keeps only a few
+/// segments there, for less time than hosts take.
 fn is_served_at(pace: Option<Rate>, wait: &Interval, checks: &mut Checks) -> bool {
     let acked = Bytes::new(wait.activity.acked);
     let busy = pace.map_or(0.0, |pace| pace.time_for(acked).share_of(wait.charged));
@@ -250,19 +249,19 @@ mod tests {
     use super::*;
     use crate::estimate::packet_pairs::Pace;
     use crate::judge::fixture::{
-        Ordinary, RTT, SEGMENT, SEGMENTS, STEP, TIME, full_queue, line, pace, share_of,
+        OrdinaryTransfer, RTT, SEGMENT, SEGMENTS, STEP, TIME, full_queue, line, pace, share_of,
     };
 
     /// Returns an ordinary transfer whose round trips a queue doubles, with an even train of ACKs.
-    fn queued() -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn queued() -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_latency(RTT * 2);
         transfer.set_gap(RTT / 10);
         transfer
     }
 
     /// Returns whether a queue stood during the wait.
-    fn is_queued(transfer: &Ordinary) -> bool {
+    fn is_queued(transfer: &OrdinaryTransfer) -> bool {
         let facts = &transfer.facts;
         has_queue(facts, service_pace(facts), &facts.waits[0], &mut Checks::silent())
     }
@@ -333,7 +332,7 @@ mod tests {
     }
 
     /// Returns a transfer with a queue that only its pace shows, for just enough of the time.
-    fn served() -> Ordinary {
+    fn served() -> OrdinaryTransfer {
         let mut transfer = queued();
         transfer.set_gap((RTT * 2).scaled(ACKS_IN_HALVES.get()));
         let acked = Bytes::new(transfer.activity().acked);
@@ -374,7 +373,7 @@ mod tests {
     }
 
     /// Returns whether the path was full during the first wait, where the flight grows.
-    fn is_full(transfer: &Ordinary, grows: bool) -> bool {
+    fn is_full(transfer: &OrdinaryTransfer, grows: bool) -> bool {
         let waits = transfer.facts.waits.len();
         let marks: Vec<bool> = (1..=waits).map(|wait| grows && wait == waits).collect();
         FullPath::of(&transfer.facts, &marks).holds(waits - 1)
@@ -391,9 +390,9 @@ mod tests {
         assert!(FullPath::of(&transfer.facts, &[false; 2]).holds(0));
     }
 
-    /// Returns a transfer that delivers more by just the factor, less by some bytes, where more was in
-    /// flight by just the factor, and some bytes.
-    fn growing(less: u64, more_before: u64) -> Ordinary {
+    /// Returns a transfer that delivers more by just the factor, less by some bytes, where more was
+    /// in flight by just the factor, and some bytes.
+    fn growing(less: u64, more_before: u64) -> OrdinaryTransfer {
         let mut transfer = queued();
         let mut before = transfer.facts.waits[0];
         let (high, acked) = (1_000_000, 1_000_000);
@@ -415,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_is_told_by_how_long_data_waits() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         let rate = Rate::from_bytes_per_second(1e5);
         let mut queue = full_queue(rate);
         queue.wait = RTT.scaled(windlass_base::thresholds::A_TENTH_MORE.get() - 1.0);
@@ -428,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_coarse_clock_takes_the_spacing_for_a_segments_time() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.facts.line.spacing = Some(line(Rate::from_bytes_per_second(1e6)));
         assert_eq!(segment_time(&transfer.facts), None);
         transfer.facts.capture.clock_step = STEP;
@@ -437,7 +436,7 @@ mod tests {
 
     #[test]
     fn what_passes_near_the_receiver_arrives() {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         (transfer.activity().acked, transfer.activity().sent) = (1, 2);
         assert_eq!(passed(&transfer.facts, &transfer.facts.waits[0].activity), 1);
         transfer.facts.capture.distance = STEP;

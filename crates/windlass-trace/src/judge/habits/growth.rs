@@ -1,4 +1,4 @@
-//! Where the congestion window still grows.
+//! Intervals in which the congestion window grows.
 
 use crate::follow::ledger::{Phase, WaitKind};
 use crate::judge::facts::Facts;
@@ -65,7 +65,7 @@ pub(super) fn creeps(facts: &Facts) -> Vec<bool> {
     marks
 }
 
-/// Whether the flight grows over the whole of this run.
+/// Returns true if the flight grows over the whole run.
 fn is_creeping(facts: &Facts, run: &[usize]) -> bool {
     let activity = |place: &usize| &facts.waits[*place].activity;
     let rounds = |place: &usize| u64::from(activity(place).rounds.max(1));
@@ -83,11 +83,11 @@ fn is_creeping(facts: &Facts, run: &[usize]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, SEGMENT, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, SEGMENT, share_of};
 
     /// Returns a transfer with a wait of each of these flights, in segments, of one round trip.
-    fn flights(flights: impl IntoIterator<Item = u64>) -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn flights(flights: impl IntoIterator<Item = u64>) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         let mut wait = transfer.facts.waits[0];
         wait.activity.rounds = 1;
         transfer.facts.waits = flights
@@ -101,7 +101,7 @@ mod tests {
     }
 
     /// Returns this many flights of 1,000 segments, then one larger by the factor of growth.
-    fn late_growth(rounds: usize, less: u64) -> Ordinary {
+    fn late_growth(rounds: usize, less: u64) -> OrdinaryTransfer {
         let last = share_of(HALF_AGAIN.get(), 1_000) - less;
         flights(std::iter::repeat_n(1_000, rounds).chain([last]))
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     /// Returns a transfer that creeps over this many round trips, by a segment from third to third.
-    fn creeping(rounds: u64) -> Ordinary {
+    fn creeping(rounds: u64) -> OrdinaryTransfer {
         flights((0..rounds).map(|round| 20 + round * 3 / rounds))
     }
 

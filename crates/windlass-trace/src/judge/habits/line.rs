@@ -4,7 +4,7 @@
 use windlass_base::thresholds::{A_QUARTER, HALF_AGAIN, HALF_OF_IT, MOST_OF_IT, STEPS_A_ROUND};
 use windlass_base::{Bytes, Span};
 
-use crate::estimate::trains::Line;
+use crate::estimate::trains::LineSpacing;
 use crate::follow::ledger::{Interval, WaitKind};
 use crate::judge::checks::Checks;
 use crate::judge::facts::Facts;
@@ -12,7 +12,7 @@ use crate::judge::facts::Facts;
 /// Returns how much of a wait the line took that spaced the data.
 pub(crate) fn line_time(
     facts: &Facts,
-    line: Option<Line>,
+    line: Option<LineSpacing>,
     wait: &Interval,
     checks: &mut Checks,
 ) -> Span {
@@ -36,7 +36,7 @@ pub(crate) fn line_time(
     let share = sending.share_of(wait.charged);
     let is_busy = checks.at_least("time that the line sent", share, MOST_OF_IT);
     match wait.kind {
-        // What came neither at once nor a round trip after an ACK.
+        // The data came neither at once nor a round trip after an ACK.
         WaitKind::Idle if is_busy => wait.charged,
         WaitKind::Idle if checks.at_least("time that the line sent", share, A_QUARTER) => sending,
         WaitKind::Open
@@ -66,7 +66,7 @@ fn time_of_all(facts: &Facts, wait: &Interval, checks: &mut Checks) -> Option<Sp
 
 /// Returns whether the receiver's window may be what makes for this rate, or data comes in
 /// bursts, one in each round trip.
-fn is_window_rate(facts: &Facts, line: Line) -> bool {
+fn is_window_rate(facts: &Facts, line: LineSpacing) -> bool {
     let Some(rtt) = facts.path.rtt else { return true };
     // A receiver that withholds its ACKs makes the round trip that long.
     let latency = facts.acks.latency.median().unwrap_or_default();
@@ -87,21 +87,22 @@ mod tests {
     use super::*;
     use crate::estimate::arrivals::Aggregate;
     use crate::estimate::shared_bottlenecks::FullTimes;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, STEP, TIME, quantiles, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, SEGMENT, STEP, TIME, quantiles, share_of};
 
     /// Returns how much of the wait a line took that spaced the data.
-    fn time_of(transfer: &Ordinary, line: Option<Line>) -> Span {
+    fn time_of(transfer: &OrdinaryTransfer, line: Option<LineSpacing>) -> Span {
         line_time(&transfer.facts, line, &transfer.facts.waits[0], &mut Checks::silent())
     }
 
     /// Returns a line that carries two segments in so much time.
-    fn line(gap: Span) -> Line {
-        Line { rate: Bytes::new(2 * SEGMENT).per(gap), gap, few: false }
+    fn line(gap: Span) -> LineSpacing {
+        LineSpacing { rate: Bytes::new(2 * SEGMENT).per(gap), gap, few: false }
     }
 
-    /// Returns a transfer at its receiver with this share of what a line carries, less by some bytes.
-    fn sent(kind: WaitKind, line: Line, share: f64, less: u64) -> Ordinary {
-        let mut transfer = Ordinary::far();
+    /// Returns a transfer at its receiver with this share of what a line carries, less by some
+    /// bytes.
+    fn sent(kind: WaitKind, line: LineSpacing, share: f64, less: u64) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::far();
         transfer.wait().kind = kind;
         let carries = windlass_base::whole_part(line.rate.bytes_per_second() * TIME.as_seconds());
         transfer.activity().sent = share_of(share, carries) - less;
@@ -179,7 +180,7 @@ mod tests {
     fn a_pause_is_of_a_shared_line_that_is_mostly_full() {
         let rate = Rate::from_bytes_per_second(1e6);
         let time = |busy| {
-            let mut transfer = Ordinary::far();
+            let mut transfer = OrdinaryTransfer::far();
             transfer.wait().kind = WaitKind::Idle;
             let (mean, most, own) = (rate, rate, rate);
             let (is_line, connections, span) = (true, 2, RTT);
@@ -192,10 +193,10 @@ mod tests {
         assert_eq!(time(full - 1e-9), Span::ZERO);
     }
 
-    /// Returns a transfer at its receiver whose line is full for so much of the wait, and carries so
-    /// much more than the transfer.
-    fn full_for(kind: WaitKind, time: Span, others: u64) -> Ordinary {
-        let mut transfer = Ordinary::far();
+    /// Returns a transfer at its receiver whose line is full for so much of the wait, and carries
+    /// so much more than the transfer.
+    fn full_for(kind: WaitKind, time: Span, others: u64) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::far();
         transfer.wait().kind = kind;
         let bytes = Bytes::new(transfer.facts.counts.bytes + others);
         let rate = Rate::from_bytes_per_second(2e6);
@@ -225,7 +226,7 @@ mod tests {
 
     #[test]
     fn others_have_a_share_of_the_line_to_the_receiver() {
-        let own = Ordinary::new().facts.counts.bytes as f64;
+        let own = OrdinaryTransfer::new().facts.counts.bytes as f64;
         let others = windlass_base::whole_part(own / (1.0 - A_TENTH.get()) - own);
         assert_eq!(time_of(&full_for(WaitKind::Open, TIME, others + 1), None), TIME);
         assert_eq!(time_of(&full_for(WaitKind::Open, TIME, others - 1), None), Span::ZERO);

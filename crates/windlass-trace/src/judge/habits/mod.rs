@@ -11,22 +11,22 @@ use windlass_base::Span;
 
 pub(crate) use self::full_path::{FullPath, fills_queue, has_queue, is_line_busy, passed};
 pub(crate) use self::line::line_time;
-pub(crate) use self::plateau::Sign;
+pub(crate) use self::plateau::PlateauSign;
 pub(crate) use self::receiver::{is_ack_slow, is_ack_withheld, is_buffer_below_mss};
 use super::facts::Facts;
-use crate::estimate::trains::Line;
+use crate::estimate::trains::LineSpacing;
 
 /// The habits of a transfer; lists have an entry for each of its waits.
 #[derive(Debug)]
 pub(crate) struct Habits {
     /// By what a level flight shows to be a send buffer's.
-    pub(crate) plateaus: Vec<Option<Sign>>,
+    pub(crate) plateaus: Vec<Option<PlateauSign>>,
     /// Waits in which the flight grows as in slow start, and those in which it creeps.
     pub(crate) grows: Vec<bool>,
     pub(crate) creeps: Vec<bool>,
     pub(crate) full: FullPath,
     /// The line that spaced the data.
-    pub(crate) line: Option<Line>,
+    pub(crate) line: Option<LineSpacing>,
     /// The line's time for a full segment.
     pub(crate) segment_time: Option<Span>,
     /// The transfer fills a queue that drops what is lost, or shares a full line.

@@ -1,4 +1,4 @@
-//! Where a send buffer holds the flight level.
+//! Intervals in which a send buffer holds the flight level.
 
 use super::receiver::is_ack_withheld;
 use crate::follow::ledger::{Phase, WaitKind};
@@ -8,7 +8,7 @@ use windlass_base::thresholds::{MANY, PLATEAU_ROUNDS};
 
 /// By what a plateau shows to be a send buffer's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sign {
+pub(crate) enum PlateauSign {
     /// When the sender's waits end, and with what.
     Waits,
     /// Nothing waits behind its segments.
@@ -18,7 +18,7 @@ pub(crate) enum Sign {
 /// Which intervals are part of a plateau that a send buffer makes: the flight
 /// stays level over many rounds without loss, and the sender's waits do not
 /// look like a congestion window's.
-pub(super) fn plateaus(facts: &Facts) -> Vec<Option<Sign>> {
+pub(super) fn plateaus(facts: &Facts) -> Vec<Option<PlateauSign>> {
     let intervals = &facts.waits;
     let mut marks = vec![None; intervals.len()];
     let rounds: Vec<usize> = (0..intervals.len())
@@ -42,7 +42,7 @@ pub(super) fn plateaus(facts: &Facts) -> Vec<Option<Sign>> {
     marks
 }
 
-/// How many of the first intervals form a plateau; 0 where they form none.
+/// Returns the number of first intervals that form a plateau; 0 for none.
 fn level_run(facts: &Facts, places: &[usize]) -> usize {
     let intervals = &facts.waits;
     let flights: Vec<u64> = places
@@ -67,10 +67,9 @@ fn level_run(facts: &Facts, places: &[usize]) -> usize {
     if rounds < PLATEAU_ROUNDS.get() || (grew && flights.len() > 1) { 0 } else { flights.len() }
 }
 
-/// What in a plateau looks like a full send buffer rather than a congestion window that
-/// something holds fixed, which lets out full segments with each ACK; nothing where nothing
-/// does.
-fn sign(facts: &Facts, places: &[usize]) -> Option<Sign> {
+/// Returns the sign of a full send buffer in a plateau, or `None`. The alternative is a congestion
+/// window that something holds fixed, which lets out full segments with each ACK.
+fn sign(facts: &Facts, places: &[usize]) -> Option<PlateauSign> {
     let (mut prompt, mut deep, mut partial, mut segments) = (0_u64, 0_u64, 0_u64, 0_u64);
     let mut rounds = 0;
     for &place in places {
@@ -86,7 +85,7 @@ fn sign(facts: &Facts, places: &[usize]) -> Option<Sign> {
             .iter()
             .any(|&place| is_ack_withheld(facts, &facts.waits[place], &mut Checks::silent()))
     };
-    let pushes = (rounds >= MANY.get() && empties_its_buffer(facts)).then_some(Sign::Pushes);
+    let pushes = (rounds >= MANY.get() && empties_its_buffer(facts)).then_some(PlateauSign::Pushes);
     if deep == 0 && prompt == 0 && partial == 0 && rounds < MANY.get() && !withheld() {
         // Each ACK frees half of so small a flight, and lets out full segments. One that is
         // withheld tells more: of two segments, a receiver acknowledges the second at once.
@@ -95,15 +94,15 @@ fn sign(facts: &Facts, places: &[usize]) -> Option<Sign> {
     // A buffer that is no whole number of segments ends each refill with a
     // part of one, however large it is.
     if deep >= prompt || partial * 10 >= segments || partial * 2 >= rounds {
-        return Some(Sign::Waits);
+        return Some(PlateauSign::Waits);
     }
     pushes
 }
 
-/// Whether nearly each segment is the last of what its sender has: it is pushed (RFC 9293 section
-/// 3.9.1.2), so that no other waits behind it for a congestion window. (Of several segments that were
-/// captured as one only the last shows. Linux pushes the end of each write, so that of a program that
-/// writes less than a segment at a time this is said, too.)
+/// Returns whether nearly each segment is the last data of its sender, as its PSH tells (RFC 9293
+/// section 3.9.1.2). No other segment then waits behind it for a congestion window. (Of several
+/// segments captured as one, only the last shows. Linux pushes the end of each write, so a program
+/// that writes less than a segment at a time counts, too.)
 fn empties_its_buffer(facts: &Facts) -> bool {
     let counts = &facts.counts;
     counts.super_packets == 0 && counts.pushes * 5 >= counts.segments * 4
@@ -114,12 +113,12 @@ mod tests {
     use windlass_base::thresholds::WITHHELD_ACK;
 
     use super::*;
-    use crate::judge::fixture::{Ordinary, SEGMENT, SEGMENTS, STEP};
+    use crate::judge::fixture::{OrdinaryTransfer, SEGMENT, SEGMENTS, STEP};
 
-    /// Returns a transfer with a flight that is level for so many rounds, and that a buffer may hold:
-    /// each of its waits goes on until half of the flight is gone.
-    fn level(rounds: usize) -> Ordinary {
-        let mut transfer = Ordinary::new();
+    /// Returns a transfer with a flight that is level for so many rounds, and that a buffer may
+    /// hold: each of its waits goes on until half of the flight is gone.
+    fn level(rounds: usize) -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         let activity = transfer.activity();
         activity.rounds = u32::try_from(rounds).unwrap();
         (activity.prompt, activity.deep) = (0, activity.rounds);
@@ -127,7 +126,7 @@ mod tests {
     }
 
     /// Returns a transfer with these flights, in bytes. Each by itself is too short for a plateau.
-    fn flights<const N: usize>(flights: [u64; N]) -> Ordinary {
+    fn flights<const N: usize>(flights: [u64; N]) -> OrdinaryTransfer {
         let mut transfer = level(PLATEAU_ROUNDS.get().div_ceil(2));
         let mut wait = transfer.facts.waits[0];
         transfer.facts.waits = flights
@@ -140,13 +139,13 @@ mod tests {
     }
 
     /// Returns the sign of the first wait's plateau.
-    fn sign_of(transfer: &Ordinary) -> Option<Sign> {
+    fn sign_of(transfer: &OrdinaryTransfer) -> Option<PlateauSign> {
         plateaus(&transfer.facts)[0]
     }
 
     #[test]
     fn a_plateau_lasts_for_several_rounds() {
-        assert_eq!(sign_of(&level(PLATEAU_ROUNDS.get())), Some(Sign::Waits));
+        assert_eq!(sign_of(&level(PLATEAU_ROUNDS.get())), Some(PlateauSign::Waits));
         assert_eq!(sign_of(&level(PLATEAU_ROUNDS.get() - 1)), None);
     }
 
@@ -167,14 +166,14 @@ mod tests {
     #[test]
     fn a_level_flight_holds_more_than_half_of_its_most() {
         let sign_with = |low| sign_of(&flights([40_000, low]));
-        assert_eq!((sign_with(20_001), sign_with(20_000)), (Some(Sign::Waits), None));
+        assert_eq!((sign_with(20_001), sign_with(20_000)), (Some(PlateauSign::Waits), None));
     }
 
     #[test]
     fn a_level_flight_grows_by_no_more_than_a_segment_and_a_quarter() {
         let grown = |by| sign_of(&flights([20_000, 20_000 + by]));
         let most = SEGMENT + SEGMENT / 4;
-        assert_eq!((grown(most), grown(most + 1)), (Some(Sign::Waits), None));
+        assert_eq!((grown(most), grown(most + 1)), (Some(PlateauSign::Waits), None));
     }
 
     #[test]
@@ -185,7 +184,7 @@ mod tests {
             sign_of(&transfer)
         };
         let long = usize::try_from(MANY.get()).unwrap();
-        assert_eq!((plain(long), plain(long - 1)), (Some(Sign::Waits), None));
+        assert_eq!((plain(long), plain(long - 1)), (Some(PlateauSign::Waits), None));
     }
 
     #[test]
@@ -198,14 +197,14 @@ mod tests {
             sign_of(&transfer)
         };
         let latency = STEP + WITHHELD_ACK.get();
-        assert_eq!((withheld(latency), withheld(latency - STEP)), (Some(Sign::Waits), None));
+        assert_eq!((withheld(latency), withheld(latency - STEP)), (Some(PlateauSign::Waits), None));
     }
 
     #[test]
     fn a_buffers_waits_go_on_over_several_acks() {
         let mut transfer = level(PLATEAU_ROUNDS.get());
         transfer.activity().prompt = transfer.activity().deep;
-        assert_eq!(sign_of(&transfer), Some(Sign::Waits));
+        assert_eq!(sign_of(&transfer), Some(PlateauSign::Waits));
         transfer.activity().prompt += 1;
         assert_eq!(sign_of(&transfer), None);
     }
@@ -220,8 +219,8 @@ mod tests {
             activity.rounds = 11;
             sign_of(&transfer)
         };
-        assert_eq!((partial(5, 50), partial(5, 51)), (Some(Sign::Waits), None));
-        assert_eq!((partial(6, 1_000), partial(5, 1_000)), (Some(Sign::Waits), None));
+        assert_eq!((partial(5, 50), partial(5, 51)), (Some(PlateauSign::Waits), None));
+        assert_eq!((partial(6, 1_000), partial(5, 1_000)), (Some(PlateauSign::Waits), None));
     }
 
     #[test]
@@ -233,7 +232,7 @@ mod tests {
             sign_of(&transfer)
         };
         let (most, long) = (SEGMENTS * 4 / 5, MANY.get());
-        assert_eq!((pushed(most, long), pushed(most - 1, long)), (Some(Sign::Pushes), None));
+        assert_eq!((pushed(most, long), pushed(most - 1, long)), (Some(PlateauSign::Pushes), None));
         assert_eq!(pushed(most, long - 1), None);
         let mut transfer = level(usize::try_from(long).unwrap());
         (transfer.activity().prompt, transfer.activity().deep) = (1, 0);

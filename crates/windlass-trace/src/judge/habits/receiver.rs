@@ -68,11 +68,11 @@ pub(crate) fn is_buffer_below_mss(facts: &Facts, held: u64, checks: &mut Checks)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::fixture::{Ordinary, RTT, SEGMENT, SEGMENTS, STEP, share_of};
+    use crate::judge::fixture::{OrdinaryTransfer, RTT, SEGMENT, SEGMENTS, STEP, share_of};
 
     /// Returns whether ACKs of this latency are withheld over a path of this round trip.
     fn is_withheld(path: Span, latency: Span) -> bool {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         transfer.set_path(path);
         transfer.set_latency(latency);
         is_ack_withheld(&transfer.facts, &transfer.facts.waits[0], &mut Checks::silent())
@@ -91,7 +91,7 @@ mod tests {
 
     /// Returns whether ACKs of this latency are slow over a path of this round trip.
     fn is_slow(path: Span, latency: Span, has_handshake: bool) -> bool {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         if !has_handshake {
             transfer.forget_handshake();
         }
@@ -114,8 +114,9 @@ mod tests {
 
     #[test]
     fn far_away_the_way_to_the_sender_is_of_a_round_trip() {
-        let mut transfer = Ordinary::new();
-        let cycle_of = |transfer: &Ordinary| cycle(&transfer.facts, &transfer.facts.waits[0]);
+        let mut transfer = OrdinaryTransfer::new();
+        let cycle_of =
+            |transfer: &OrdinaryTransfer| cycle(&transfer.facts, &transfer.facts.waits[0]);
         transfer.facts.capture.distance = RTT;
         assert_eq!(cycle_of(&transfer), Some(RTT * 2));
         (transfer.activity().turn_sum, transfer.activity().turn_count) = (RTT * 4, 2);
@@ -127,7 +128,7 @@ mod tests {
     /// Returns whether a buffer with this flight and this data is below a segment, of which so many
     /// waited.
     fn is_below(flight: u64, bytes: u64, held: u64) -> bool {
-        let mut transfer = Ordinary::new();
+        let mut transfer = OrdinaryTransfer::new();
         (transfer.facts.counts.flight_most, transfer.facts.counts.bytes) = (flight, bytes);
         is_buffer_below_mss(&transfer.facts, held, &mut Checks::silent())
     }

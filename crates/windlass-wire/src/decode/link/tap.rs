@@ -1,19 +1,19 @@
-//! What Apple's packet tap and Linux's netfilter log put in front of a packet.
+//! Headers of Apple's packet tap and of Linux's netfilter log.
 
-use super::wlan::About;
-use super::{Carried, Result};
+use super::wlan::FrameProperties;
+use super::{IpPacket, Result};
 use crate::decode::Stop;
 use crate::decode::view::{View, be16, le16, le32};
-use crate::other::Other;
+use crate::other::NonTcpPacket;
 
-/// The least bytes of a PKTAP header: up to the command's name.
+/// Minimum bytes of a PKTAP header: up to the command's name.
 const MIN: u32 = 108;
-/// Its most, for those that are told by their shape. The largest known has 156.
+/// Maximum bytes of a PKTAP header that is recognised by its shape. The largest known has 156.
 const MAX: u32 = 1_024;
 
-/// A PKTAP header (Apple's `bsd/net/pktap.h`, version 1; `LINKTYPE_PKTAP`): a
-/// length, what follows, and the link type of the packet, all of four bytes in the
-/// byte order of Apple's machines.
+/// Reads a PKTAP header (Apple's `bsd/net/pktap.h`, version 1; `LINKTYPE_PKTAP`): a length, the
+/// type of the record, and the link type of the packet. Each has four bytes in the byte order of
+/// Apple's machines.
 pub(crate) fn pktap(view: View<'_>) -> Result<'_> {
     /// `PTH_TYPE_PACKET`.
     const PACKET: u32 = 1;
@@ -23,16 +23,16 @@ pub(crate) fn pktap(view: View<'_>) -> Result<'_> {
         return Err(Stop::WRONG_LINK);
     }
     if le32(head, 4) != PACKET {
-        return Err(Stop::NotTcp(Other::Unknown));
+        return Err(Stop::NotTcp(NonTcpPacket::Unknown));
     }
-    super::within(le32(head, 8), view.skip(length), About::default())
+    super::within(le32(head, 8), view.skip(length), FrameProperties::default())
 }
 
-/// Link type 149, which everybody may use for their own. macOS wrote PKTAP under
-/// it, before that had a number. Of others it is told by its shape: the interface
-/// is named by up to 24 bytes of text behind the three numbers.
+/// Reads link type 149, which is for private use. macOS wrote PKTAP under it before PKTAP had a
+/// number. PKTAP is recognised by its shape: behind the three numbers, up to 24 bytes of text name
+/// the interface.
 pub(crate) fn user2(view: View<'_>) -> Result<'_> {
-    const ANY: Stop = Stop::NotTcp(Other::Link(crate::LinkType::USER2));
+    const ANY: Stop = Stop::NotTcp(NonTcpPacket::Link(crate::LinkType::USER2));
     let head: &[u8; 36] = view.head().ok_or(ANY)?;
     let (length, kind) = (le32(head, 0), le32(head, 4));
     let (name, rest) =
@@ -42,15 +42,15 @@ pub(crate) fn user2(view: View<'_>) -> Result<'_> {
     if is_named && is_header && rest.iter().all(|byte| *byte == 0) { pktap(view) } else { Err(ANY) }
 }
 
-/// A packet that Linux's netfilter logged (`LINKTYPE_NFLOG`): address family,
-/// version 0 and a resource, then attributes, each with a length that counts its
-/// head and a type, in the byte order of who captured, at multiples of four bytes.
+/// Reads a packet of Linux's netfilter log (`LINKTYPE_NFLOG`): address family, version 0 and a
+/// resource, then attributes. Each attribute has a length, which includes its header, and a type,
+/// in the byte order of the capturing machine. Attributes begin at multiples of four bytes.
 pub(crate) fn nflog(view: View<'_>) -> Result<'_> {
     /// `NFULA_PACKET_HDR`, which begins with the packet's `EtherType`.
     const HEADER: u16 = 1;
     /// `NFULA_PAYLOAD`.
     const PAYLOAD: u16 = 9;
-    /// A type's upper bits say how its value is written (`NLA_TYPE_MASK`).
+    /// Mask of a type (`NLA_TYPE_MASK`); the upper bits tell the encoding of the value.
     const TYPE: u16 = 0x3fff;
     const IPV4: u8 = 2;
     const IPV6: u8 = 10;
@@ -61,7 +61,7 @@ pub(crate) fn nflog(view: View<'_>) -> Result<'_> {
     let family = head[0];
     let mut rest = view.skip(4);
     let first: &[u8; 4] = rest.need()?;
-    // Types are small and not 0, so the order is plain to see.
+    // Types are small and not 0, so the byte order is evident.
     let is_little = le16(first, 2) & TYPE < 0x100;
     let mut kind = None;
     loop {
@@ -75,10 +75,10 @@ pub(crate) fn nflog(view: View<'_>) -> Result<'_> {
             PAYLOAD => {
                 let packet = value.at_most(inside);
                 return match (family, kind) {
-                    (IPV4, _) => Ok(Carried::V4(packet)),
-                    (IPV6, _) => Ok(Carried::V6(packet)),
+                    (IPV4, _) => Ok(IpPacket::V4(packet)),
+                    (IPV6, _) => Ok(IpPacket::V6(packet)),
                     (_, Some(kind)) => super::by_ether_type(kind, packet),
-                    (_, None) => Err(Stop::NotTcp(Other::Unknown)),
+                    (_, None) => Err(Stop::NotTcp(NonTcpPacket::Unknown)),
                 };
             }
             _ => {}
@@ -86,7 +86,7 @@ pub(crate) fn nflog(view: View<'_>) -> Result<'_> {
         rest = rest.skip(length.next_multiple_of(4));
         if rest.wire == 0 {
             // No attribute holds the packet.
-            return Err(Stop::NotTcp(Other::Unknown));
+            return Err(Stop::NotTcp(NonTcpPacket::Unknown));
         }
     }
 }

@@ -26,7 +26,7 @@ fn a_packet_tap_names_the_link_type_of_what_follows() {
             assert_eq!(payload(link, &after(&header(length, 1, 0), &null)), 99);
         }
         let nothing = after(&header(108, 0, 1), &ethernet(&[8, 0], &ip));
-        assert_eq!(other(link, &nothing), Other::Unknown);
+        assert_eq!(other(link, &nothing), NonTcpPacket::Unknown);
     }
     let damaged = Decoded::Damaged(Damage::Link);
     let mut short = after(&header(108, 1, 12), &ip);
@@ -34,7 +34,7 @@ fn a_packet_tap_names_the_link_type_of_what_follows() {
     assert_eq!(decode(LinkType::PKTAP, &short), damaged);
     assert_eq!(decode(LinkType::PKTAP, &header(108, 1, 12)[..60]), damaged);
     let within = after(&header(108, 1, 258), &after(&header(108, 1, 12), &ip));
-    assert_eq!(other(LinkType::PKTAP, &within), Other::Link(LinkType::PKTAP));
+    assert_eq!(other(LinkType::PKTAP, &within), NonTcpPacket::Link(LinkType::PKTAP));
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_private_link_type_is_a_tap_only_by_its_shape() {
         change(&mut bytes);
         other(LinkType::USER2, &bytes)
     };
-    let own = Other::Link(LinkType::USER2);
+    let own = NonTcpPacket::Link(LinkType::USER2);
     assert_eq!(private(&|bytes| bytes.truncate(30)), own);
     assert_eq!(private(&|bytes| bytes[0] = 107), own, "a length");
     assert_eq!(private(&|bytes| bytes[3] = 1), own, "a length");
@@ -91,12 +91,12 @@ fn a_logged_packet_stands_in_its_attribute() {
         assert_eq!(read(7, 0x0800, &ip), 97);
         assert_eq!(read(5, 0x86dd, &ip6), 97);
         let arp = other(LinkType::NFLOG, &logged(big, 3, 0x0806, &[0; 28]));
-        assert_eq!(arp, Other::EtherType(0x0806));
+        assert_eq!(arp, NonTcpPacket::EtherType(0x0806));
         // Without a packet, and with nothing that says what it is.
         let bare = after(&[2, 0, 0, 5], &attribute(big, 10, b"seen\0"));
-        assert_eq!(other(LinkType::NFLOG, &bare), Other::Unknown);
+        assert_eq!(other(LinkType::NFLOG, &bare), NonTcpPacket::Unknown);
         let unsaid = after(&[7, 0, 0, 5], &attribute(big, 9, &ip));
-        assert_eq!(other(LinkType::NFLOG, &unsaid), Other::Unknown);
+        assert_eq!(other(LinkType::NFLOG, &unsaid), NonTcpPacket::Unknown);
         // Offload leaves IP's length to the attribute.
         let mut large = ip.clone();
         large[2..4].fill(0);

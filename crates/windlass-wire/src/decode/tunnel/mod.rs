@@ -1,12 +1,12 @@
-//! Packets inside packets: what IP carries in place of TCP, looked into.
+//! Tunnels: packets that IP carries in place of TCP.
 
 mod udp;
 
 use crate::decode::Stop;
-use crate::decode::link::wlan::{self, About};
-use crate::decode::link::{self, Carried, Result};
+use crate::decode::link::wlan::{self, FrameProperties};
+use crate::decode::link::{self, IpPacket, Result};
 use crate::decode::view::{View, be16};
-use crate::other::Other;
+use crate::other::NonTcpPacket;
 
 /// IP protocol numbers (IANA, "Protocol Numbers").
 mod protocol {
@@ -18,36 +18,36 @@ mod protocol {
     pub(super) const MPLS: u8 = 137;
 }
 
-/// The packet inside `rest`, which is what IP carries under this number.
+/// Finds the IP packet inside `rest`, which IP carries under this protocol number.
 #[inline(never)]
 pub(crate) fn inside(number: u8, rest: View<'_>) -> Result<'_> {
     match number {
         // RFC 2003 and RFC 4213, which is 6to4's form too (RFC 3056).
-        protocol::IPV4 => Ok(Carried::V4(rest)),
-        protocol::IPV6 => Ok(Carried::V6(rest)),
+        protocol::IPV4 => Ok(IpPacket::V4(rest)),
+        protocol::IPV6 => Ok(IpPacket::V6(rest)),
         protocol::GRE => gre(rest),
         protocol::UDP => udp::inside(rest),
         protocol::ETHER_IP => ether_ip(rest),
         // RFC 4023.
         protocol::MPLS => link::mpls(rest),
-        other => Err(Stop::NotTcp(Other::Ip(other))),
+        other => Err(Stop::NotTcp(NonTcpPacket::Ip(other))),
     }
 }
 
-/// GRE (RFC 2784, RFC 2890; version 1 by RFC 2637): optional fields of 4 bytes
-/// by the bits of the first byte.
+/// Reads a GRE header (RFC 2784, RFC 2890; version 1 by RFC 2637): the bits of the first byte
+/// announce optional fields of 4 bytes.
 fn gre(rest: View<'_>) -> Result<'_> {
     /// Mirrored frames (draft-foschiano-erspan): versions I and II, and III.
     const ERSPAN: u16 = 0x88be;
     const ERSPAN_3: u16 = 0x22eb;
-    /// What a cache is sent by Cisco's WCCP.
+    /// Packets that Cisco's WCCP sends to a cache.
     const WCCP: u16 = 0x883e;
     const SEQUENCE: u8 = 0x10;
     let head: &[u8; 4] = rest.need()?;
     let (flags, version) = (head[0], head[1] & 0x07);
     // Source routing (RFC 1701) has fields of a length of their own.
     if flags & 0x40 != 0 || version > 1 {
-        return Err(Stop::NotTcp(Other::Ip(protocol::GRE)));
+        return Err(Stop::NotTcp(NonTcpPacket::Ip(protocol::GRE)));
     }
     let present = |bit: u8| if flags & bit != 0 { 4 } else { 0 };
     let acknowledgment = if version == 1 && head[1] & 0x80 != 0 { 4 } else { 0 };
@@ -59,21 +59,21 @@ fn gre(rest: View<'_>) -> Result<'_> {
         ERSPAN => erspan(rest, 1, 8),
         ERSPAN_3 => erspan(rest, 2, 12),
         // Aruba's access points send the frames of their stations so.
-        0x8200..=0x8370 => wlan::frame(rest, About::default()),
+        0x8200..=0x8370 => wlan::frame(rest, FrameProperties::default()),
         // Behind four bytes, or none (draft-forster-wrec-wccp-v1, and the
         // newer draft-wilson-wrec-wccp-v2).
-        WCCP if rest.data.first().is_some_and(|first| first >> 4 == 4) => Ok(Carried::V4(rest)),
-        WCCP => Ok(Carried::V4(rest.skip(4))),
+        WCCP if rest.data.first().is_some_and(|first| first >> 4 == 4) => Ok(IpPacket::V4(rest)),
+        WCCP => Ok(IpPacket::V4(rest.skip(4))),
         kind => link::in_gre(kind, rest),
     }
 }
 
-/// A mirrored frame behind a header of so many bytes, which begins with its
-/// version. That of version III may have 8 more, as its last bit says.
+/// Reads a mirrored frame behind a header of `length` bytes, which begins with its version. A
+/// header of version III has 8 more bytes if its last bit is set.
 fn erspan(rest: View<'_>, version: u8, length: u32) -> Result<'_> {
     let head: &[u8; 8] = rest.need()?;
     if head[0] >> 4 != version {
-        return Err(Stop::NotTcp(Other::Ip(protocol::GRE)));
+        return Err(Stop::NotTcp(NonTcpPacket::Ip(protocol::GRE)));
     }
     let more = match (version, rest.head::<12>()) {
         (2, Some(head)) if head[11] & 1 != 0 => 8,
@@ -82,11 +82,11 @@ fn erspan(rest: View<'_>, version: u8, length: u32) -> Result<'_> {
     link::ethernet(rest.skip(length + more))
 }
 
-/// Ethernet in IP (RFC 3378): version 3, then twelve bits of 0.
+/// Reads Ethernet in IP (RFC 3378): version 3, then twelve bits of 0.
 fn ether_ip(rest: View<'_>) -> Result<'_> {
     match rest.head::<2>() {
         Some(&[0x30, 0]) => link::ethernet(rest.skip(2)),
-        Some(_) => Err(Stop::NotTcp(Other::Ip(protocol::ETHER_IP))),
+        Some(_) => Err(Stop::NotTcp(NonTcpPacket::Ip(protocol::ETHER_IP))),
         None => Err(Stop::SHORT),
     }
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use crate::decode::Damage;
 use crate::samples::{after, decode, ethernet, other, packet, payload, tcp, udp, v4, v4_with, v6};
-use crate::{Decoded, Decoder, LinkType, Other, Packet};
+use crate::{Decoded, Decoder, LinkType, NonTcpPacket, Packet};
 
 const RAW: LinkType = LinkType::RAW;
 
@@ -125,7 +125,7 @@ fn other_udp_on_these_ports_stays_udp() {
     let plain = |source: u16, destination: u16, inside: &[u8]| {
         let found = decode(RAW, &datagram(source, destination, inside));
         let port = source.min(destination);
-        assert_eq!(found, Decoded::NotTcp(Other::Udp(port)), "{destination}: {inside:02x?}");
+        assert_eq!(found, Decoded::NotTcp(NonTcpPacket::Udp(port)), "{destination}: {inside:02x?}");
     };
     plain(9_999, 4789, &after(&[0; 8], &frame));
     plain(4789, 9_999, &after(&[8, 0, 0, 0, 0, 1, 2, 0], &frame));
@@ -178,7 +178,7 @@ fn a_length_that_cannot_be_makes_no_tunnel() {
     let mut bytes = udp(9_999, 4789, &after(&[8, 0, 0, 0, 0, 1, 2, 0], &frame));
     for length in [7_u16, 9_999] {
         bytes[4..6].copy_from_slice(&length.to_be_bytes());
-        assert_eq!(other(RAW, &v4_with(17, 0, &[], &bytes)), Other::Udp(4789));
+        assert_eq!(other(RAW, &v4_with(17, 0, &[], &bytes)), NonTcpPacket::Udp(4789));
     }
     // Offload leaves it out.
     bytes[4..6].fill(0);
@@ -188,10 +188,10 @@ fn a_length_that_cannot_be_makes_no_tunnel() {
 #[test]
 fn what_a_tunnel_carries_besides_tcp_is_told() {
     let arp = after(&[8, 0, 0, 0, 0, 1, 2, 0], &ethernet(&[8, 6], &[0; 28]));
-    assert_eq!(other(RAW, &datagram(9_999, 4789, &arp)), Other::EtherType(0x0806));
+    assert_eq!(other(RAW, &datagram(9_999, 4789, &arp)), NonTcpPacket::EtherType(0x0806));
     let quic = gtp(0x30, &[], &datagram(40_000, 443, &[0x40; 50]));
-    assert_eq!(other(RAW, &datagram(2152, 2152, &quic)), Other::Udp(443));
-    assert_eq!(other(RAW, &v4_with(50, 0, &[], &[0; 30])), Other::Ip(50));
+    assert_eq!(other(RAW, &datagram(2152, 2152, &quic)), NonTcpPacket::Udp(443));
+    assert_eq!(other(RAW, &v4_with(50, 0, &[], &[0; 30])), NonTcpPacket::Ip(50));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn tunnels_beside_udp_give_the_inner_segment() {
         (47, after(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0x20, 0, 0, 0, 0, 0, 0, 0], &frame)),
         (97, after(&[0x31, 0], &frame)),
     ] {
-        assert_eq!(other(RAW, &v4_with(protocol, 0, &[], &inside)), Other::Ip(protocol));
+        assert_eq!(other(RAW, &v4_with(protocol, 0, &[], &inside)), NonTcpPacket::Ip(protocol));
     }
 }
 
@@ -255,18 +255,18 @@ fn the_first_fragment_of_a_tunnel_holds_the_headers() {
     let whole = udp(2152, 2152, &gtp(0x30, &[], &inside));
     let (first, second) = whole.split_at(1_400);
     assert_eq!(payload(RAW, &v4_with(17, 0x2000, &[], first)), 1_400);
-    assert_eq!(other(RAW, &v4_with(17, 175, &[], second)), Other::Ip(17));
+    assert_eq!(other(RAW, &v4_with(17, 175, &[], second)), NonTcpPacket::Ip(17));
     let fragment = |place: u16, part: &[u8]| {
         let head = [&[17, 0], &place.to_be_bytes()[..], &[0, 0, 0, 1]].concat();
         v6(44, &after(&head, part))
     };
     assert_eq!(payload(RAW, &fragment(1, first)), 1_400);
-    assert_eq!(other(RAW, &fragment(1_400, second)), Other::Ip(17));
+    assert_eq!(other(RAW, &fragment(1_400, second)), NonTcpPacket::Ip(17));
     let gre = after(&[0, 0, 8, 0], &inside);
     assert_eq!(payload(RAW, &v4_with(47, 0x2000, &[], &gre[..1_000])), 1_400);
     // Of plain UDP the first tells the ports.
     let quic = udp(443, 50_000, &[0x40; 1_400]);
-    assert_eq!(other(RAW, &v4_with(17, 0x2000, &[], &quic[..1_000])), Other::Udp(443));
+    assert_eq!(other(RAW, &v4_with(17, 0x2000, &[], &quic[..1_000])), NonTcpPacket::Udp(443));
 }
 
 #[test]

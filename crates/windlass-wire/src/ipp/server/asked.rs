@@ -1,43 +1,43 @@
-//! What requests say in their operation attributes (RFC 8011, section 4).
+//! Operation attributes of requests (RFC 8011, section 4).
 
 use std::borrow::Cow;
 
 use windlass_base::Named;
 
 use super::super::{Attribute, GroupTag, Message, Status, Value};
-use super::reply::{No, cut, in_one_line};
+use super::reply::{IppRefusal, cut, in_one_line};
 
-/// The most octets of a name (RFC 8011, section 5.1.3).
+/// Maximum octets of a name (RFC 8011, section 5.1.3).
 const MAX_NAME: usize = 255;
 
-/// How a document is compressed (RFC 8011, section 5.4.32), named by its keyword.
+/// Compression of a document (RFC 8011, section 5.4.32), named by its keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub enum Compression {
-    /// Not.
+    /// No compression.
     None,
-    /// As gzip does (RFC 1952).
+    /// gzip (RFC 1952).
     Gzip,
-    /// By deflate (RFC 1951).
+    /// Deflate (RFC 1951).
     Deflate,
 }
 
 impl Message {
-    /// An operation attribute.
+    /// Returns an operation attribute.
     pub fn asked(&self, name: &str) -> Option<&Attribute> {
         self.group(GroupTag::OPERATION)?.attribute(name)
     }
 
-    /// The text of an operation attribute.
+    /// Returns the text of an operation attribute.
     pub fn said(&self, name: &str) -> Option<Cow<'_, str>> {
         self.text(GroupTag::OPERATION, name)
     }
 
-    /// The same, as much of it as a name may have, in one line.
+    /// Returns the text of an operation attribute in one line, cut to the length of a name.
     pub fn said_name(&self, name: &str) -> Option<String> {
         self.said(name).map(|said| in_one_line(cut(&said, MAX_NAME)).into_owned())
     }
 
-    /// A yes or no of the operation.
+    /// Returns a boolean operation attribute.
     pub fn yes(&self, name: &str) -> Option<bool> {
         match self.value(GroupTag::OPERATION, name) {
             Some(Value::Boolean(yes)) => Some(*yes),
@@ -45,40 +45,40 @@ impl Message {
         }
     }
 
-    /// Who asks.
+    /// Returns the requesting user.
     pub fn user(&self) -> String {
         self.said_name("requesting-user-name").unwrap_or_else(|| "anonymous".to_owned())
     }
 
-    /// Who asks, where it asks for no other's jobs.
+    /// Returns the requesting user, if the request is for this user's jobs only.
     pub fn only_of(&self) -> Option<String> {
         (self.yes("my-jobs") == Some(true)).then(|| self.user())
     }
 
-    /// What a job is to be called.
+    /// Returns the name of the requested job.
     pub fn job_name(&self) -> String {
         let name = self.said_name("job-name").or_else(|| self.said_name("document-name"));
         name.unwrap_or_else(|| "untitled".to_owned())
     }
 
-    /// Whether a document is its job's last.
+    /// Returns whether a document is the last of its job.
     ///
     /// # Errors
-    /// Where the request does not say.
-    pub fn is_last_document(&self) -> Result<bool, No> {
+    /// Fails if the request does not say.
+    pub fn is_last_document(&self) -> Result<bool, IppRefusal> {
         let why = "the request does not say whether it is the last document";
-        self.yes("last-document").ok_or_else(|| No::new(Status::BAD_REQUEST, why))
+        self.yes("last-document").ok_or_else(|| IppRefusal::new(Status::BAD_REQUEST, why))
     }
 
-    /// How its document is compressed.
+    /// Returns the compression of its document.
     ///
     /// # Errors
-    /// Where that is not known here.
-    pub fn compression(&self) -> Result<Compression, No> {
+    /// Fails if the compression is not supported.
+    pub fn compression(&self) -> Result<Compression, IppRefusal> {
         let Some(said) = self.said("compression") else { return Ok(Compression::None) };
         Compression::ALL.into_iter().find(|one| one.id() == said).ok_or_else(|| {
             let why = format!("the compression {said:?} is not supported: gzip and deflate are");
-            No::new(Status::COMPRESSION_NOT_SUPPORTED, why)
+            IppRefusal::new(Status::COMPRESSION_NOT_SUPPORTED, why)
         })
     }
 }

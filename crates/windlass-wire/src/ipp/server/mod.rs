@@ -1,6 +1,5 @@
-//! What servers have in common, whatever they print: how requests have to begin,
-//! what they ask for, and how answers are made. A spool and an emulated printer
-//! answer by the same.
+//! Common parts of IPP servers: validation of requests, requested attributes, and answers. A spool
+//! and an emulated printer share this code.
 
 mod asked;
 mod fit;
@@ -8,7 +7,7 @@ mod reply;
 mod wanted;
 
 pub use asked::Compression;
-pub use fit::Unfit;
+pub use fit::InvalidRequest;
 pub(super) use reply::beginning;
-pub use reply::{No, Reply, cut, in_one_line, name, number, text, uri, when, words};
-pub use wanted::{Part, Picked, Wanted};
+pub use reply::{IppRefusal, Reply, cut, in_one_line, name, number, text, uri, when, words};
+pub use wanted::{AttributeCategory, FilteredGroup, RequestedAttributes};

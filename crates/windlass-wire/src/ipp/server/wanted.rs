@@ -1,4 +1,4 @@
-//! Which attributes a request asks for (RFC 8011, section 4.2.5.1).
+//! Attributes that a request asks for (RFC 8011, section 4.2.5.1).
 
 use std::collections::HashSet;
 
@@ -6,23 +6,24 @@ use super::super::{Attribute, CharKind, Group, GroupTag, Message, Operation, Val
 use super::asked::Compression;
 use super::reply::words;
 
-/// To which of the groups an attribute belongs that can be asked for together.
+/// Category of an attribute: attributes of one category can be requested together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// What describes the printer.
+pub enum AttributeCategory {
+    /// `printer-description`.
     Printer,
-    /// What describes the job.
+    /// `job-description`.
     Job,
-    /// What jobs can ask for.
+    /// `job-template`.
     Template,
-    /// What has to be asked for by its own name.
+    /// Attributes that must be requested by name.
     Alone,
 }
 
-/// What is asked for.
+/// Attributes that a request asks for.
 #[derive(Clone, Debug)]
-pub struct Wanted {
-    /// A request may name thousands, and be asked for each attribute of each job.
+pub struct RequestedAttributes {
+    /// Names of single attributes. It is a set because a request may have thousands, and the lookup
+    /// runs for each attribute of each job.
     names: HashSet<String>,
     is_all: bool,
     has_printer: bool,
@@ -30,8 +31,8 @@ pub struct Wanted {
     has_template: bool,
 }
 
-impl Wanted {
-    /// Of a request; `usual` where it does not say.
+impl RequestedAttributes {
+    /// Reads the requested attributes of a request; `usual` if it has none.
     pub fn of(request: &Message, usual: &[&'static str]) -> Self {
         let names: HashSet<String> = match request.asked("requested-attributes") {
             Some(attribute) => {
@@ -49,53 +50,58 @@ impl Wanted {
         }
     }
 
-    /// Whether an attribute is among them.
-    pub fn has(&self, part: Part, name: &str) -> bool {
+    /// Returns whether an attribute is requested.
+    pub fn has(&self, part: AttributeCategory, name: &str) -> bool {
         let by_group = match part {
-            Part::Printer => self.is_all || self.has_printer,
-            Part::Job => self.is_all || self.has_job,
-            Part::Template => self.is_all || self.has_template,
-            Part::Alone => false,
+            AttributeCategory::Printer => self.is_all || self.has_printer,
+            AttributeCategory::Job => self.is_all || self.has_job,
+            AttributeCategory::Template => self.is_all || self.has_template,
+            AttributeCategory::Alone => false,
         };
         by_group || self.names.contains(name)
     }
 
-    /// Whether any attribute is asked for that only some answers have.
+    /// Returns whether any attribute is requested that only some answers have.
     pub fn has_templates(&self) -> bool {
         self.is_all || self.has_template || !self.names.is_empty()
     }
 }
 
-/// A group that takes what is asked for.
+/// A group that takes only requested attributes.
 #[derive(Debug)]
-pub struct Picked<'a> {
-    wanted: &'a Wanted,
+pub struct FilteredGroup<'a> {
+    wanted: &'a RequestedAttributes,
     group: Group,
 }
 
-impl<'a> Picked<'a> {
-    /// Without attributes.
-    pub const fn new(tag: GroupTag, wanted: &'a Wanted) -> Self {
+impl<'a> FilteredGroup<'a> {
+    /// Creates a group without attributes.
+    pub const fn new(tag: GroupTag, wanted: &'a RequestedAttributes) -> Self {
         Self { wanted, group: Group::new(tag) }
     }
 
-    /// Adds an attribute where it is asked for.
-    pub fn put(&mut self, part: Part, name: &str, value: impl FnOnce() -> Value) {
+    /// Adds an attribute if it is requested.
+    pub fn put(&mut self, part: AttributeCategory, name: &str, value: impl FnOnce() -> Value) {
         if self.wanted.has(part, name) {
             self.group.attributes.push(Attribute::new(name, value()));
         }
     }
 
-    /// The same with several values.
-    pub fn all(&mut self, part: Part, name: &str, values: impl FnOnce() -> Vec<Value>) {
+    /// Adds an attribute with several values if it is requested.
+    pub fn all(
+        &mut self,
+        part: AttributeCategory,
+        name: &str,
+        values: impl FnOnce() -> Vec<Value>,
+    ) {
         if self.wanted.has(part, name) {
             self.group.attributes.push(Attribute { name: name.to_owned(), values: values() });
         }
     }
 
-    /// Adds what these servers all speak: UTF-8, and English.
+    /// Adds the charset and language of all these servers: UTF-8 and English.
     pub fn speech(&mut self) {
-        let part = Part::Printer;
+        let part = AttributeCategory::Printer;
         self.put(part, "charset-configured", || Value::chars(CharKind::Charset, "utf-8"));
         self.all(part, "charset-supported", || {
             ["us-ascii", "utf-8"].map(|one| Value::chars(CharKind::Charset, one)).to_vec()
@@ -105,28 +111,28 @@ impl<'a> Picked<'a> {
         }
     }
 
-    /// Adds which operations are answered.
+    /// Adds the supported operations.
     pub fn operations(&mut self, operations: &[Operation]) {
-        self.all(Part::Printer, "operations-supported", || {
+        self.all(AttributeCategory::Printer, "operations-supported", || {
             operations.iter().map(|one| Value::Enum(i32::from(one.0))).collect()
         });
     }
 
-    /// Adds how documents may be compressed.
+    /// Adds the supported compressions.
     pub fn compressions(&mut self) {
-        self.all(Part::Printer, "compression-supported", || {
+        self.all(AttributeCategory::Printer, "compression-supported", || {
             words(&Compression::ALL.map(Compression::id))
         });
     }
 
-    /// Adds an attribute as it is, where it is asked for.
-    pub fn whole(&mut self, part: Part, attribute: Attribute) {
+    /// Adds an attribute unchanged if it is requested.
+    pub fn whole(&mut self, part: AttributeCategory, attribute: Attribute) {
         if self.wanted.has(part, &attribute.name) {
             self.group.attributes.push(attribute);
         }
     }
 
-    /// The group.
+    /// Returns the group.
     pub fn finish(self) -> Group {
         self.group
     }

@@ -1,9 +1,9 @@
-//! The words of PDF (ISO 32000-1, section 7.2), byte by byte.
+//! Lexer of PDF (ISO 32000-1, section 7.2), which works byte by byte.
 
-/// The longest word that is kept whole. Those that count are shorter.
+/// Longest word that is kept, in bytes. The relevant words are shorter.
 const KEPT: usize = 32;
 
-/// A word of PDF.
+/// A token of PDF.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// A whole number.
@@ -16,20 +16,20 @@ pub(super) enum Token<'a> {
     CloseDictionary,
     OpenArray,
     CloseArray,
-    /// A text, a number with a fraction, a word that is too long.
+    /// A text, a number with a fraction, or a word that is too long.
     Other,
 }
 
-/// Makes words of bytes.
+/// Lexer, which turns bytes into tokens.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lexer {
-    at: At,
+    at: LexerState,
     held: Vec<u8>,
     is_too_long: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum At {
+enum LexerState {
     #[default]
     Space,
     Name,
@@ -40,33 +40,33 @@ enum At {
         is_escaped: bool,
     },
     Hexadecimal,
-    /// Behind `<` or `>`, which may be one of two.
+    /// Behind `<` or `>`, which may be the first of two.
     Less,
     Greater,
 }
 
 impl Lexer {
-    /// Takes a byte. It may end a word and be one itself.
+    /// Processes a byte, which may end a token and be a token itself.
     pub(super) fn take(&mut self, byte: u8, told: &mut impl FnMut(Token<'_>)) {
         match self.at {
-            At::Space => self.begin(byte, told),
-            At::Name | At::Word if is_regular(byte) => {
+            LexerState::Space => self.begin(byte, told),
+            LexerState::Name | LexerState::Word if is_regular(byte) => {
                 if self.held.len() < KEPT {
                     self.held.push(byte);
                 } else {
                     self.is_too_long = true;
                 }
             }
-            At::Name | At::Word => {
+            LexerState::Name | LexerState::Word => {
                 self.end(told);
                 self.begin(byte, told);
             }
-            At::Comment => {
+            LexerState::Comment => {
                 if matches!(byte, b'\r' | b'\n') {
-                    self.at = At::Space;
+                    self.at = LexerState::Space;
                 }
             }
-            At::Text { depth, is_escaped } => {
+            LexerState::Text { depth, is_escaped } => {
                 let next = match byte {
                     _ if is_escaped => depth,
                     b'(' => depth.saturating_add(1),
@@ -74,26 +74,26 @@ impl Lexer {
                     _ => depth,
                 };
                 if next == 0 {
-                    self.at = At::Space;
+                    self.at = LexerState::Space;
                     told(Token::Other);
                 } else {
                     let is_escaped = byte == b'\\' && !is_escaped;
-                    self.at = At::Text { depth: next, is_escaped };
+                    self.at = LexerState::Text { depth: next, is_escaped };
                 }
             }
-            At::Less if byte == b'<' => {
-                self.at = At::Space;
+            LexerState::Less if byte == b'<' => {
+                self.at = LexerState::Space;
                 told(Token::OpenDictionary);
             }
-            At::Less | At::Hexadecimal => {
-                self.at = At::Hexadecimal;
+            LexerState::Less | LexerState::Hexadecimal => {
+                self.at = LexerState::Hexadecimal;
                 if byte == b'>' {
-                    self.at = At::Space;
+                    self.at = LexerState::Space;
                     told(Token::Other);
                 }
             }
-            At::Greater => {
-                self.at = At::Space;
+            LexerState::Greater => {
+                self.at = LexerState::Space;
                 if byte == b'>' {
                     told(Token::CloseDictionary);
                 } else {
@@ -103,17 +103,17 @@ impl Lexer {
         }
     }
 
-    /// Ends the word that is not ended yet.
+    /// Ends the open token.
     pub(super) fn end(&mut self, told: &mut impl FnMut(Token<'_>)) {
         let at = std::mem::take(&mut self.at);
         let is_too_long = std::mem::take(&mut self.is_too_long);
         match at {
-            At::Name | At::Word if is_too_long => told(Token::Other),
-            At::Name => {
+            LexerState::Name | LexerState::Word if is_too_long => told(Token::Other),
+            LexerState::Name => {
                 unescape(&mut self.held);
                 told(Token::Name(&self.held));
             }
-            At::Word => told(word(&self.held)),
+            LexerState::Word => told(word(&self.held)),
             _ => {}
         }
         self.held.clear();
@@ -121,24 +121,24 @@ impl Lexer {
 
     fn begin(&mut self, byte: u8, told: &mut impl FnMut(Token<'_>)) {
         self.at = match byte {
-            b'/' => At::Name,
-            b'%' => At::Comment,
-            b'(' => At::Text { depth: 1, is_escaped: false },
-            b'<' => At::Less,
-            b'>' => At::Greater,
+            b'/' => LexerState::Name,
+            b'%' => LexerState::Comment,
+            b'(' => LexerState::Text { depth: 1, is_escaped: false },
+            b'<' => LexerState::Less,
+            b'>' => LexerState::Greater,
             b'[' => {
                 told(Token::OpenArray);
-                At::Space
+                LexerState::Space
             }
             b']' => {
                 told(Token::CloseArray);
-                At::Space
+                LexerState::Space
             }
             byte if is_regular(byte) => {
                 self.held.push(byte);
-                At::Word
+                LexerState::Word
             }
-            _ => At::Space,
+            _ => LexerState::Space,
         };
     }
 }
@@ -172,7 +172,7 @@ fn word(text: &[u8]) -> Token<'_> {
     number.map_or(Token::Other, Token::Number)
 }
 
-/// Any byte of a name may be written as `#` and two digits.
+/// Decodes the bytes of a name that are written as `#` and two digits.
 fn unescape(name: &mut Vec<u8>) {
     if !name.contains(&b'#') {
         return;

@@ -1,5 +1,5 @@
-//! PDF (ISO 32000-1), read from its start to its end: objects as they come, no
-//! cross-reference table. Streams are passed over, but for those that hold objects.
+//! PDF (ISO 32000-1), read from start to end: objects in their order, without the cross-reference
+//! table. Streams are skipped, except object streams.
 
 mod lexer;
 mod object;
@@ -7,72 +7,72 @@ mod object_stream;
 mod tree;
 
 use self::lexer::{Lexer, Token};
-use self::object::{Kind, Length, Object};
+use self::object::{Length, Object, ObjectKind};
 use self::object_stream::ObjectStream;
 use self::tree::Tree;
-use super::language::{Language, Pages, Unknown};
+use super::language::{Language, Pages, UnknownReason};
 
-/// The most bytes that object streams of a document unpack to. Those of 10,000 pages have
-/// some 5 MB. Tests have less, as they are slow.
+/// Maximum decompressed bytes of a document's object streams. 10,000 pages take some 5 MB. The
+/// limit is smaller in tests, which are slow.
 const MAX_UNPACKED: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
-/// What ends a stream.
+/// End of a stream.
 const END: &[u8] = b"endstream";
 
-/// Counts the leaves of the page tree.
+/// Page counter of PDF, which counts the leaves of the page tree.
 #[derive(Debug)]
 pub(super) struct Pdf {
     lexer: Lexer,
-    reading: Reading,
-    at: At,
-    /// What is left to unpack.
+    reading: ParserState,
+    at: PdfState,
+    /// Decompressed bytes left before the limit.
     left: u64,
     objects: Option<Box<ObjectStream>>,
     copies: u32,
 }
 
-/// What the words have said.
+/// State of the parser of tokens.
 #[derive(Debug, Default)]
-struct Reading {
+struct ParserState {
     tree: Tree,
-    /// The object that is read.
+    /// Number of the current object.
     number: Option<u32>,
     object: Object,
     is_in_trailer: bool,
-    /// A stream has ended: that is what the next word must say.
+    /// True behind a stream's data: the next token must end the stream.
     is_end_due: bool,
-    /// A stream begins.
+    /// Object whose stream begins.
     stream: Option<Object>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum PdfState {
     Words,
-    /// Behind `stream`, before its data: a carriage return has come, or nothing.
+    /// Behind `stream`, before its data. `was_return` is true behind a carriage return.
     Stream {
         length: Length,
         was_return: bool,
     },
-    /// In data of so many bytes.
+    /// In data of which this many bytes are outstanding.
     Data(u64),
-    /// In data up to its end, of which so much has come.
+    /// In data of unknown length. This many bytes of the end were matched.
     UpToEnd(usize),
 }
 
 impl Pdf {
-    /// Printed so often.
+    /// Creates the counter of a document that is printed `copies` times.
     pub(super) fn new(copies: u32) -> Self {
         Self {
             lexer: Lexer::default(),
-            reading: Reading::default(),
-            at: At::Words,
+            reading: ParserState::default(),
+            at: PdfState::Words,
             left: MAX_UNPACKED,
             objects: None,
             copies,
         }
     }
 
-    /// Takes words up to where a stream begins.
+    /// Processes tokens up to the start of a stream. Returns the number of bytes.
     fn words(&mut self, bytes: &[u8]) -> usize {
         for (place, byte) in bytes.iter().enumerate() {
             let reading = &mut self.reading;
@@ -85,17 +85,17 @@ impl Pdf {
         bytes.len()
     }
 
-    /// A stream begins; this byte ended the word that says so.
+    /// Begins a stream. `byte` ended the keyword `stream`.
     fn begin(&mut self, object: &Object, byte: u8) {
         self.lexer = Lexer::default();
-        if object.kind == Kind::Objects {
+        if object.kind == ObjectKind::Objects {
             match ObjectStream::new(object) {
                 Ok(objects) => self.objects = Some(Box::new(objects)),
                 Err(why) => self.reading.tree.fail(why),
             }
         }
         let length = object.length;
-        self.at = At::Stream { length, was_return: byte == b'\r' };
+        self.at = PdfState::Stream { length, was_return: byte == b'\r' };
         if byte == b'\n' {
             self.enter(length);
         }
@@ -104,8 +104,8 @@ impl Pdf {
     fn enter(&mut self, length: Length) {
         match length {
             Length::Bytes(0) => self.end_of_stream(true),
-            Length::Bytes(bytes) => self.at = At::Data(bytes),
-            Length::Elsewhere => self.at = At::UpToEnd(0),
+            Length::Bytes(bytes) => self.at = PdfState::Data(bytes),
+            Length::Elsewhere => self.at = PdfState::UpToEnd(0),
         }
     }
 
@@ -114,7 +114,7 @@ impl Pdf {
             objects.end(&mut self.reading.tree);
         }
         self.reading.is_end_due = is_end_due;
-        self.at = At::Words;
+        self.at = PdfState::Words;
     }
 
     fn give(&mut self, bytes: &[u8]) {
@@ -123,7 +123,7 @@ impl Pdf {
         }
     }
 
-    /// Takes data whose end is to be looked for, and says how much.
+    /// Processes stream data of unknown length. Returns the number of bytes.
     fn up_to_end(&mut self, matched: usize, bytes: &[u8]) -> usize {
         if matched == 0 {
             let place = memchr::memchr(END[0], bytes).unwrap_or(bytes.len());
@@ -134,26 +134,27 @@ impl Pdf {
         }
         let byte = bytes[0];
         if byte == END[matched] {
-            self.at = At::UpToEnd(matched + 1);
+            self.at = PdfState::UpToEnd(matched + 1);
             if matched + 1 == END.len() {
                 self.end_of_stream(false);
             }
             return 1;
         }
-        // It was data. Where "endstre" has come, its last byte may begin the word anew.
+        // The matched bytes were data. Behind "endstre", the last byte may begin the keyword again.
         let again = usize::from(matched == 7);
         self.give(&END[..matched - again]);
-        self.at = At::UpToEnd(again);
+        self.at = PdfState::UpToEnd(again);
         self.up_to_end(again, bytes)
     }
 }
 
-impl Reading {
+impl ParserState {
     fn take(&mut self, token: Token<'_>) {
         if std::mem::take(&mut self.is_end_due) {
             if token != Token::Word(END) {
-                // It is not as long as it says: what was passed over may have been objects.
-                self.tree.fail(Unknown::Damaged);
+                // The stream is not as long as it states: the skipped bytes may have contained
+                // objects.
+                self.tree.fail(UnknownReason::Damaged);
             }
             return;
         }
@@ -168,7 +169,7 @@ impl Reading {
         }
         match token {
             Token::Word(b"obj") if self.number.is_none() || self.object.is_at_top() => {
-                // One that has no end ends here.
+                // An object without an end ends here.
                 let numbers = self.object.numbers;
                 self.end_of_object();
                 let number = numbers[0].filter(|_| numbers[1].is_some());
@@ -181,13 +182,13 @@ impl Reading {
             }
             Token::Word(b"stream") if self.number.is_some() && self.object.is_closed => {
                 let mut object = std::mem::take(&mut self.object);
-                if object.kind == Kind::References {
+                if object.kind == ObjectKind::References {
                     self.tree.trailer(&object);
                 }
                 if let Some(number) = self.number {
                     self.tree.define(number, &mut object);
                 }
-                // What follows the data is "endobj".
+                // "endobj" follows the data.
                 self.number = None;
                 self.stream = Some(object);
             }
@@ -209,8 +210,8 @@ impl Language for Pdf {
             return bytes.len();
         }
         match self.at {
-            At::Words => self.words(bytes),
-            At::Stream { length, was_return } => {
+            PdfState::Words => self.words(bytes),
+            PdfState::Stream { length, was_return } => {
                 if bytes[0] == b'\n' {
                     self.enter(length);
                     return 1;
@@ -220,48 +221,48 @@ impl Language for Pdf {
                     return self.take(bytes);
                 }
                 // Spaces may stand before the end of the line.
-                self.at = At::Stream { length, was_return: bytes[0] == b'\r' };
+                self.at = PdfState::Stream { length, was_return: bytes[0] == b'\r' };
                 1
             }
-            At::Data(left) => {
+            PdfState::Data(left) => {
                 let now = usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
                 self.give(&bytes[..now]);
                 if now as u64 == left {
                     self.end_of_stream(true);
                 } else {
-                    self.at = At::Data(left - now as u64);
+                    self.at = PdfState::Data(left - now as u64);
                 }
                 now
             }
-            At::UpToEnd(matched) => self.up_to_end(matched, bytes),
+            PdfState::UpToEnd(matched) => self.up_to_end(matched, bytes),
         }
     }
 
     fn skips(&self) -> u64 {
         match self.at {
             _ if self.reading.tree.has_failed() => 0,
-            At::Data(left) if self.objects.is_none() => left,
+            PdfState::Data(left) if self.objects.is_none() => left,
             _ => 0,
         }
     }
 
     fn skip(&mut self, bytes: u64) {
-        if let At::Data(left) = self.at {
+        if let PdfState::Data(left) = self.at {
             if bytes >= left {
                 self.end_of_stream(true);
             } else {
-                self.at = At::Data(left - bytes);
+                self.at = PdfState::Data(left - bytes);
             }
         }
     }
 
     fn is_opaque(&self) -> bool {
-        !self.reading.tree.has_failed() && matches!(self.at, At::Data(_))
+        !self.reading.tree.has_failed() && matches!(self.at, PdfState::Data(_))
     }
 
     fn end(&mut self) -> Pages {
-        if self.at != At::Words {
-            self.reading.tree.fail(Unknown::Damaged);
+        if self.at != PdfState::Words {
+            self.reading.tree.fail(UnknownReason::Damaged);
         }
         let reading = &mut self.reading;
         self.lexer.end(&mut |token| reading.take(token));

@@ -1,19 +1,19 @@
-//! What counts of an object: some entries of its dictionary.
+//! The relevant entries of an object's dictionary.
 
 use super::lexer::Token;
 
-/// The most kids of a node that are kept, and so of all nodes of a document.
+/// Maximum kids of a node that are kept, and of all nodes of a document.
 pub(super) const MAX_KIDS: usize = 1 << 18;
 
-/// What an object is.
+/// Type of an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ObjectKind {
     #[default]
     Other,
     Catalog,
     /// A node of the page tree.
     Pages,
-    /// A leaf of it.
+    /// A leaf of the page tree.
     Page,
     /// A stream of objects.
     Objects,
@@ -21,16 +21,16 @@ pub(super) enum Kind {
     References,
 }
 
-/// How long a stream is.
+/// Length of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Length {
-    /// It does not say, or another object does.
+    /// The length is missing, or in another object.
     #[default]
     Elsewhere,
     Bytes(u64),
 }
 
-/// How a stream is packed.
+/// Compression of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Filter {
     #[default]
@@ -56,40 +56,39 @@ enum Key {
     Encrypt,
 }
 
-/// The entries of an object's dictionary that count. Those of dictionaries within it do
-/// not.
+/// The relevant entries of an object's dictionary. Entries of nested dictionaries are ignored.
 #[derive(Debug, Default)]
 pub(super) struct Object {
-    pub(super) kind: Kind,
+    pub(super) kind: ObjectKind,
     pub(super) count: Option<u64>,
     pub(super) kids: Vec<u32>,
     pub(super) pages: Option<u32>,
     pub(super) length: Length,
     pub(super) filter: Filter,
-    /// Of a stream of objects.
+    /// `N` of an object stream.
     pub(super) objects: Option<u64>,
     pub(super) first: Option<u64>,
-    /// Of a trailer.
+    /// `Root` of a trailer.
     pub(super) root: Option<u32>,
     pub(super) is_encrypted: bool,
     pub(super) has_too_many_kids: bool,
     depth: u32,
-    /// It had a dictionary or an array, and that has ended.
+    /// True once the object's dictionary or array has ended.
     pub(super) is_closed: bool,
     key: Key,
     is_value_due: bool,
     is_predictor: bool,
-    /// Numbers that may be a reference.
+    /// The last two numbers, which may begin a reference.
     pub(super) numbers: [Option<i64>; 2],
 }
 
 impl Object {
-    /// Nothing is open.
+    /// Returns whether no dictionary or array is open.
     pub(super) const fn is_at_top(&self) -> bool {
         self.depth == 0
     }
 
-    /// Takes the next word.
+    /// Processes the next token.
     pub(super) fn take(&mut self, token: Token<'_>) {
         match token {
             Token::OpenDictionary | Token::OpenArray => {
@@ -113,7 +112,7 @@ impl Object {
             }
             Token::Number(number) => {
                 if self.is_predictor {
-                    // Rows are changed before they are packed.
+                    // A predictor changes rows before compression.
                     if number > 1 {
                         self.filter = Filter::Other;
                     }
@@ -152,12 +151,12 @@ impl Object {
             match self.key {
                 Key::Type => {
                     self.kind = match name {
-                        b"Catalog" => Kind::Catalog,
-                        b"Pages" => Kind::Pages,
-                        b"Page" => Kind::Page,
-                        b"ObjStm" => Kind::Objects,
-                        b"XRef" => Kind::References,
-                        _ => Kind::Other,
+                        b"Catalog" => ObjectKind::Catalog,
+                        b"Pages" => ObjectKind::Pages,
+                        b"Page" => ObjectKind::Page,
+                        b"ObjStm" => ObjectKind::Objects,
+                        b"XRef" => ObjectKind::References,
+                        _ => ObjectKind::Other,
                     }
                 }
                 Key::Filter => self.packed(name),
@@ -196,13 +195,13 @@ impl Object {
             (Key::Pages, 1) => self.pages = Some(number),
             (Key::Root, 1) => self.root = Some(number),
             (Key::Encrypt, 1) => self.is_encrypted = true,
-            // What it says stands in another object, which is not looked up.
+            // The value is in another object, which is not looked up.
             (Key::Filter | Key::Parameters, _) => self.filter = Filter::Other,
             _ => {}
         }
     }
 
-    /// What was a number, and no part of a reference.
+    /// Stores the last number, which is no part of a reference.
     fn settle(&mut self) {
         let number = std::mem::take(&mut self.numbers)[1];
         let Some(number) = number.filter(|_| self.depth == 1) else { return };

@@ -1,54 +1,54 @@
-//! Objects that are packed in a stream (ISO 32000-1, section 7.5.7).
+//! Object streams, which contain several objects (ISO 32000-1, section 7.5.7).
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-use super::super::language::Unknown;
+use super::super::language::UnknownReason;
 use super::lexer::{Lexer, Token};
 use super::object::{Filter, Object};
 use super::tree::Tree;
 
-/// Bytes that are unpacked at a time.
+/// Bytes that are decompressed at a time.
 const PIECE: usize = 16 << 10;
 
-/// The most objects in a stream. Writers put 100 to 200 in each.
+/// Maximum objects in a stream. Writers put 100 to 200 in each.
 const MAX_OBJECTS: u64 = 1 << 16;
 
-/// A stream of objects, as it comes.
+/// Parser of an object stream as it arrives.
 #[derive(Debug)]
 pub(super) struct ObjectStream {
     unpack: Option<Decompress>,
     is_done: bool,
-    /// How many objects it has, and where the first begins.
+    /// Number of objects, and offset of the first.
     objects: u64,
     first: u64,
-    /// Bytes that were unpacked.
+    /// Number of decompressed bytes.
     at: u64,
-    /// The number and the place of each object.
+    /// Number and offset of each object.
     places: Vec<(u32, u64)>,
-    /// The one that follows.
+    /// Index of the next object.
     next: usize,
-    /// A number of an object whose place is to come.
+    /// Number of an object whose offset comes next.
     number: Option<u32>,
     lexer: Lexer,
     object: Object,
 }
 
 impl ObjectStream {
-    /// That which a dictionary describes.
+    /// Creates the parser of the object stream that a dictionary describes.
     ///
     /// # Errors
-    /// Where it is packed in a way that is not known here, or describes none.
-    pub(super) fn new(object: &Object) -> Result<Self, Unknown> {
+    /// Fails if the compression is unknown, or if the dictionary describes no object stream.
+    pub(super) fn new(object: &Object) -> Result<Self, UnknownReason> {
         let unpack = match object.filter {
             Filter::None => None,
             Filter::Flate => Some(Decompress::new(true)),
-            Filter::Other => return Err(Unknown::Format),
+            Filter::Other => return Err(UnknownReason::Format),
         };
         let (Some(objects), Some(first)) = (object.objects, object.first) else {
-            return Err(Unknown::Damaged);
+            return Err(UnknownReason::Damaged);
         };
         if objects > MAX_OBJECTS {
-            return Err(Unknown::TooMuch);
+            return Err(UnknownReason::TooMuch);
         }
         Ok(Self {
             unpack,
@@ -64,8 +64,8 @@ impl ObjectStream {
         })
     }
 
-    /// Takes bytes of the stream. So many may still be unpacked, of all streams of a
-    /// document.
+    /// Processes bytes of the stream. `left` is the number of bytes that all streams of the
+    /// document may still decompress to.
     pub(super) fn take(&mut self, mut bytes: &[u8], tree: &mut Tree, left: &mut u64) {
         let Some(mut unpack) = self.unpack.take() else {
             return self.unpacked(bytes, tree);
@@ -74,7 +74,7 @@ impl ObjectStream {
         while !self.is_done && !tree.has_failed() {
             let (before_in, before_out) = (unpack.total_in(), unpack.total_out());
             let Ok(status) = unpack.decompress(bytes, &mut piece, FlushDecompress::None) else {
-                tree.fail(Unknown::Damaged);
+                tree.fail(UnknownReason::Damaged);
                 break;
             };
             let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -82,7 +82,7 @@ impl ObjectStream {
             let took = size(unpack.total_in() - before_in);
             bytes = &bytes[took..];
             if *left < gave as u64 {
-                tree.fail(Unknown::TooMuch);
+                tree.fail(UnknownReason::TooMuch);
                 break;
             }
             *left -= gave as u64;
@@ -126,7 +126,7 @@ impl ObjectStream {
         self.lexer.end(&mut |token| place(token, places, number, most, first));
         let is_sorted = self.places.is_sorted_by(|(_, one), (_, two)| one < two);
         if self.places.len() as u64 != self.objects || !is_sorted {
-            tree.fail(Unknown::Damaged);
+            tree.fail(UnknownReason::Damaged);
         }
     }
 
@@ -140,17 +140,18 @@ impl ObjectStream {
         }
     }
 
-    /// It has all come.
+    /// Ends the stream.
     pub(super) fn end(mut self, tree: &mut Tree) {
         let is_whole = self.next == self.places.len() && self.at >= self.first;
         if !is_whole || (self.unpack.is_some() && !self.is_done) {
-            tree.fail(Unknown::Damaged);
+            tree.fail(UnknownReason::Damaged);
         }
         self.end_of_object(tree);
     }
 }
 
-/// A number in the table before the objects: by turns that of an object, and its place.
+/// Processes a number in the table before the objects: alternately the number of an object and its
+/// offset.
 fn place(
     token: Token<'_>,
     places: &mut Vec<(u32, u64)>,

@@ -2,16 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::language::{Pages, Unknown};
-use super::object::{Kind, MAX_KIDS, Object};
+use super::super::language::{Pages, UnknownReason};
+use super::object::{MAX_KIDS, Object, ObjectKind};
 
-/// The most leaves and nodes that are kept.
+/// Maximum leaves and nodes that are kept.
 const MAX_NODES: usize = MAX_KIDS;
 
-/// The most catalogues: a document has one, and another with each change of it.
+/// Maximum catalogues: a document has one, and another one for each change.
 const MAX_CATALOGS: usize = 1_024;
 
-/// What is known of the page tree. What is defined again is what it was last: changes are
+/// The page tree as far as it was read. The last definition of an object holds, because changes are
 /// appended (section 7.5.6).
 #[derive(Debug, Default)]
 pub(super) struct Tree {
@@ -21,7 +21,7 @@ pub(super) struct Tree {
     kids: usize,
     root: Option<u32>,
     is_encrypted: bool,
-    unknown: Option<Unknown>,
+    unknown: Option<UnknownReason>,
 }
 
 #[derive(Debug)]
@@ -31,17 +31,17 @@ struct Node {
 }
 
 impl Tree {
-    /// Its pages are not to be known.
-    pub(super) fn fail(&mut self, why: Unknown) {
+    /// Records that the number of pages is unknown.
+    pub(super) fn fail(&mut self, why: UnknownReason) {
         self.unknown = self.unknown.or(Some(why));
     }
 
-    /// Whether they are not.
+    /// Returns whether the number of pages is unknown.
     pub(super) const fn has_failed(&self) -> bool {
         self.unknown.is_some()
     }
 
-    /// An object of this number is that.
+    /// Defines the object with this number.
     pub(super) fn define(&mut self, number: u32, object: &mut Object) {
         self.catalogs.remove(&number);
         self.leaves.remove(&number);
@@ -49,48 +49,48 @@ impl Tree {
             self.kids -= node.kids.len();
         }
         match object.kind {
-            Kind::Catalog => {
+            ObjectKind::Catalog => {
                 if let Some(pages) = object.pages {
                     self.catalogs.insert(number, pages);
                 }
             }
-            Kind::Pages => {
+            ObjectKind::Pages => {
                 let kids = std::mem::take(&mut object.kids);
                 self.kids += kids.len();
                 self.nodes.insert(number, Node { count: object.count, kids });
             }
-            Kind::Page => {
+            ObjectKind::Page => {
                 self.leaves.insert(number);
             }
-            Kind::Objects | Kind::References | Kind::Other => {}
+            ObjectKind::Objects | ObjectKind::References | ObjectKind::Other => {}
         }
         let is_too_much = object.has_too_many_kids
             || self.kids > MAX_KIDS
             || self.nodes.len() + self.leaves.len() > MAX_NODES
             || self.catalogs.len() > MAX_CATALOGS;
         if is_too_much {
-            self.fail(Unknown::TooMuch);
-            // Nothing of it is needed any more.
+            self.fail(UnknownReason::TooMuch);
+            // The tree is not needed any more.
             (self.catalogs, self.nodes, self.leaves) = Default::default();
             self.kids = 0;
         }
     }
 
-    /// A trailer, or a cross-reference stream.
+    /// Processes a trailer or a cross-reference stream.
     pub(super) fn trailer(&mut self, object: &Object) {
         self.root = object.root.or(self.root);
         self.is_encrypted |= object.is_encrypted;
     }
 
-    /// How many leaves it has, where that is what each node says.
+    /// Returns the number of leaves, if each node's count agrees.
     pub(super) fn pages(&self) -> Pages {
         if self.is_encrypted {
-            return Pages::Unknown(Unknown::Encrypted);
+            return Pages::Unknown(UnknownReason::Encrypted);
         }
         if let Some(why) = self.unknown {
             return Pages::Unknown(why);
         }
-        self.leaves().map_or(Pages::Unknown(Unknown::Damaged), Pages::Counted)
+        self.leaves().map_or(Pages::Unknown(UnknownReason::Damaged), Pages::Counted)
     }
 
     fn leaves(&self) -> Option<u64> {
@@ -104,7 +104,7 @@ impl Tree {
             }
             let node = self.nodes.get(&number)?;
             if !seen.insert(number) {
-                // It goes in circles, or has pages twice.
+                // The tree has a cycle, or contains a page twice.
                 return None;
             }
             next.extend(&node.kids);

@@ -1,23 +1,23 @@
-//! `windlass capture --list-interfaces`: where packets could be captured.
+//! `windlass capture --list-interfaces`: the interfaces of the host.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Schema};
-use windlass_capture::live::{Listed, interfaces, link_type};
+use windlass_capture::live::{ListedInterface, interfaces, link_type};
 use windlass_output::{Output, Page, Record, Style, Table, Text, figures};
 
 use super::args::CaptureCommand;
 use crate::commands::unwritten;
 
-/// The interfaces that there are.
+/// The list of interfaces.
 #[derive(Debug, Serialize)]
 struct Listing {
     schema: Schema,
-    interfaces: Vec<One>,
+    interfaces: Vec<InterfaceRow>,
 }
 
 /// An interface.
 #[derive(Debug, Serialize)]
-struct One {
+struct InterfaceRow {
     name: String,
     number: u32,
     up: bool,
@@ -34,15 +34,15 @@ impl Listing {
     const SCHEMA: Schema = Schema { name: "windlass.capture-interfaces", version: 1 };
 }
 
-/// Lists them.
+/// Lists the interfaces.
 pub(super) fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     let interfaces = interfaces(args.netns.as_deref())?;
-    let interfaces = interfaces.into_iter().map(One::of).collect();
+    let interfaces = interfaces.into_iter().map(InterfaceRow::of).collect();
     output.print(&Listing { schema: Listing::SCHEMA, interfaces }).map_err(unwritten)
 }
 
-impl One {
-    fn of(listed: Listed) -> Self {
+impl InterfaceRow {
+    fn of(listed: ListedInterface) -> Self {
         let link: Vec<String> =
             listed.link_address.iter().map(|byte| format!("{byte:02x}")).collect();
         // A loopback has an address of zeros.
@@ -75,7 +75,7 @@ impl One {
 
 impl Record for Listing {
     fn text(&self, page: &mut Page) {
-        let mut table = Table::headed("interface | state | packets begin with | MTU: | addresses");
+        let mut table = Table::headed("interface | state | link type | MTU: | addresses");
         for one in &self.interfaces {
             let mut addresses = one.addresses.clone();
             addresses.extend(one.link_address.iter().map(|link| format!("link {link}")));
@@ -89,6 +89,6 @@ impl Record for Listing {
         }
         page.table(&table);
         page.gap();
-        page.paragraph("`any` is all of them.");
+        page.paragraph("`any` captures on all interfaces.");
     }
 }

@@ -1,4 +1,4 @@
-//! What is told while a capture runs.
+//! Live output of a capture.
 
 use std::io;
 use std::time::Duration;
@@ -8,43 +8,43 @@ use windlass_capture::live::Count;
 use windlass_host::proc::CpuTimes;
 use windlass_host::processors;
 use windlass_host::rates::CpuShares;
-use windlass_output::live::{Live, MOST_ROWS, Stretch};
+use windlass_output::live::{LiveView, MOST_ROWS, ViewInterval};
 use windlass_output::{Format, Output, Progress, figures};
-use windlass_trace::Look;
+use windlass_trace::Snapshot;
 
 use super::args::CaptureCommand;
 use super::report::Interval;
 use super::{SHORTEST, text};
 use crate::commands::moving;
 
-/// How often the line on a terminal changes.
+/// Update interval of the line on a terminal.
 const CHANGE: Duration = Duration::from_millis(500);
 
-/// The most connections that are shown on the way.
+/// Maximum number of connections shown in an interval.
 const MAX_SHOWN: usize = 10;
 
-/// Tells of each interval.
+/// Prints each interval.
 pub(super) struct Teller<'a> {
     output: &'a mut Output,
-    /// The view, where one is shown in place of lines.
-    live: Option<Live>,
-    /// Nothing where nothing is told on the way.
+    /// The live view, if it replaces the lines.
+    live: Option<LiveView>,
+    /// `None` without live output.
     every: Option<Duration>,
-    /// Whether what was counted is told; else only what is explained is.
+    /// True if the counts are printed, not only the transfers.
     counts: bool,
-    /// How many connections are shown.
+    /// Number of connections shown.
     top: usize,
     before: Count,
-    /// The time of all processors when this began, and when the interval did.
+    /// CPU times of the host at the start, and at the start of the interval.
     processors: [CpuTimes; 2],
     intervals: Vec<Interval>,
     has_begun: bool,
     failed: Option<io::Error>,
-    /// Where nothing else is told.
+    /// Progress line without other output.
     progress: Option<Progress>,
 }
 
-/// How much has come.
+/// Returns the packets so far.
 fn line(count: &Count) -> String {
     let packets = figures::counted(count.tally.taken, "packet").plain();
     let dropped = figures::count(count.kernel.dropped);
@@ -52,7 +52,11 @@ fn line(count: &Count) -> String {
 }
 
 impl<'a> Teller<'a> {
-    pub(super) fn new(args: &CaptureCommand, output: &'a mut Output, live: Option<Live>) -> Self {
+    pub(super) fn new(
+        args: &CaptureCommand,
+        output: &'a mut Output,
+        live: Option<LiveView>,
+    ) -> Self {
         let every = args.told_interval().map(windlass_base::Span::to_duration);
         let (before, intervals) = (Count::default(), Vec::new());
         let processors = [processors(); 2];
@@ -77,8 +81,8 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// So much has come by now.
-    pub(super) fn tick(&mut self, count: &Count, look: &dyn Fn(usize) -> Option<Look>) {
+    /// Takes the counts so far.
+    pub(super) fn tick(&mut self, count: &Count, look: &dyn Fn(usize) -> Option<Snapshot>) {
         if self.every.is_some_and(|every| count.elapsed >= self.before.elapsed + every) {
             self.interval(count, look(self.top));
         }
@@ -87,14 +91,14 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn interval(&mut self, count: &Count, transfers: Option<Look>) {
+    fn interval(&mut self, count: &Count, transfers: Option<Snapshot>) {
         let now = processors();
         let share = CpuShares::between(&self.processors[1], &now).busy();
         let interval = Interval { transfers, ..Interval::between(&self.before, count, share) };
         (self.before, self.processors[1]) = (*count, now);
         if let (Some(live), Some(look)) = (&self.live, &interval.transfers) {
             let stretch = moving::stretch(interval.from_seconds, interval.to_seconds, look);
-            live.push(Stretch { state: stretch.state.and("; ").and(line(count)), ..stretch });
+            live.push(ViewInterval { state: stretch.state.and("; ").and(line(count)), ..stretch });
         }
         if self.live.is_some() {
             return;
@@ -126,13 +130,13 @@ impl<'a> Teller<'a> {
         self.failed = told.err();
     }
 
-    /// It is over. Gives the intervals, how much of all processors was at work, and why
-    /// they could not be told.
+    /// Ends the output. Returns the intervals, the CPU load of the host, and the error of printing
+    /// them.
     pub(super) fn finish(mut self, count: &Count) -> (Vec<Interval>, f64, Option<io::Error>) {
         let share = CpuShares::between(&self.processors[0], &processors()).busy();
         drop(self.progress.take());
         let left = count.elapsed.saturating_sub(self.before.elapsed);
-        // What is explained is told whole at the end.
+        // Explained connections are reported completely at the end.
         if self.every.is_some() && self.counts && left >= SHORTEST.to_duration() {
             self.interval(count, None);
         }

@@ -1,4 +1,4 @@
-//! `windlass capture`: packets from an interface, none lost without a word.
+//! `windlass capture`: packets from an interface, with every loss counted.
 
 mod args;
 pub mod compare;
@@ -18,20 +18,20 @@ use std::time::Duration;
 pub use args::{CaptureCommand, CompareArgs};
 use windlass_base::{Bytes, Failure, Rate, Span};
 use windlass_capture::live::{
-    Count, Done, Dropping, EndedBy, FileFormat, Outcome, Plan, Session, Worked,
+    CaptureResult, Count, EndReason, FileFormat, FinishedWork, KernelDrops, Outcome, Plan, Session,
 };
-use windlass_host::Meanwhile;
+use windlass_host::RunContext;
 use windlass_lab::what_if;
 use windlass_output::{Output, Progress, figures};
 
-use self::report::{CaptureReport, Connections, Interval, Opened, per, seconds};
-use super::watched::Watched;
+use self::report::{CaptureReport, Connections, Interval, OpenedCapture, per, seconds};
+use super::watched::WatchedRecord;
 use super::{moving, unwritten};
 
 /// Runs the command.
 pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     if args.comparison.compare {
-        return compare::run(&args.comparison, output);
+        return compare::run(&args.comparison, args.time, output);
     }
     if args.list_interfaces {
         return listing::run(args, output);
@@ -52,7 +52,7 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     if !args.measuring.live.live {
         announce(&session, &plan);
     }
-    let opened = Opened::of(&session, &plan);
+    let opened = OpenedCapture::of(&session, &plan);
     let running = args.measuring.watching.start(output.wants_intervals())?;
     let view = || {
         let title = format!("windlass capture {}", plan.interfaces.join(", "));
@@ -72,21 +72,21 @@ pub fn run(args: &CaptureCommand, output: &mut Output) -> anyhow::Result<()> {
     conclude(facts, done, output)
 }
 
-/// What is known of a capture before its end, but for what came.
+/// Facts of a capture apart from its packets.
 struct Facts {
-    opened: Opened,
+    opened: OpenedCapture,
     format: Option<FileFormat>,
     intervals: Vec<Interval>,
     system_share: f64,
-    meanwhile: Meanwhile,
-    worked: Option<Worked>,
+    meanwhile: RunContext,
+    worked: Option<FinishedWork>,
 }
 
-/// How often the line changes that tells of the files.
+/// Update interval of the line on the files.
 const CHANGE: Duration = Duration::from_millis(500);
 
-/// Waits for what is done with the files.
-fn finish_files(outcome: &mut Outcome) -> Option<Worked> {
+/// Waits for the work on finished files.
+fn finish_files(outcome: &mut Outcome) -> Option<FinishedWork> {
     let mut progress = Progress::new(CHANGE, CHANGE);
     outcome.wait(|left| {
         let files = figures::counted(left as u64, "file").plain();
@@ -94,7 +94,7 @@ fn finish_files(outcome: &mut Outcome) -> Option<Worked> {
     })
 }
 
-/// Says what is done, to who waits for it.
+/// Prints a line on the start of the capture.
 fn announce(session: &Session, plan: &Plan) {
     let mut stderr = io::stderr();
     if !stderr.is_terminal() {
@@ -107,7 +107,7 @@ fn announce(session: &Session, plan: &Plan) {
     };
     let filter = session.filter.as_ref().map(|filter| format!(" only {filter}"));
     let buffer = figures::size(session.buffer).plain();
-    // Where standard error is closed there is nobody to tell.
+    // If standard error is closed, the message has no reader.
     let _ = writeln!(
         stderr,
         "Capturing{} on {}{into}, with a buffer of {buffer}. Ctrl-C ends it.",
@@ -116,10 +116,10 @@ fn announce(session: &Session, plan: &Plan) {
     );
 }
 
-/// Prints the account, and says whether all went well.
-fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()> {
-    // That a reader leaves is as it should be: `| head` has had enough.
-    let has_left = done.ended_by == EndedBy::ReaderGone;
+/// Prints the counts, and returns the first failure.
+fn conclude(facts: Facts, done: CaptureResult, output: &mut Output) -> anyhow::Result<()> {
+    // A closed pipe is no error: `| head` has read enough.
+    let has_left = done.ended_by == EndReason::ReaderGone;
     let unprinted = done.unprinted.filter(|_| !has_left).map(unwritten);
     let Count { tally, kernel, cpu, .. } = done.count;
     let (written, lost) = match &done.outcome {
@@ -135,7 +135,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
             .iter()
             .map(|connection| {
                 let (from, to) = connection.lived();
-                let drops = Dropping::between(&done.dropping, from, to);
+                let drops = KernelDrops::between(&done.dropping, from, to);
                 what_if::report(connection, |end| end.to_string(), Some(drops))
             })
             .collect();
@@ -160,7 +160,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
                 ),
             )
             .advise(match error.kind() {
-                io::ErrorKind::TimedOut => "The last packet that its reader gets may be cut short.",
+                io::ErrorKind::TimedOut => "The last packet in the pipe may be cut short.",
                 _ => "Free some space or write elsewhere. The file is whole up to its last packet.",
             }),
         )
@@ -172,7 +172,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     let gone = (!names.is_empty()).then(|| {
         Failure::new(
             format!("cannot go on capturing on {}", names.join(", ")),
-            "it is not there any more",
+            "the interface no longer exists",
         )
     });
     let (files, files_there, files_removed) = done
@@ -209,7 +209,7 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
         intervals: facts.intervals,
         explained,
     };
-    let record = Watched { record, meanwhile: facts.meanwhile };
+    let record = WatchedRecord { record, meanwhile: facts.meanwhile };
     output.print(&record).map_err(unwritten)?;
     if let Some(error) = unprinted {
         return Err(error);
@@ -217,20 +217,19 @@ fn conclude(facts: Facts, done: Done, output: &mut Output) -> anyhow::Result<()>
     failed.or(gone).or(unfinished).map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// What is wrong where not all was done with the files.
-fn unfinished(worked: &Worked) -> Option<Failure> {
+/// Returns the failure of unfinished files.
+fn unfinished(worked: &FinishedWork) -> Option<Failure> {
     let (doing, wrong) = match (worked.failures.first(), worked.left_out) {
         (Some(failed), _) => (format!("cannot finish {}", failed.file), failed.wrong.clone()),
         (None, 0) => return None,
         (None, left) => {
-            let wrong = format!("{} came faster than they could be", figures::count(left));
+            let wrong = format!("{} came faster than they could be finished", figures::count(left));
             ("cannot finish all files".to_owned(), wrong)
         }
     };
     let failure = Failure::new(doing, wrong);
-    Some(failure.advise("The capture is whole: what failed can be done by hand."))
+    Some(failure.advise("The capture is complete: finish the files by hand."))
 }
 
-/// The interval that ends with the capture, where it is long enough to say
-/// something.
+/// Minimum length of the last interval.
 pub(super) const SHORTEST: Span = Span::from_millis(100);

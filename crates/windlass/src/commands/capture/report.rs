@@ -1,22 +1,22 @@
-//! What a capture tells at its end, and in between.
+//! The record of a capture, and of its intervals.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Rate, Schema, Span};
 use windlass_capture::live::{
-    Count, CpuTime, Dropping, EndedBy, FileFormat, Gap, Interface, Plan, ReaderKind, Session,
-    Statistics, Worked, Written, link_type,
+    Count, CpuTime, EndReason, FileFormat, FinishedWork, Gap, Interface, KernelDrops, Plan,
+    ReaderKind, Session, Statistics, WrittenFile, link_type,
 };
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::{Look, Totals};
-use windlass_wire::passed::{Kind, Passed};
+use windlass_trace::{Snapshot, Totals};
+use windlass_wire::passed::{SkippedKind, SkippedPackets};
 
 /// The record of `windlass capture`.
 #[derive(Debug, Serialize)]
 pub(super) struct CaptureReport {
     pub(super) schema: Schema,
     #[serde(flatten)]
-    pub(super) opened: Opened,
-    pub(super) ended_by: EndedBy,
+    pub(super) opened: OpenedCapture,
+    pub(super) ended_by: EndReason,
     pub(super) seconds: Span,
     /// Packets that the filter let through, until the last was let in.
     pub(super) received: u64,
@@ -24,75 +24,75 @@ pub(super) struct CaptureReport {
     pub(super) written: u64,
     pub(super) kernel_drops: u64,
     pub(super) write_losses: u64,
-    /// Those that came after the last that was wanted.
+    /// Packets after the last wanted one.
     pub(super) after_count: u64,
-    /// What is left of `received`: nothing, unless the kernel has miscounted.
+    /// Rest of `received`: zero unless the kernel has miscounted.
     pub(super) unaccounted: i64,
-    /// How often the ring was full.
+    /// Number of times that the ring was full.
     pub(super) ring_freezes: u64,
     /// Bytes on the wire of the packets that were read.
     pub(super) bytes: Bytes,
     pub(super) bytes_per_second: Rate,
     pub(super) packets_per_second: f64,
-    /// How often packets were fetched, and how many at a time.
+    /// Number of fetches, and packets of each.
     pub(super) buffers: u64,
     pub(super) packets_per_buffer: Option<f64>,
     /// Processor time of windlass.
     pub(super) cpu_seconds: f64,
-    /// Of one processor.
+    /// Share of one processor.
     pub(super) cpu_share: f64,
-    /// How much of all processors was at work, whoever it was for.
+    /// Busy share of all processors of the host.
     pub(super) system_cpu_share: f64,
     pub(super) format: Option<FileFormat>,
-    pub(super) files: Vec<Written>,
-    /// How many there are: more than are named, where they are very many.
+    pub(super) files: Vec<WrittenFile>,
+    /// Number of files; `files` names only the last of very many.
     #[serde(skip)]
     pub(super) files_there: u32,
     /// Earlier files that were removed.
     pub(super) files_removed: u32,
-    /// What was done with the files that are whole; null where nothing was to be.
-    pub(super) afterwards: Option<Worked>,
-    /// When the kernel dropped packets.
-    pub(super) drops: Vec<Dropping>,
-    /// When the interface was down.
+    /// Work on finished files; null without --compress and --post-rotate.
+    pub(super) afterwards: Option<FinishedWork>,
+    /// Times of kernel drops.
+    pub(super) drops: Vec<KernelDrops>,
+    /// Times when the interface was down.
     pub(super) gaps: Vec<Gap>,
     pub(super) intervals: Vec<Interval>,
-    /// What was explained; null without --explain.
+    /// Transfers; null without --explain.
     pub(super) explained: Option<Connections>,
 }
 
-/// What is captured, and how.
+/// Source and method of a capture.
 #[derive(Debug, Serialize)]
-pub(super) struct Opened {
-    /// The interfaces, as people list them.
+pub(super) struct OpenedCapture {
+    /// The interfaces, separated by commas.
     pub(super) interface: String,
     pub(super) link_type: String,
-    /// Nothing for all interfaces, and for several of which each has its own.
+    /// `None` for `any`, and for several interfaces.
     pub(super) mtu_bytes: Option<u32>,
-    pub(super) interfaces: Vec<OfInterface>,
+    pub(super) interfaces: Vec<CaptureInterface>,
     pub(super) filter: Option<String>,
     pub(super) reader: ReaderKind,
     pub(super) threads: u16,
     pub(super) snap_length: u32,
-    /// What may wait to be read.
+    /// Size of the buffer.
     pub(super) buffer_bytes: Bytes,
-    /// The buffer is smaller than it should be, for want of memory.
+    /// True if memory was short, so that the buffer is smaller.
     pub(super) buffer_is_small: bool,
 }
 
-/// An interface, and what the kernel has counted of it.
+/// An interface with the kernel's counts.
 #[derive(Debug, Serialize)]
-pub(super) struct OfInterface {
+pub(super) struct CaptureInterface {
     pub(super) name: String,
     pub(super) link_type: String,
     pub(super) mtu_bytes: Option<u32>,
     pub(super) received: u64,
     pub(super) kernel_drops: u64,
-    /// It is not there any more.
+    /// True if the interface disappeared.
     pub(super) gone: bool,
 }
 
-impl OfInterface {
+impl CaptureInterface {
     fn of(interface: &Interface) -> Self {
         Self {
             name: interface.name.clone(),
@@ -105,9 +105,9 @@ impl OfInterface {
     }
 }
 
-impl Opened {
+impl OpenedCapture {
     pub(super) fn of(session: &Session, plan: &Plan) -> Self {
-        let interfaces: Vec<_> = session.interfaces.iter().map(OfInterface::of).collect();
+        let interfaces: Vec<_> = session.interfaces.iter().map(CaptureInterface::of).collect();
         let names: Vec<&str> = interfaces.iter().map(|one| one.name.as_str()).collect();
         let mut links: Vec<&str> = interfaces.iter().map(|one| one.link_type.as_str()).collect();
         links.dedup();
@@ -125,7 +125,7 @@ impl Opened {
         }
     }
 
-    /// Takes over what was counted of each interface.
+    /// Takes over the counts of each interface.
     pub(super) fn take_counts(&mut self, counts: &[Statistics], gone: &[bool]) {
         for (interface, (counts, gone)) in self.interfaces.iter_mut().zip(counts.iter().zip(gone)) {
             (interface.received, interface.kernel_drops) = (counts.received, counts.dropped);
@@ -133,7 +133,7 @@ impl Opened {
         }
     }
 
-    /// The interfaces that are not there any more.
+    /// Returns the interfaces that disappeared.
     pub(super) fn gone(&self) -> impl Iterator<Item = &str> {
         self.interfaces.iter().filter(|one| one.gone).map(|one| one.name.as_str())
     }
@@ -143,9 +143,9 @@ impl Opened {
 #[derive(Debug, Serialize)]
 pub(super) struct Connections {
     pub(super) totals: Totals,
-    pub(super) passed_over: Passed,
+    pub(super) passed_over: SkippedPackets,
     /// Packets that are not TCP, by kind; the most frequent first.
-    pub(super) not_tcp_kinds: Vec<Kind>,
+    pub(super) not_tcp_kinds: Vec<SkippedKind>,
     pub(super) connections: Vec<ConnectionReport>,
     /// Connections that carried data but are not in `connections`.
     pub(super) left_out: u64,
@@ -156,7 +156,7 @@ impl CaptureReport {
     pub(super) const SCHEMA: Schema = Schema { name: "windlass.capture", version: 2 };
 }
 
-/// What was counted in a stretch of time.
+/// The counts of an interval.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Interval {
     pub(super) from_seconds: Span,
@@ -169,12 +169,12 @@ pub(super) struct Interval {
     pub(super) ring_freezes: u64,
     pub(super) cpu_share: f64,
     pub(super) system_cpu_share: f64,
-    /// What moved, and what held it back; null without --explain.
-    pub(super) transfers: Option<Look>,
+    /// Active transfers and their limits; null without --explain.
+    pub(super) transfers: Option<Snapshot>,
 }
 
 impl Interval {
-    /// What was counted between two looks.
+    /// Returns the difference between two counts.
     pub(super) fn between(before: &Count, now: &Count, system_cpu_share: f64) -> Self {
         let span = |count: &Count| Span::from_duration(count.elapsed);
         let seconds = (span(now) - span(before)).as_seconds().max(1e-9);
@@ -197,12 +197,12 @@ impl Interval {
     }
 }
 
-/// How many there are for each.
+/// Returns `all` per `each`.
 pub(super) fn per(all: u64, each: u64) -> Option<f64> {
     (each > 0).then(|| all as f64 / each as f64)
 }
 
-/// Processor time in seconds.
+/// Returns the processor time in seconds.
 pub(super) fn seconds(time: CpuTime) -> f64 {
     time.total().as_secs_f64()
 }

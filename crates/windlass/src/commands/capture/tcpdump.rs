@@ -1,5 +1,4 @@
-//! The options of tcpdump: those that windlass takes in tcpdump's own words, and
-//! the reason for each that it does not.
+//! The options of tcpdump: those that windlass accepts, and the reason for each other.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,247 +7,260 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Args};
 use windlass_base::{Bytes, Failure, Span};
 
-/// What becomes of an option of tcpdump.
+/// Support for an option of tcpdump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Here {
-    /// The same, in the same words.
+pub enum OptionSupport {
+    /// An option of the same name with the same effect.
     Same(&'static str),
-    /// The same word or another, and more of it.
+    /// An option of the same or another name, with more effect.
     Better(&'static str),
-    /// Another meaning, or none: why.
+    /// Refused, for this reason.
     Refused(&'static str),
 }
 
 /// An option of tcpdump.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
-    /// How tcpdump takes it, as its manual has it: `-G SECONDS`, or `-i, --interface IFACE`.
+    /// Its syntax in tcpdump's manual: `-G SECONDS`, or `-i, --interface IFACE`.
     pub option: &'static str,
-    /// What it does there.
+    /// Effect in tcpdump.
     pub does: &'static str,
-    /// What becomes of it here.
-    pub here: Here,
+    /// Support in windlass.
+    pub here: OptionSupport,
 }
 
-const fn row(option: &'static str, does: &'static str, here: Here) -> Row {
+const fn row(option: &'static str, does: &'static str, here: OptionSupport) -> Row {
     Row { option, does, here }
 }
 
-/// Why an option that changes the text is not taken.
-const TEXT: &str = "text is as `tcpdump -tt -n` prints it; for another: `windlass capture eth0 -w - \
+/// Reason for refusing options that change the text.
+const TEXT: &str = "text is that of `tcpdump -tt -n`; for other text: `windlass capture eth0 -w - \
                     | tcpdump -r - -A`";
 
 /// Every option of tcpdump 4.99 (tcpdump(8)).
 pub const ROWS: &[Row] = &[
-    row("-A", "prints packets as ASCII", Here::Refused(TEXT)),
-    row("-b", "prints AS numbers as ASDOT", Here::Refused(TEXT)),
+    row("-A", "prints packets as ASCII", OptionSupport::Refused(TEXT)),
+    row("-b", "prints AS numbers as ASDOT", OptionSupport::Refused(TEXT)),
     row(
         "-B, --buffer-size KIB",
-        "the size of the buffer in KiB",
-        Here::Same("`--buffer`; without it 64 or 256 MiB in place of 2"),
+        "sets the buffer size in KiB",
+        OptionSupport::Same("`--buffer`; the default is 64 or 256 MiB, not 2"),
     ),
-    row("-c N", "ends after N packets", Here::Same("and says how many came behind them")),
+    row(
+        "-c N",
+        "ends after N packets",
+        OptionSupport::Same("and counts the packets that followed"),
+    ),
     row(
         "--count",
-        "prints only how many packets a file has",
-        Here::Refused(
+        "prints only the number of packets in a file",
+        OptionSupport::Refused(
             "`--count N` is `-c N` here; the report counts, and `windlass explain FILE` does",
         ),
     ),
     row(
         "-C MB",
-        "another file from so many million bytes on",
-        Here::Better(
-            "`--rotate-size`; each file is whole, has its own counts and a number that sorts",
+        "starts a new file after MB million bytes",
+        OptionSupport::Better(
+            "`--rotate-size`; each file is complete, with its own counts and a sortable number",
         ),
     ),
     row(
         "-d",
         "prints the filter's program",
-        Here::Refused("the program is libpcap's: `tcpdump -i eth0 -d EXPRESSION` prints it"),
+        OptionSupport::Refused(
+            "the program is libpcap's: `tcpdump -i eth0 -d EXPRESSION` prints it",
+        ),
     ),
     row(
         "-D, --list-interfaces",
         "lists the interfaces",
-        Here::Better("with MTU and addresses, in `--netns` too, as text or JSON"),
+        OptionSupport::Better("with MTU and addresses, in `--netns` too, as text or JSON"),
     ),
-    row("-e", "prints the header of the link", Here::Refused(TEXT)),
+    row("-e", "prints the link-layer header", OptionSupport::Refused(TEXT)),
     row(
         "-E SECRET",
         "decrypts ESP",
-        Here::Refused("no secret is taken; Wireshark decrypts what is in the file"),
+        OptionSupport::Refused("windlass takes no secrets; Wireshark decrypts what is in the file"),
     ),
-    row("-f", "prints foreign addresses as numbers", Here::Refused(TEXT)),
-    row("-F FILE", "reads the filter from a file", Here::Same("")),
+    row("-f", "prints foreign addresses as numbers", OptionSupport::Refused(TEXT)),
+    row("-F FILE", "reads the filter from a file", OptionSupport::Same("")),
     row(
         "-G SECONDS",
-        "another file after so many seconds, named by strftime(3)",
-        Here::Better(
-            "`--rotate-time`; a name without a format is numbered in place of overwritten, and a \
-             name that comes again at once, too",
+        "starts a new file every SECONDS, named by strftime(3)",
+        OptionSupport::Better(
+            "`--rotate-time`; a name that is a constant or repeats gets a number, and nothing is overwritten",
         ),
     ),
-    row("-H", "prints drafts of 802.11s", Here::Refused(TEXT)),
-    row("-h, --help", "prints help", Here::Same("with examples")),
+    row("-H", "prints drafts of 802.11s", OptionSupport::Refused(TEXT)),
+    row("-h, --help", "prints help", OptionSupport::Same("with examples")),
     row(
         "-i, --interface IFACE",
         "the interface",
-        Here::Better("as often as there are interfaces: each is described in the file"),
+        OptionSupport::Better("may be repeated; the file describes each interface"),
     ),
     row(
         "-I, --monitor-mode",
         "puts a Wi-Fi interface into monitor mode",
-        Here::Refused("it would change the interface: `iw dev` does it"),
+        OptionSupport::Refused("it would change the interface; use `iw dev`"),
     ),
     row(
         "--immediate-mode",
-        "hands each packet on at once",
-        Here::Refused("packets wait 40 ms at most; `--reader single` takes each at once"),
+        "delivers each packet at once",
+        OptionSupport::Refused("packets wait 40 ms at most; `--reader single` delivers at once"),
     ),
     row(
         "-j, --time-stamp-type TYPE",
-        "where time stamps come from",
-        Here::Refused("times are the kernel's, as with tcpdump's default `host`"),
+        "selects the source of time stamps",
+        OptionSupport::Refused("times are the kernel's, as with tcpdump's default `host`"),
     ),
     row(
         "-J, --list-time-stamp-types",
-        "lists where time stamps could come from",
-        Here::Refused("times are the kernel's, as with tcpdump's default `host`"),
+        "lists the sources of time stamps",
+        OptionSupport::Refused("times are the kernel's, as with tcpdump's default `host`"),
     ),
     row(
         "--time-stamp-precision PRECISION",
-        "micro or nano seconds in the file",
-        Here::Refused("files always have nanoseconds, which every reader of today knows"),
+        "microseconds or nanoseconds in the file",
+        OptionSupport::Refused(
+            "files always have nanoseconds, which every current reader supports",
+        ),
     ),
     row(
         "--micro",
         "microseconds in the file",
-        Here::Refused("files always have nanoseconds, which every reader of today knows"),
+        OptionSupport::Refused(
+            "files always have nanoseconds, which every current reader supports",
+        ),
     ),
-    row("--nano", "nanoseconds in the file", Here::Same("always")),
-    row("-K, --dont-verify-checksums", "looks at no checksum", Here::Refused(TEXT)),
-    row("-l", "hands on each line of text at once", Here::Same("always")),
+    row("--nano", "nanoseconds in the file", OptionSupport::Same("always")),
+    row("-K, --dont-verify-checksums", "skips checksum verification", OptionSupport::Refused(TEXT)),
+    row("-l", "flushes each line of text", OptionSupport::Same("always")),
     row(
         "-L, --list-data-link-types",
-        "lists the headers of the link that an interface offers",
-        Here::Refused("there is one: `link_type` of the report"),
+        "lists the link types of an interface",
+        OptionSupport::Refused("there is one: `link_type` of the report"),
     ),
-    row("-m MODULE", "loads a MIB for SNMP", Here::Refused(TEXT)),
+    row("-m MODULE", "loads a MIB for SNMP", OptionSupport::Refused(TEXT)),
     row(
         "-M SECRET",
         "checks TCP's MD5 signatures",
-        Here::Refused("no secret is taken; Wireshark checks what is in the file"),
+        OptionSupport::Refused("windlass takes no secrets; Wireshark checks what is in the file"),
     ),
-    row("-n", "prints addresses as numbers", Here::Same("always")),
-    row("-N", "prints host names without their domain", Here::Refused(TEXT)),
-    row("-#, --number", "numbers the packets", Here::Refused(TEXT)),
+    row("-n", "prints addresses as numbers", OptionSupport::Same("always")),
+    row("-N", "prints host names without their domain", OptionSupport::Refused(TEXT)),
+    row("-#, --number", "numbers the packets", OptionSupport::Refused(TEXT)),
     row(
         "-O, --no-optimize",
-        "leaves the filter as it was compiled",
-        Here::Refused("a filter that libpcap's optimiser breaks is an error of libpcap"),
+        "does not optimise the filter",
+        OptionSupport::Refused("a filter that libpcap's optimiser breaks is an error of libpcap"),
     ),
     row(
         "-p, --no-promiscuous-mode",
-        "takes only packets for this host",
-        Here::Same("always, without `--promiscuous`"),
+        "captures only packets for this host",
+        OptionSupport::Same("always, without `--promiscuous`"),
     ),
-    row("--print", "prints packets that go into a file, too", Here::Same("")),
+    row("--print", "also prints packets that are written to a file", OptionSupport::Same("")),
     row(
         "-q",
         "prints less of each packet",
-        Here::Refused("`-q` is `--quiet` here: no packets, but what was counted in each interval"),
+        OptionSupport::Refused(
+            "`-q` is `--quiet` here: counts of each interval instead of packets",
+        ),
     ),
     row(
         "-Q, --direction WAY",
-        "only packets in, out or inout",
-        Here::Same("`both` stands for `inout`; on the loopback each packet comes once"),
+        "selects packets in, out or inout",
+        OptionSupport::Same("also `both` for `inout`; on the loopback each packet appears once"),
     ),
     row(
         "-r FILE",
         "reads a file",
-        Here::Refused("`windlass show FILE` prints it, `windlass explain FILE` explains it"),
+        OptionSupport::Refused(
+            "`windlass show FILE` prints it, `windlass explain FILE` explains it",
+        ),
     ),
     row(
         "-S, --absolute-tcp-sequence-numbers",
-        "prints sequence numbers as they are",
-        Here::Refused(TEXT),
+        "prints absolute sequence numbers",
+        OptionSupport::Refused(TEXT),
     ),
     row(
         "-s, --snapshot-length SIZE",
-        "keeps so many bytes of a packet, 0 all",
-        Here::Same("`--snap-length`"),
+        "keeps SIZE bytes of a packet, 0 all",
+        OptionSupport::Same("`--snap-length`"),
     ),
-    row("-T TYPE", "takes packets for this protocol", Here::Refused(TEXT)),
+    row("-T TYPE", "decodes packets as this protocol", OptionSupport::Refused(TEXT)),
     row(
         "-t",
-        "prints times otherwise: `-t` to `-ttttt`",
-        Here::Better("`-tt` is how times are printed; the others are refused"),
+        "changes the time format: `-t` to `-ttttt`",
+        OptionSupport::Better("times are those of `-tt`; the others are refused"),
     ),
-    row("-u", "prints handles of NFS as they are", Here::Refused(TEXT)),
+    row("-u", "prints raw NFS handles", OptionSupport::Refused(TEXT)),
     row(
         "-U, --packet-buffered",
         "writes each packet at once",
-        Here::Same("always where packets are few: what waits is written 10 times a second"),
+        OptionSupport::Same("always at low rates: waiting packets are written 10 times a second"),
     ),
-    row("-v", "prints more", Here::Refused(TEXT)),
+    row("-v", "prints more", OptionSupport::Refused(TEXT)),
     row(
         "-V FILE",
-        "reads the files that a file names",
-        Here::Refused("`windlass show` and `windlass explain` read a file each"),
+        "reads the files listed in a file",
+        OptionSupport::Refused("`windlass show` reads one file; `windlass explain` takes several"),
     ),
-    row("--version", "prints the version", Here::Same("`windlass --version`")),
+    row("--version", "prints the version", OptionSupport::Same("`windlass --version`")),
     row(
         "-w FILE",
         "writes a file",
-        Here::Better("pcapng, which says what it lacks; `--format pcap`; mode 0600"),
+        OptionSupport::Better("pcapng, which records lost packets; `--format pcap`; mode 0600"),
     ),
     row(
         "-W N",
         "with `-C` keeps N files, with `-G` ends after N",
-        Here::Better("with `-C` it is `--files`: the oldest goes, and no name is used twice"),
+        OptionSupport::Better(
+            "with `-C` it is `--files`: the oldest file is removed, and no name is used twice",
+        ),
     ),
-    row("-x", "prints packets in hexadecimal", Here::Refused(TEXT)),
-    row("-X", "prints packets in hexadecimal and ASCII", Here::Refused(TEXT)),
+    row("-x", "prints packets in hexadecimal", OptionSupport::Refused(TEXT)),
+    row("-X", "prints packets in hexadecimal and ASCII", OptionSupport::Refused(TEXT)),
     row(
         "-y, --linktype TYPE",
-        "which header of the link packets get",
-        Here::Refused("there is one for each interface: `link_type` of the report"),
+        "selects the link type",
+        OptionSupport::Refused("there is one for each interface: `link_type` of the report"),
     ),
     row(
         "-z COMMAND",
-        "runs a command with the name of each file that was rotated",
-        Here::Better(
-            "`--post-rotate`; for the last file, too, one after another, waited for, and a failure \
-             is told",
+        "runs a command with the name of each rotated file",
+        OptionSupport::Better(
+            "`--post-rotate`; it also runs for the last file, one run at a time; windlass waits for it and reports failures",
         ),
     ),
     row(
         "-Z, --relinquish-privileges USER",
-        "goes on as this user",
-        Here::Refused(
-            "all rights are given up in any case, and files belong to whom the folder does",
+        "drops privileges to this user",
+        OptionSupport::Refused(
+            "windlass always drops all privileges; files belong to the owner of the folder",
         ),
     ),
 ];
 
 impl Row {
-    /// Its words: `-i` and `--interface`.
+    /// Returns its names: `-i` and `--interface`.
     pub fn words(&self) -> impl Iterator<Item = &'static str> {
         self.option.split([',', ' ']).filter(|word| word.starts_with('-'))
     }
 
-    /// What is said where it is given.
+    /// Returns the error of a refused option.
     fn refused(&self) -> Option<Failure> {
-        let Here::Refused(why) = self.here else { return None };
+        let OptionSupport::Refused(why) = self.here else { return None };
         let word = self.words().next().unwrap_or_default();
         let doing = format!("cannot capture with {word}, as tcpdump does");
         let failure = Failure::usage(doing, why);
-        Some(failure.advise("docs/capture.md says of each option of tcpdump what becomes of it."))
+        Some(failure.advise("docs/capture.md lists the options of tcpdump and their equivalents."))
     }
 }
 
-/// What is said where a command line is not understood for an option of tcpdump that
-/// windlass has not; nothing where that is not why.
+/// Returns the error for an option of tcpdump that windlass refuses; `None` for other errors.
 pub fn asked_for(wrong: &clap::Error) -> Option<Failure> {
     if wrong.kind() != ErrorKind::UnknownArgument {
         return None;
@@ -260,28 +272,27 @@ pub fn asked_for(wrong: &clap::Error) -> Option<Failure> {
     if is_capture { row.refused() } else { None }
 }
 
-/// Options in the words of tcpdump. Those that have a word of windlass's own are
-/// not in the help twice.
+/// Options in the spelling of tcpdump, hidden from the help.
 #[derive(Args, Clone, Debug)]
 pub struct TcpdumpArgs {
-    /// What tcpdump needs to be told, and is so here: addresses are numbers, and nothing waits
+    /// Numeric addresses, as always here
     #[arg(short = 'n', alias = "nano", hide = true, action = ArgAction::Count)]
     pub numbers: u8,
 
-    /// The same
+    /// Output without waiting, as always here
     #[arg(short = 'U', alias = "packet-buffered", hide = true, action = ArgAction::Count)]
     pub unbuffered: u8,
 
-    /// The same
+    /// Lines without waiting, as always here
     #[arg(short = 'l', hide = true, action = ArgAction::Count)]
     pub lines: u8,
 
-    /// The same
+    /// No promiscuous mode, as by default here
     #[arg(short = 'p', alias = "no-promiscuous-mode", hide = true, action = ArgAction::Count)]
     #[arg(conflicts_with = "promiscuous")]
     pub not_promiscuous: u8,
 
-    /// How times are printed: as with -tt
+    /// Format of times: only -tt
     #[arg(short = 't', hide = true, action = ArgAction::Count)]
     pub times: u8,
 
@@ -319,22 +330,22 @@ pub struct TcpdumpArgs {
 const LONGEST: u64 = 1 << 20;
 
 impl TcpdumpArgs {
-    /// How large a file may be.
+    /// Returns the maximum size of a file.
     pub(super) fn rotate_size(&self) -> Option<Bytes> {
         self.file_size.map(|millions| Bytes::new(millions * 1_000_000))
     }
 
-    /// How long a file may take.
+    /// Returns the maximum duration of a file.
     pub(super) fn rotate_time(&self) -> Option<Span> {
         self.seconds.map(|seconds| Span::from_millis(i64::from(seconds) * 1_000))
     }
 
-    /// How much may wait.
+    /// Returns the buffer size.
     pub(super) fn buffer(&self) -> Option<Bytes> {
         self.buffer_size.map(|kib| Bytes::new(kib << 10))
     }
 
-    /// How many files are kept, and how many there may be.
+    /// Returns the number of files to keep, and the maximum number of files.
     pub(super) fn files(&self, doing: &str) -> Result<(Option<u32>, Option<u32>), Failure> {
         match (self.file_count, self.file_size, self.seconds) {
             (None, ..) => Ok((None, None)),
@@ -344,12 +355,12 @@ impl TcpdumpArgs {
                 Err(Failure::usage(doing, "-W means one thing with -C and another with -G")
                     .advise("--files N keeps the last N files."))
             }
-            (Some(_), None, None) => Err(Failure::usage(doing, "-W goes with -C or -G")
+            (Some(_), None, None) => Err(Failure::usage(doing, "-W needs -C or -G")
                 .advise("--files N keeps the last N files.")),
         }
     }
 
-    /// What the text should look like.
+    /// Checks the text format.
     pub(super) fn check(&self, doing: &str) -> Result<(), Failure> {
         if matches!(self.times, 0 | 2) {
             return Ok(());
@@ -358,7 +369,7 @@ impl TcpdumpArgs {
             .advise("windlass capture eth0 -w - | tcpdump -r - -tttt prints them otherwise."))
     }
 
-    /// The filter of the file.
+    /// Returns the filter in the file of -F.
     pub(super) fn filter(&self, doing: &str) -> Result<Option<String>, Failure> {
         let Some(path) = &self.filter_file else { return Ok(None) };
         let wrong = |error: std::io::Error| {
@@ -381,13 +392,13 @@ pub fn table() -> String {
     for row in ROWS {
         let option = format!("`{}`", row.option.replace(", ", "`, `"));
         let (here, why) = match row.here {
-            Here::Same("") => ("the same", String::new()),
-            Here::Same(more) => ("the same", format!(": {more}")),
-            Here::Better(more) => ("**better**", format!(": {more}")),
-            Here::Refused(why) => ("refused", format!(": {why}")),
+            OptionSupport::Same("") => ("the same", String::new()),
+            OptionSupport::Same(more) => ("the same", format!(": {more}")),
+            OptionSupport::Better(more) => ("**better**", format!(": {more}")),
+            OptionSupport::Refused(why) => ("refused", format!(": {why}")),
         };
         let here = format!("{here}{}", why.replace('|', "\\|"));
-        let is_refused = matches!(row.here, Here::Refused(_));
+        let is_refused = matches!(row.here, OptionSupport::Refused(_));
         match rows.iter_mut().find(|(_, _, other)| is_refused && *other == here) {
             Some((options, does, _)) => {
                 options.push_str(&format!("; {option}"));

@@ -1,8 +1,8 @@
-//! A capture's account as text.
+//! The report of a capture as text.
 
 use windlass_base::Span;
 use windlass_base::figures::fixed;
-use windlass_capture::live::EndedBy;
+use windlass_capture::live::EndReason;
 use windlass_output::records::explain::{self, Extent};
 use windlass_output::records::not_tcp::instead;
 use windlass_output::{Column, Page, Record, Rows, Style, Table, Text, figures};
@@ -50,13 +50,13 @@ impl CaptureReport {
             .and(" in ")
             .and(self.seconds)
             .and(match self.ended_by {
-                EndedBy::Signal => "",
-                EndedBy::Count => ", as many as were asked for",
-                EndedBy::Files => ", as many files as were asked for",
-                EndedBy::Duration => ", the time that was asked for",
-                EndedBy::InterfaceGone => ", until the interface went away",
-                EndedBy::WriteFailed => ", until no more could be written",
-                EndedBy::ReaderGone => ", until nobody read them any more",
+                EndReason::Signal => "",
+                EndReason::Count => ", stopped at the requested count",
+                EndReason::Files => ", stopped after the requested files",
+                EndReason::Duration => ", stopped after the requested time",
+                EndReason::InterfaceGone => ", stopped because the interface disappeared",
+                EndReason::WriteFailed => ", stopped by a write error",
+                EndReason::ReaderGone => ", stopped because the reader closed the pipe",
             });
         page.paragraph(head);
     }
@@ -72,8 +72,8 @@ impl CaptureReport {
             "dropped by the kernel",
             bad(
                 self.kernel_drops,
-                ": there was no room; give a larger --buffer, or keep less of \
-                                    each packet with -s",
+                ": the buffer was full. Set a larger --buffer, or keep less of \
+                 each packet with -s",
             ),
         );
         if self.opened.interfaces.len() > 1 {
@@ -98,7 +98,7 @@ impl CaptureReport {
                 rows.push("command ran for", figures::counted(worked.commands, "file"));
             }
             if worked.left_out > 0 {
-                rows.push("left as they were", figures::counted(worked.left_out, "file"));
+                rows.push("not processed", figures::counted(worked.left_out, "file"));
             }
         }
         if self.after_count > 0 {
@@ -121,12 +121,13 @@ impl CaptureReport {
             rows.push("buffers", text);
         }
         rows.push(
-            "processor",
+            "CPU",
             Text::from(Span::from_seconds(self.cpu_seconds))
-                .and(" of windlass, ")
+                .and(" by windlass, ")
                 .and(figures::percent(self.cpu_share))
-                .and(" of one; all were at work ")
-                .and(figures::percent(self.system_cpu_share)),
+                .and(" of one CPU; all CPUs ")
+                .and(figures::percent(self.system_cpu_share))
+                .and(" busy"),
         );
         page.rows(&rows);
     }
@@ -178,9 +179,9 @@ impl CaptureReport {
             }
         }
         if self.opened.buffer_is_small {
-            let text = Text::from("There was memory for a buffer of ")
+            let text = Text::from("Memory was short: the buffer has only ")
                 .and(figures::size(self.opened.buffer_bytes))
-                .and(" only.");
+                .and(".");
             warn(page, text);
         }
         for gap in &self.gaps {
@@ -200,7 +201,7 @@ impl CaptureReport {
             warn(
                 page,
                 Text::from(format!(
-                    "The counts differ by {}: the kernel's are not to be trusted here.",
+                    "The counts differ by {}: the kernel's counts are wrong here.",
                     self.unaccounted
                 )),
             );
@@ -208,10 +209,10 @@ impl CaptureReport {
     }
 }
 
-/// The most failures that are told one by one.
+/// Maximum number of failures in the text.
 const MAX_FAILURES: usize = 5;
 
-/// The table of intervals.
+/// Returns the table of intervals.
 pub(super) fn table() -> Table {
     Table::new([
         Column::right("seconds").least(13),
@@ -226,7 +227,7 @@ pub(super) fn table() -> Table {
     ])
 }
 
-/// An interval as a line of the table.
+/// Returns an interval as a line of the table.
 pub(super) fn line(interval: &Interval) -> Text {
     let lost = |count: u64| match count {
         0 => Text::styled(Style::Dim, "0"),

@@ -3,9 +3,10 @@
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Cause, Failure, Rate, Schema, Span, values};
-use windlass_capture::{CaptureFacts, FirstPass, Reading};
+use windlass_capture::{CaptureFacts, FirstPass, ReadSettings};
 use windlass_lab::learn::{
-    self, CapturePoint, Conversation, Heading, KnownPath, Learned, Path, PathSource, Recorder,
+    self, CapturePoint, Conversation, Heading, KnownPath, LearnedParameters, Path, PathSource,
+    Recorder,
 };
 use windlass_output::records::not_tcp;
 use windlass_output::{Output, Page, Record, Text, figures};
@@ -30,28 +31,26 @@ pub struct LearnArgs {
     #[command(flatten)]
     pub capture: CaptureArgs,
 
-    /// Only the connection of this number, as reports count them; without it,
-    /// the one that carried most data
+    /// Learn from connection number N [default: the largest]
     #[arg(long, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(help_heading = "Which connection")]
     pub connection: Option<u64>,
 
-    /// Which connections.
+    /// Connection filters.
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// The name of the device in the profile; without it, its address
+    /// Name of the device in the profile [default: its address]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
-    /// The round trip from the capture to the device and back as ping would
-    /// have it, where you know it; without it, the quickest answer's time
+    /// Round trip time from the capture to the device, as ping measures it [default: the time of
+    /// the fastest reply]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "The path")]
     pub path_rtt: Option<Span>,
 
-    /// The rate of the slowest line to the device, where you know it; without
-    /// it, the pace of ACKs
+    /// Rate of the bottleneck link to the device [default: from the spacing of ACKs]
     #[arg(long, value_name = "RATE", value_parser = values::rate, help_heading = "The path")]
     pub line_rate: Option<Rate>,
 }
@@ -61,14 +60,14 @@ pub struct LearnArgs {
 struct LearnedProfile {
     schema: Schema,
     capture: CaptureFacts,
-    /// Its number, as reports count.
+    /// Its number in reports.
     connection: u64,
     sender: String,
     /// The device.
     receiver: String,
     #[serde(flatten)]
-    learned: Learned,
-    /// The profile, as the text has it.
+    learned: LearnedParameters,
+    /// Profile as text.
     profile: String,
 }
 
@@ -85,14 +84,14 @@ impl Record for LearnedProfile {
     }
 }
 
-/// The second pass: what was said.
-struct Second {
+/// The second pass: the conversation.
+struct ConversationPass {
     analyzer: Analyzer,
     number: u64,
     recorder: Recorder,
 }
 
-impl Observer for Second {
+impl Observer for ConversationPass {
     fn segment(&mut self, segment: &Segment) {
         if self.analyzer.segment(segment, &mut ()) == self.number {
             self.recorder.segment(segment);
@@ -102,7 +101,7 @@ impl Observer for Second {
 
 /// Runs the command.
 pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
-    let reading = Reading {
+    let reading = ReadSettings {
         file: &args.capture.file,
         filter: args.filter.into(),
         range: PacketRange::default(),
@@ -125,7 +124,7 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
     let Some(connection) = connections.first() else {
         return Err(no_data(doing, args.connection).into());
     };
-    let mut second = Second {
+    let mut second = ConversationPass {
         analyzer: Analyzer::new(Keep::Largest(0)),
         number: connection.number(),
         recorder: Recorder::new(connection.sender()),
@@ -148,18 +147,18 @@ pub(super) fn run(args: &LearnArgs, output: &mut Output) -> anyhow::Result<()> {
 fn no_data(doing: String, number: Option<u64>) -> Failure {
     match number {
         Some(number) => {
-            Failure::new(doing, format!("connection {number} is not there or carried no data"))
-                .advise("`windlass explain --all` lists those that did.")
+            Failure::new(doing, format!("connection {number} does not exist or carried no data"))
+                .advise("`windlass explain --all` lists the connections with data.")
         }
         None => Failure::new(doing, "none of its TCP connections carried data")
-            .advise("Let the capture run while data moves."),
+            .advise("Capture while a transfer runs."),
     }
 }
 
 fn nothing_to_learn(doing: String, number: u64, conversation: &Conversation) -> Failure {
     if conversation.has_both() {
-        let wrong = format!("connection {number} has no ACK of data that was sent once");
-        Failure::new(doing, wrong).advise("Let the capture run while data moves.")
+        let wrong = format!("connection {number} has no ACK of data that was sent only once");
+        Failure::new(doing, wrong).advise("Capture while a transfer runs.")
     } else {
         let wrong = format!("connection {number} was captured in one direction only");
         Failure::new(doing, wrong)
@@ -172,7 +171,7 @@ fn record(
     capture: CaptureFacts,
     connection: &Transfer,
     (sender, receiver): (String, String),
-    learned: Learned,
+    learned: LearnedParameters,
     left_out: u64,
 ) -> LearnedProfile {
     let port = connection.receiver().port;
@@ -184,7 +183,8 @@ fn record(
     ];
     if left_out > 0 {
         let count = figures::count(left_out);
-        remarks.push(format!("The last {count} segments were not looked at: there are many."));
+        remarks
+            .push(format!("The last {count} segments were ignored: the connection has too many."));
     }
     let usual = Protocol::ALL.into_iter().find(|protocol| protocol.port() == port);
     let heading = Heading {
@@ -210,16 +210,16 @@ fn record(
 fn where_taken(capture_point: CapturePoint) -> &'static str {
     match capture_point {
         CapturePoint::Sender => {
-            "The capture was taken at the sender: each time holds the whole path's round trip."
+            "The capture was taken at the sender: each time includes the round trip of the path."
         }
         CapturePoint::Device => {
-            "The capture was taken at the device: the times are its own, and hardly the path's."
+            "The capture was taken at the device: the times are the device's own."
         }
         CapturePoint::Between => {
-            "The capture was taken on the way: each time holds the round trip from there."
+            "The capture was taken on the path: each time includes the round trip from there."
         }
         CapturePoint::Unknown => {
-            "No handshake tells where the capture was taken, so that times may hold the path's."
+            "Without a handshake the place of the capture is unknown: times may include the path."
         }
     }
 }
@@ -227,17 +227,17 @@ fn where_taken(capture_point: CapturePoint) -> &'static str {
 fn whose_time(path: &Path) -> String {
     let rtt = path.rtt;
     match path.source {
-        PathSource::Given => format!("The path's round trip was given: {rtt}. It is taken out."),
+        PathSource::Given => format!("The path's round trip was given: {rtt}. It is subtracted."),
         PathSource::QuickestAnswer => format!(
-            "The quickest answer took {rtt}, which is taken for the path's and taken out. What \
-             the device takes itself of it is not seen: --path-rtt says what the path takes."
+            "The fastest reply took {rtt}. This is subtracted as the path's round trip, but it may \
+             include a delay of the device: give the path's round trip with --path-rtt."
         ),
-        PathSource::SameNetwork => "No router lies between, and the quickest answer takes longer \
-             than such a path does: nothing is taken for the path's. Of a tunnel or an \
-             emulated link --path-rtt says what it takes."
+        PathSource::SameNetwork => "No router lies between, and the fastest reply takes longer \
+             than such a path: nothing is subtracted. For a tunnel or an emulated link, give its \
+             round trip with --path-rtt."
             .to_owned(),
         PathSource::Unknown => {
-            "Nothing is taken for the path's: --path-rtt says what it takes.".to_owned()
+            "Nothing is subtracted for the path: give its round trip with --path-rtt.".to_owned()
         }
     }
 }

@@ -1,21 +1,21 @@
-//! `windlass device`: profiles of devices, and devices to send to.
+//! `windlass device`: profiles of devices, and emulated devices.
 
 mod learn;
 #[cfg_attr(not(target_os = "linux"), path = "../../elsewhere/device.rs")]
 mod run;
 
 use clap::{Args, Subcommand};
-pub use run::Running;
+pub use run::RunCommand;
 use windlass_output::Output;
 
 use crate::arguments::JsonArgs;
 use crate::system::{by_system, on_linux};
 
-/// What the command does.
+/// Returns the description of the command.
 pub(crate) const fn about() -> &'static str {
     by_system(
-        "Learn what a device does, and run such a device for a sender of your own",
-        "Learn what a device does",
+        "Learn a device's TCP behaviour from a capture, and emulate it for your own sender",
+        "Learn a device's TCP behaviour from a capture",
     )
 }
 
@@ -28,15 +28,15 @@ pub(crate) const fn about() -> &'static str {
     after_long_help = format!(
         "\
 Examples:
-  windlass device learn upload.pcap > printer.toml    a profile of the device in a capture{}",
+  windlass device learn upload.pcap > printer.toml    profile of the receiver in a capture{}",
         on_linux(
             "
-  windlass device run ./printer.toml                  a shell in which that device can be sent to"
+  windlass device run ./printer.toml                  a shell in the network of that device"
         )
     )
 )]
 pub struct DeviceArgs {
-    /// What to do.
+    /// Subcommand.
     #[command(subcommand)]
     pub device: Device,
 
@@ -45,21 +45,21 @@ pub struct DeviceArgs {
     pub json: JsonArgs,
 }
 
-/// What there is to do.
+/// Subcommands.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Device {
-    /// Learn a profile from a capture: how the receiver of a transfer behaves
+    /// Learn the profile of a transfer's receiver from a capture
     ///
-    /// It looks at the receiver of one connection, by default of the one that carried most data,
-    /// and prints a profile that `windlass lab` takes: its window, what makes it acknowledge and
-    /// after what time, how it reads, and its manners. Each parameter says how many samples it
-    /// comes from. What the capture does not show stays at its default, and says so. A capture
-    /// shows the path and the device together: the path's share is taken to be the time of the
-    /// quickest answer, unless --path-rtt gives it. docs/profiles.md has the rules.
+    /// The profile describes the receiver of one connection, by default of the largest: its
+    /// window, when it acknowledges, how it reads, and its TCP options. `windlass lab` and
+    /// `windlass device run` take it. Each parameter has its number of samples; a parameter that
+    /// the capture does not show keeps its default and is marked. A capture shows the delays of
+    /// path and device together: windlass takes the fastest reply as the path's, unless --path-rtt
+    /// gives it. The rules are in docs/profiles.md.
     Learn(learn::LearnArgs),
-    /// What runs a device.
+    /// Commands that run a device.
     #[command(flatten)]
-    Running(Running),
+    Running(RunCommand),
 }
 
 /// Runs the command.

@@ -1,26 +1,26 @@
-//! The captures of an archive: each explained by itself, and told of together.
+//! The captures of an archive: each explained separately, with totals.
 
 use std::cmp::Reverse;
 
 use serde::Serialize;
-use windlass_base::{Because, Cause, Failure, Limit, Schema};
-use windlass_capture::{Archive, CaptureFacts, Each, Read, Why};
+use windlass_base::{Cause, Failure, Limit, LimitReason, Schema};
+use windlass_capture::{Archive, CaptureFacts, CaptureReceiver, ReadCapture, SkipReason};
 use windlass_lab::what_if::{Changes, WhatIf, try_remedies};
 use windlass_output::records::capture_head;
-use windlass_output::records::explain::overview::{Judged, Overview};
+use windlass_output::records::explain::overview::{Overview, OverviewBuilder};
 use windlass_output::{Column, Page, Record, Style, Table, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Analysis, Keep, Reasons, Totals, Transfer};
 
-use super::{Detail, ExplainArgs, Explained, MODELLED, doing, report_of, why_of};
+use super::{Detail, ExplainArgs, ExplainedConnection, MODELLED, doing, report_of, why_of};
 
-/// The most captures that have a row, but for `--all`.
+/// Maximum number of captures with a row, without `--all`.
 const ROWS: usize = 10_000;
 
-/// The most captures that have a line in the text.
+/// Maximum number of captures with a line in the text.
 const LINES: usize = 20;
 
-/// The most connections that are judged, but for `--all`. Their peers are kept.
+/// Maximum number of judged connections, without `--all`. Their peers are kept in memory.
 const JUDGED_IN_ALL: u64 = 100_000;
 
 /// A capture of an archive.
@@ -28,21 +28,21 @@ const JUDGED_IN_ALL: u64 = 100_000;
 struct Row {
     capture: CaptureFacts,
     totals: Totals,
-    /// The verdict of the connection that carried most; null where none carried data.
+    /// Verdict of the connection with the most data; null without data.
     limit: Option<Limit>,
     /// Its reason.
-    because: Option<Because>,
+    because: Option<LimitReason>,
     #[serde(skip)]
     cause: Option<Cause>,
 }
 
-/// A connection, and the capture that it is in.
+/// A connection with its capture.
 #[derive(Debug, Serialize)]
-struct InMember {
+struct MemberConnection {
     file: String,
     member: String,
     #[serde(flatten)]
-    explained: Explained,
+    explained: ExplainedConnection,
 }
 
 /// The record of `windlass explain` of an archive.
@@ -62,9 +62,9 @@ pub(super) struct ArchiveExplanation {
     captures: Vec<Row>,
     /// Captures that have no row.
     captures_left_out: u64,
-    /// The connections at a glance; null where there is only one.
+    /// Summary of the connections; null if only one is judged.
     overview: Option<Overview>,
-    connections: Vec<InMember>,
+    connections: Vec<MemberConnection>,
     /// Connections that carried data but are not in `connections`.
     left_out: u64,
 }
@@ -83,14 +83,14 @@ struct Candidate {
     transfer: Transfer,
 }
 
-/// The captures of a file, as they are read: one, or those of an archive.
+/// Captures of a file during reading: one, or those of an archive.
 pub(super) struct Captures<'a> {
     args: &'a ExplainArgs,
     keep: Keep,
     /// The analysis of the capture that is being read.
     analysis: Analysis<()>,
-    /// The capture, where the file is no archive.
-    pub(super) one: Option<(Read, Analysis<()>)>,
+    /// The capture, if the file is no archive.
+    pub(super) one: Option<(ReadCapture, Analysis<()>)>,
     is_archive: bool,
     /// The most connections that are explained.
     top: usize,
@@ -100,7 +100,7 @@ pub(super) struct Captures<'a> {
     packets: u64,
     drops: u64,
     damaged: u64,
-    judged: Judged,
+    judged: OverviewBuilder,
     judged_count: u64,
     largest: Vec<Candidate>,
 }
@@ -121,14 +121,14 @@ impl<'a> Captures<'a> {
             packets: 0,
             drops: 0,
             damaged: 0,
-            judged: Judged::default(),
+            judged: OverviewBuilder::default(),
             judged_count: 0,
             largest: Vec::new(),
         }
     }
 
     /// Takes a capture of an archive.
-    fn take(&mut self, read: &Read, analysis: Analysis<()>) {
+    fn take(&mut self, read: &ReadCapture, analysis: Analysis<()>) {
         let (connections, totals) = analysis.analyzer.finish();
         self.totals.add(totals);
         let facts = CaptureFacts::new(self.args.capture.name(), read);
@@ -142,7 +142,7 @@ impl<'a> Captures<'a> {
             cause = cause.or(Some(report.verdict.cause));
             if self.args.all || self.judged_count < JUDGED_IN_ALL {
                 self.judged_count += 1;
-                // Captures of one transfer at both its ends are not two at once.
+                // Captures of one transfer at both its ends are not two concurrent transfers.
                 self.judged.add(&report, read.name(transfer.peer()), None);
             }
             let (file, member) = (facts.file.clone(), facts.member.clone().unwrap_or_default());
@@ -165,7 +165,7 @@ impl<'a> Captures<'a> {
         self.largest.truncate(self.top);
     }
 
-    /// What all of the archive comes to.
+    /// Returns the record of the whole archive.
     pub(super) fn finish(
         mut self,
         archive: Archive,
@@ -173,7 +173,7 @@ impl<'a> Captures<'a> {
     ) -> ArchiveExplanation {
         self.keep_largest();
         let with_data = self.totals.connections_with_data;
-        let connections: Vec<InMember> = self
+        let connections: Vec<MemberConnection> = self
             .largest
             .into_iter()
             .enumerate()
@@ -183,7 +183,11 @@ impl<'a> Captures<'a> {
                     try_remedies(&mut report, &transfer);
                 }
                 let what_if = wanted.map(|changes| WhatIf::of(changes, &report, &transfer));
-                InMember { file, member, explained: Explained { report, what_if, why } }
+                MemberConnection {
+                    file,
+                    member,
+                    explained: ExplainedConnection { report, what_if, why },
+                }
             })
             .collect();
         ArchiveExplanation {
@@ -204,7 +208,7 @@ impl<'a> Captures<'a> {
     }
 }
 
-impl Each for Captures<'_> {
+impl CaptureReceiver for Captures<'_> {
     type Observer = Analysis<()>;
 
     fn archive(&mut self, archive: &Archive) -> Result<(), Failure> {
@@ -224,7 +228,7 @@ impl Each for Captures<'_> {
         self.analysis = Analysis::new(self.keep, ());
     }
 
-    fn read(&mut self, read: Read) -> Result<(), Failure> {
+    fn read(&mut self, read: ReadCapture) -> Result<(), Failure> {
         let next = Analysis::new(self.keep, ());
         let analysis = std::mem::replace(&mut self.analysis, next);
         if self.is_archive {
@@ -237,21 +241,21 @@ impl Each for Captures<'_> {
 }
 
 impl ArchiveExplanation {
-    /// Why it is not all that was asked for.
+    /// Returns the error of an incomplete explanation.
     pub(super) fn failure(&self, args: &ExplainArgs) -> Option<Failure> {
         if let Some(damage) = &self.archive.damage {
             let wrong = format!("the archive is damaged {damage}");
             return Some(Failure::new(doing(args), wrong).advise(
-                "What came before it was explained. Check that the archive was copied whole.",
+                "Everything before the damage was explained. Check that the archive was copied completely.",
             ));
         }
         self.connections.is_empty().then(|| {
             Failure::new(doing(args), "no TCP connection in its captures carried data")
-                .advise("Name one of them to see what it holds.")
+                .advise("Name one of its captures to see the contents.")
         })
     }
 
-    /// What was read.
+    /// Describes the archive.
     fn head(&self) -> Text {
         let Archive { file, format, packing, members, captures, .. } = &self.archive;
         let mut head = Text::default().strong(file.as_str()).and(format!(": {format}"));
@@ -269,7 +273,7 @@ impl ArchiveExplanation {
             .and(format!(", {} with data", figures::count(connections_with_data)))
     }
 
-    /// What must be known of what was read.
+    /// Returns the warnings on the archive.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for unread in &self.archive.passed_over {
@@ -278,7 +282,9 @@ impl ArchiveExplanation {
             if unread.members > 1 {
                 warning = format!("{}, as {example}", unread.count());
             }
-            if let (Why::Damaged | Why::Method, Some(what)) = (unread.why, &unread.what) {
+            if let (SkipReason::Damaged | SkipReason::Method, Some(what)) =
+                (unread.why, &unread.what)
+            {
                 warning.push_str(&format!(" ({what})"));
             }
             warnings.push(format!("{warning}."));
@@ -295,7 +301,7 @@ impl ArchiveExplanation {
             let many = if self.damaged == 1 { "capture is" } else { "captures are" };
             let damaged = figures::count(self.damaged);
             warnings.push(format!(
-                "{damaged} {many} damaged, as {member} {damage}. Everything before it is used."
+                "{damaged} {many} damaged, such as {member} {damage}. Everything before it is used."
             ));
         }
         if let Some(damage) = &self.archive.damage {
@@ -313,7 +319,7 @@ impl ArchiveExplanation {
     }
 }
 
-/// The end of a member's name, which as a rule tells it from others.
+/// Returns the end of a member's name, which usually differs between members.
 fn end_of(name: &str) -> String {
     const MOST: usize = 40;
     match name.chars().count().checked_sub(MOST) {
@@ -351,7 +357,7 @@ impl Record for ArchiveExplanation {
                             end_of(row.capture.member.as_deref().unwrap_or_default()).into()
                         }),
                         (Column::right("bytes"), |row| row.totals.bytes.into()),
-                        (Column::left("the largest"), |row| match row.cause {
+                        (Column::left("largest connection"), |row| match row.cause {
                             Some(cause) => Text::whole(&verdict::cause(cause)),
                             None => "no data".into(),
                         }),

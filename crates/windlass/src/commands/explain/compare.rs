@@ -3,8 +3,8 @@
 use std::fs;
 
 use windlass_base::Failure;
-use windlass_capture::Reading;
-use windlass_explain::compare::{Compared, Relation, Survey, compare};
+use windlass_capture::ReadSettings;
+use windlass_explain::compare::{Comparison, Relation, Survey, compare};
 use windlass_output::Output;
 use windlass_output::records::explain::comparison::CaptureComparison;
 
@@ -24,7 +24,7 @@ pub(super) fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()>
         return Err(failure.advise("Name two: windlass explain --compare A.pcap B.pcap").into());
     };
     let files = [args.capture.file.as_path(), second];
-    let readings = files.map(|file| Reading {
+    let readings = files.map(|file| ReadSettings {
         file,
         filter: args.filter.into(),
         range: args.range.into(),
@@ -33,10 +33,11 @@ pub(super) fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()>
     });
     readings.iter().try_for_each(refuse_pipe)?;
     let [first, second] = &readings;
-    let mut read = |reading: &Reading<'_>, observation: &mut _| reading::read(reading, observation);
+    let mut read =
+        |reading: &ReadSettings<'_>, observation: &mut _| reading::read(reading, observation);
     let surveys =
         [survey(args, first, args.connection, &mut read)?, survey(args, second, None, &mut read)?];
-    let Compared { relation, transfers } =
+    let Comparison { relation, transfers } =
         compare([first, second], &surveys, args.connection, &mut read)?;
     let [one, other] = &surveys;
     let (places, runs) = match relation {
@@ -56,12 +57,12 @@ pub(super) fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()>
 /// Reads a capture for the first time, and refuses one without a transfer.
 fn survey(
     args: &ExplainArgs,
-    reading: &Reading<'_>,
+    reading: &ReadSettings<'_>,
     only: Option<u64>,
     read: &mut dyn FnMut(
-        &Reading<'_>,
+        &ReadSettings<'_>,
         &mut windlass_explain::compare::Observation,
-    ) -> Result<windlass_capture::Read, Failure>,
+    ) -> Result<windlass_capture::ReadCapture, Failure>,
 ) -> Result<Survey, Failure> {
     let survey = Survey::of(reading, only, read)?;
     if survey.has_data() {
@@ -74,11 +75,12 @@ fn survey(
 }
 
 /// Refuses standard input and other pipes: each capture is read twice.
-fn refuse_pipe(reading: &Reading<'_>) -> Result<(), Failure> {
+fn refuse_pipe(reading: &ReadSettings<'_>) -> Result<(), Failure> {
     let is_pipe = fs::metadata(reading.file).is_ok_and(|about| !about.is_file() && !about.is_dir());
     if reading.is_stdin() || is_pipe {
         let doing = format!("cannot compare {}", reading.file.display());
-        let failure = Failure::usage(doing, "each capture is read twice, and a pipe only once");
+        let failure =
+            Failure::usage(doing, "each capture is read twice, and a pipe can be read only once");
         return Err(failure.advise("Save the capture to a file first."));
     }
     Ok(())

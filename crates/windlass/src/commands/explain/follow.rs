@@ -1,51 +1,51 @@
-//! What moves, while a capture that grows is read.
+//! The active transfers of a growing capture.
 
 use std::io;
 
 use serde::Serialize;
 use windlass_base::{MAX_INTERVALS, Span, Timestamp};
-use windlass_output::live::{Live, MOST_ROWS};
+use windlass_output::live::{LiveView, MOST_ROWS};
 use windlass_output::{Format, Output};
-use windlass_trace::{Analysis, Look};
-use windlass_wire::{Observer, Packet, Segment, TooBig};
+use windlass_trace::{Analysis, Snapshot};
+use windlass_wire::{Observer, Packet, PacketTooBig, Segment};
 
 use crate::commands::moving;
 
-/// How often it is told, by the capture's clock, as `capture --explain` does.
+/// Interval of the output, by the capture's clock, as in `capture --explain`.
 pub(super) const EVERY: Span = Span::from_millis(1_000);
 
-/// The most connections that are shown on the way.
+/// Maximum number of connections shown in an interval.
 const MAX_SHOWN: usize = 10;
 
-/// What moved in a stretch of the capture's time.
+/// The active transfers of an interval.
 #[derive(Debug, Serialize)]
 pub(super) struct Interval {
     from_seconds: Span,
     to_seconds: Span,
-    transfers: Look,
+    transfers: Snapshot,
 }
 
-/// Tells of intervals as they come.
-pub(super) struct Telling<'a> {
+/// Prints the intervals.
+pub(super) struct IntervalPrinter<'a> {
     output: &'a mut Output,
-    /// The view, where one is shown in place of lines.
-    live: Option<Live>,
-    /// The most connections that are shown.
+    /// The live view, if it replaces the lines.
+    live: Option<LiveView>,
+    /// Maximum number of connections shown.
     pub(super) top: usize,
     intervals: Vec<Interval>,
     has_begun: bool,
     failed: Option<io::Error>,
 }
 
-impl<'a> Telling<'a> {
-    pub(super) fn new(top: usize, output: &'a mut Output, live: Option<Live>) -> Self {
+impl<'a> IntervalPrinter<'a> {
+    pub(super) fn new(top: usize, output: &'a mut Output, live: Option<LiveView>) -> Self {
         // A view scrolls.
         let top = if live.is_some() { MOST_ROWS } else { top.min(MAX_SHOWN) };
         Self { output, live, top, intervals: Vec::new(), has_begun: false, failed: None }
     }
 
-    /// An interval is over.
-    pub(super) fn tell(&mut self, from: Span, to: Span, transfers: Look) {
+    /// Prints a finished interval.
+    pub(super) fn tell(&mut self, from: Span, to: Span, transfers: Snapshot) {
         if let Some(live) = &self.live {
             live.push(moving::stretch(from, to, &transfers));
             return;
@@ -69,10 +69,10 @@ impl<'a> Telling<'a> {
         self.failed = told.err();
     }
 
-    /// There are no more. Gives those that are for the report.
+    /// Ends the output, and returns the intervals of the report.
     ///
     /// # Errors
-    /// Where what moved could not be told.
+    /// Returns the error of printing an interval.
     pub(super) fn finish(mut self) -> io::Result<Vec<Interval>> {
         if self.has_begun && self.failed.is_none() {
             self.failed = self.output.raw(b"\n").err();
@@ -81,24 +81,24 @@ impl<'a> Telling<'a> {
     }
 }
 
-/// An analysis that tells of each second.
-pub(super) struct Following<'a> {
+/// An analysis that prints each second.
+pub(super) struct FollowedAnalysis<'a> {
     pub(super) analysis: Analysis<()>,
-    pub(super) telling: Telling<'a>,
+    pub(super) telling: IntervalPrinter<'a>,
     /// The first segment, and when the interval began.
     first: Option<Timestamp>,
     began: Timestamp,
 }
 
-impl<'a> Following<'a> {
-    pub(super) const fn new(analysis: Analysis<()>, telling: Telling<'a>) -> Self {
+impl<'a> FollowedAnalysis<'a> {
+    pub(super) const fn new(analysis: Analysis<()>, telling: IntervalPrinter<'a>) -> Self {
         Self { analysis, telling, first: None, began: Timestamp::from_nanos(0) }
     }
 
-    /// Tells of the seconds that are over now.
+    /// Prints the finished seconds.
     fn advance(&mut self, now: Timestamp) {
         let Some(first) = self.first else {
-            // What ends before the first look is only counted.
+            // Connections that end before the first interval are only counted.
             let _ = self.analysis.analyzer.look(0, now);
             (self.first, self.began) = (Some(now), now);
             return;
@@ -109,7 +109,7 @@ impl<'a> Following<'a> {
         }
         self.interval(first, self.began + EVERY);
         if over > 1 {
-            // Seconds without a packet are told of together.
+            // Seconds without a packet are reported together.
             self.interval(first, self.began + EVERY * (over - 1));
         }
     }
@@ -122,7 +122,7 @@ impl<'a> Following<'a> {
     }
 }
 
-impl Observer for Following<'_> {
+impl Observer for FollowedAnalysis<'_> {
     fn packet(&mut self, packet: &Packet<'_>) {
         self.analysis.packet(packet);
     }
@@ -132,7 +132,7 @@ impl Observer for Following<'_> {
         self.analysis.segment(segment);
     }
 
-    fn too_big(&mut self, message: &TooBig) {
+    fn too_big(&mut self, message: &PacketTooBig) {
         self.analysis.too_big(message);
     }
 

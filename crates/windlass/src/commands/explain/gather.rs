@@ -1,62 +1,62 @@
-//! What is explained, wherever it comes from: a file, a pipe that grows, or an interface.
+//! Sources of an explanation: a file, a growing pipe, or an interface.
 
 use windlass_base::Failure;
-use windlass_capture::{CaptureFacts, Read, Reading};
+use windlass_capture::{CaptureFacts, ReadCapture, ReadSettings};
 use windlass_lab::what_if::Changes;
 use windlass_output::Output;
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::{Analysis, Keep, Note, Reasons, Totals, Transfer, WhichWaits};
+use windlass_trace::{Analysis, Keep, Note, Reasons, Totals, Transfer, WaitSelection};
 use windlass_wire::{Endpoint, Host};
 
 use super::archive::{ArchiveExplanation, Captures};
-use super::follow::{EVERY, Following, Interval, Telling};
+use super::follow::{EVERY, FollowedAnalysis, Interval, IntervalPrinter};
 use super::{ExplainArgs, doing, report_of, why_of};
 use crate::commands::{moving, unwritten};
 use crate::reading;
 
-/// What was gathered.
-pub(super) struct Gathered {
+/// The connections of a source.
+pub(super) struct ExplainInput {
     pub(super) source: Box<dyn Source>,
     pub(super) connections: Vec<Transfer>,
     pub(super) totals: Totals,
-    /// What moved in each second, where that was told and is for the report.
+    /// Transfers of each second, for the report of --follow.
     pub(super) intervals: Vec<Interval>,
-    /// The notes on packets, where the capture is to be annotated.
+    /// Notes on packets, with --annotate.
     pub(super) notes: Vec<(u64, Note)>,
 }
 
 /// A capture, or the captures of an archive.
-pub(super) enum Found {
-    One(Gathered),
+pub(super) enum InputKind {
+    One(ExplainInput),
     Archive(Box<ArchiveExplanation>),
 }
 
-/// Where it comes from, and what is to be known of it.
+/// A source of connections, with its facts.
 pub(super) trait Source {
-    /// Whether Ctrl-C ended it before its end.
+    /// Returns true if Ctrl-C ended the reading early.
     fn is_interrupted(&self) -> bool;
 
-    /// The report of a connection, with what the capture lost meanwhile.
+    /// Returns the report of a connection, with the packets that the capture lost.
     fn report(&self, connection: &Transfer) -> ConnectionReport;
 
-    /// Tells why a connection was judged as its report says.
-    fn why(&self, connection: &Transfer, which: WhichWaits) -> Reasons;
+    /// Returns the reasons of a connection's verdict.
+    fn why(&self, connection: &Transfer, which: WaitSelection) -> Reasons;
 
-    /// The name of an end.
+    /// Returns the name of an end.
     fn name(&self, end: Endpoint) -> String;
 
-    /// The name of a host.
+    /// Returns the name of a host.
     fn host(&self, host: Host) -> String;
 
-    /// What is to be said of the capture, by the name that it was asked for.
+    /// Returns the facts of the capture under the given name.
     fn facts(&self, name: String) -> CaptureFacts;
 
-    /// What went wrong with it at its end.
+    /// Returns the failure that ended the source.
     fn failure(&self) -> Option<Failure>;
 }
 
 /// A capture that was read.
-impl Source for Read {
+impl Source for ReadCapture {
     fn is_interrupted(&self) -> bool {
         self.interrupted
     }
@@ -65,7 +65,7 @@ impl Source for Read {
         report_of(connection, self)
     }
 
-    fn why(&self, connection: &Transfer, which: WhichWaits) -> Reasons {
+    fn why(&self, connection: &Transfer, which: WaitSelection) -> Reasons {
         why_of(connection, self, which)
     }
 
@@ -86,9 +86,9 @@ impl Source for Read {
     }
 }
 
-/// How the file is to be read.
-pub(super) fn reading(args: &ExplainArgs) -> Reading<'_> {
-    Reading {
+/// Returns the settings for reading the file.
+pub(super) fn reading(args: &ExplainArgs) -> ReadSettings<'_> {
+    ReadSettings {
         file: &args.capture.file,
         filter: args.filter.into(),
         range: args.range.into(),
@@ -97,14 +97,14 @@ pub(super) fn reading(args: &ExplainArgs) -> Reading<'_> {
     }
 }
 
-/// Reads the file. What is `wanted` is a change that is to be tried.
+/// Reads the file; `wanted` is the change of --what-if.
 pub(super) fn gather(
     args: &ExplainArgs,
     keep: Keep,
     top: usize,
     wanted: Option<&Changes>,
     output: &mut Output,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<InputKind> {
     let reading = reading(args);
     let (mut intervals, mut notes) = (Vec::new(), Vec::new());
     let (read, analyzer) = if args.annotate.is_some() {
@@ -119,10 +119,10 @@ pub(super) fn gather(
             Some(listening) => listening.show(output, || moving::view(title(), Some(EVERY)))?,
             None => None,
         };
-        let telling = Telling::new(top, output, live);
-        let mut following = Following::new(Analysis::new(keep, ()), telling);
+        let telling = IntervalPrinter::new(top, output, live);
+        let mut following = FollowedAnalysis::new(Analysis::new(keep, ()), telling);
         let read = match &listening {
-            // A view has no room for a line that says how far it is.
+            // A view has no room for a progress line.
             Some(listening) => {
                 windlass_capture::read(&reading, &listening.stop, |_, _| {}, &mut following)
             }
@@ -134,7 +134,7 @@ pub(super) fn gather(
     } else {
         let mut captures = Captures::new(args, keep);
         if let Some(archive) = reading::read_each(&reading, &mut captures)? {
-            return Ok(Found::Archive(Box::new(captures.finish(archive, wanted))));
+            return Ok(InputKind::Archive(Box::new(captures.finish(archive, wanted))));
         }
         let Some((read, analysis)) = captures.one else {
             return Err(Failure::new(doing(args), "nothing was read").into());
@@ -142,5 +142,11 @@ pub(super) fn gather(
         (read, analysis.analyzer)
     };
     let (connections, totals) = analyzer.finish();
-    Ok(Found::One(Gathered { source: Box::new(read), connections, totals, intervals, notes }))
+    Ok(InputKind::One(ExplainInput {
+        source: Box::new(read),
+        connections,
+        totals,
+        intervals,
+        notes,
+    }))
 }

@@ -1,4 +1,4 @@
-//! `windlass explain --follow IFACE`: what moves on an interface, and why it was slow.
+//! `windlass explain --follow IFACE`: the transfers of an interface.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,30 +6,30 @@ use std::sync::atomic::AtomicBool;
 
 use windlass_base::{Failure, Span};
 use windlass_capture::CaptureFacts;
-use windlass_capture::live::{Done, Dropping, Plan, Session, interfaces, link_type};
+use windlass_capture::live::{CaptureResult, KernelDrops, Plan, Session, interfaces, link_type};
 use windlass_host::now;
 use windlass_output::Output;
 use windlass_output::records::capture_head::LIVE;
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::{Keep, Reasons, Transfer, WhichWaits};
-use windlass_wire::filter::Wanted;
+use windlass_trace::{Keep, Reasons, Transfer, WaitSelection};
+use windlass_wire::filter::PacketFilter;
 use windlass_wire::{ConnectionFilter, Endpoint, Host};
 
 use super::ExplainArgs;
-use super::follow::{EVERY, Telling};
-use super::gather::{Gathered, Source};
+use super::follow::{EVERY, IntervalPrinter};
+use super::gather::{ExplainInput, Source};
 use crate::commands::{moving, unwritten};
 
 /// An interface that was captured.
-struct Captured {
+struct CapturedInterface {
     facts: CaptureFacts,
-    /// When the kernel dropped packets.
-    dropping: Vec<Dropping>,
-    /// Whether the interface went away.
+    /// Times of kernel drops.
+    dropping: Vec<KernelDrops>,
+    /// True if the interface disappeared.
     is_gone: bool,
 }
 
-impl Source for Captured {
+impl Source for CapturedInterface {
     fn is_interrupted(&self) -> bool {
         // Ctrl-C is how it ends.
         false
@@ -37,13 +37,13 @@ impl Source for Captured {
 
     fn report(&self, connection: &Transfer) -> ConnectionReport {
         let (from, to) = connection.lived();
-        let drops = Dropping::between(&self.dropping, from, to);
+        let drops = KernelDrops::between(&self.dropping, from, to);
         connection.report(|end| end.to_string(), Some(drops))
     }
 
-    fn why(&self, connection: &Transfer, which: WhichWaits) -> Reasons {
+    fn why(&self, connection: &Transfer, which: WaitSelection) -> Reasons {
         let (from, to) = connection.lived();
-        let drops = Dropping::between(&self.dropping, from, to);
+        let drops = KernelDrops::between(&self.dropping, from, to);
         connection.why(|end| end.to_string(), Some(drops), which)
     }
 
@@ -66,11 +66,11 @@ impl Source for Captured {
 
     fn failure(&self) -> Option<Failure> {
         let doing = format!("cannot go on capturing on {}", self.facts.file);
-        self.is_gone.then(|| Failure::new(doing, "it is not there any more"))
+        self.is_gone.then(|| Failure::new(doing, "the interface no longer exists"))
     }
 }
 
-/// The interface that a name is of; nothing where there is a file of this name, or none at all.
+/// Returns the name of an interface; `None` for a file or an unknown name.
 fn named(file: &Path) -> Option<&str> {
     let name = file.to_str().filter(|name| !name.contains('/'))?;
     if file.symlink_metadata().is_ok() {
@@ -80,31 +80,31 @@ fn named(file: &Path) -> Option<&str> {
     (name == "any" || is_there()).then_some(name)
 }
 
-/// Captures on the interface that `args` name and explains it; nothing where they name none.
+/// Captures on the interface of `args`; `None` if `args` name no interface.
 pub(super) fn gathered(
     args: &ExplainArgs,
     keep: Keep,
     top: usize,
     output: &mut Output,
-) -> anyhow::Result<Option<Gathered>> {
+) -> anyhow::Result<Option<ExplainInput>> {
     let name = named(&args.capture.file).filter(|_| args.follow);
     name.map(|name| gather(name, args, keep, top, output)).transpose()
 }
 
-/// Captures on an interface until Ctrl-C, as `windlass capture IFACE --explain` does, and tells
-/// of each second.
+/// Captures on an interface until Ctrl-C, as `windlass capture IFACE --explain` does, and prints
+/// each second.
 fn gather(
     name: &str,
     args: &ExplainArgs,
     keep: Keep,
     top: usize,
     output: &mut Output,
-) -> anyhow::Result<Gathered> {
+) -> anyhow::Result<ExplainInput> {
     let filter: ConnectionFilter = args.filter.into();
-    let wanted = Wanted {
+    let wanted = PacketFilter {
         hosts: filter.host.into_iter().collect(),
         ports: filter.port.into_iter().collect(),
-        ..Wanted::default()
+        ..PacketFilter::default()
     };
     let plan = Plan::explaining(name, wanted, keep);
     let again = Arc::new(AtomicBool::new(false));
@@ -114,7 +114,7 @@ fn gather(
     let start = now();
     let title = || format!("windlass explain {name}");
     let live = listening.show(output, || moving::view(title(), Some(EVERY)))?;
-    let mut telling = Telling::new(top, output, live);
+    let mut telling = IntervalPrinter::new(top, output, live);
     let mut told = Span::ZERO;
     let done = session.run(&listening.stop, &again, |count, look| {
         let elapsed = Span::from_duration(count.elapsed);
@@ -126,7 +126,7 @@ fn gather(
         }
     })?;
     let intervals = telling.finish().map_err(unwritten)?;
-    let Done { lasted, count, gone, analysis, dropping, .. } = done;
+    let CaptureResult { lasted, count, gone, analysis, dropping, .. } = done;
     let analysis = analysis.map(windlass_wire::Segments::finish);
     let (connections, totals, passed_over, not_tcp_kinds) = match analysis {
         Some((analysis, passed_over, kinds)) => {
@@ -155,7 +155,7 @@ fn gather(
         interrupted: false,
     };
     let is_gone = gone.contains(&true);
-    let source = Captured { facts, dropping, is_gone };
+    let source = CapturedInterface { facts, dropping, is_gone };
     let source = Box::new(source);
-    Ok(Gathered { source, connections, totals, intervals, notes: Vec::new() })
+    Ok(ExplainInput { source, connections, totals, intervals, notes: Vec::new() })
 }

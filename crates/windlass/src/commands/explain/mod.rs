@@ -19,23 +19,23 @@ pub(in crate::commands) use windlass_explain::report_of;
 use windlass_explain::why_of;
 use windlass_lab::what_if::{Changes, WhatIf, changes, joined, try_remedies};
 use windlass_output::records::capture_head;
-use windlass_output::records::explain::overview::{JUDGED, Judged, Overview};
+use windlass_output::records::explain::overview::{JUDGED, Overview, OverviewBuilder};
 use windlass_output::records::explain::{self, Extent};
 use windlass_output::records::not_tcp;
 use windlass_output::{Format, Output, Page, Record, Text, figures};
 use windlass_trace::report::{ConnectionReport, Stream};
-use windlass_trace::{Keep, Reasons, Totals, WhichWaits};
+use windlass_trace::{Keep, Reasons, Totals, WaitSelection};
 
 use self::follow::Interval;
-use self::gather::{Found, Gathered};
+use self::gather::{ExplainInput, InputKind};
 use self::tables::TablesArgs;
-use super::annotate::{self, Annotated};
+use super::annotate::{self, AnnotatedCapture};
 use super::unwritten;
 use crate::arguments::{CaptureArgs, FilterArgs, JsonArgs, RangeArgs, is_picked};
 use crate::live::LiveArgs;
 use crate::system::on_linux;
 
-/// What its help ends with.
+/// Returns the examples of the help.
 fn examples() -> String {
     format!(
         "\
@@ -46,9 +46,9 @@ Examples:
   windlass explain --compare client.pcap server.pcap
   windlass explain upload.pcap.zst --connection 2
   windlass explain upload.pcap --host 192.0.2.7 --port 9100
-  windlass explain trace.txt                     text that tcpdump printed
-  windlass explain 2026-11-26.tgz                each capture in an archive, and all together
-  windlass explain 2026-11-26.tgz::a/b.pcap      one of them
+  windlass explain trace.txt                     text output of tcpdump
+  windlass explain 2026-11-26.tgz                each capture of an archive, and totals
+  windlass explain 2026-11-26.tgz::a/b.pcap      one capture of the archive
   tcpdump -i eth0 -s 96 -U -w - tcp | windlass explain --follow -
 {}  windlass explain upload.pcap --annotate notes.pcapng
   windlass explain upload.pcap --what-if window=65535,ack-latency=5ms
@@ -56,24 +56,21 @@ Examples:
   windlass explain --parquet tables --path-pattern '{{site}}/{{date}}/*' */*/*.pcap.gz",
         on_linux(
             "  windlass explain --follow eth0 --live          \
-             what moves now, as a view on the terminal\n"
+             the active transfers of an interface, as a live view\n"
         )
     )
 }
 
-/// What following is.
+/// Returns the help of `--follow`.
 fn follow_help() -> String {
     format!(
-        "Keep reading while the capture grows, tell each second what moves, and report on Ctrl-C \
-         or when the writer of a pipe closes it{}",
-        on_linux(
-            ". In place of a file an interface of this host may be named: it is captured, as \
-             windlass capture does"
-        )
+        "Keep reading while the capture grows: show the active transfers each second, and \
+         report on Ctrl-C or at the end of a pipe{}",
+        on_linux(". FILE may also be an interface of this host, such as eth0")
     )
 }
 
-/// The waits that `--why` tells of where no number is asked for.
+/// Number of waits that `--why` explains without a value.
 const COSTLIEST: usize = 10;
 
 /// The arguments of `windlass explain`.
@@ -84,13 +81,13 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub capture: CaptureArgs,
 
-    /// Only the connection of this number, as reports count them
+    /// Explain only connection number N of the report
     #[arg(long, value_name = "N", conflicts_with_all = ["all", "top"])]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(help_heading = "Which connections")]
     pub connection: Option<u64>,
 
-    /// Explain the N connections that carried most data
+    /// Explain the N connections that carried the most data
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "all")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(help_heading = "Which connections")]
@@ -100,35 +97,33 @@ pub struct ExplainArgs {
     #[arg(long, help_heading = "Which connections")]
     pub all: bool,
 
-    /// Which connections.
+    /// Connection filters.
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// The stretch of the capture to look at.
+    /// Range of the capture.
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// Also write the capture again, as pcapng, with the notes as packet
-    /// comments that Wireshark shows
+    /// Also write the capture as pcapng with notes: packet comments that Wireshark shows
     #[arg(long, value_name = "OUT.pcapng", conflicts_with = "follow", help_heading = "Output")]
     pub annotate: Option<PathBuf>,
 
-    /// Also say what a change would bring: the simulator is fitted to each
-    /// transfer, and run again with the change. KEY is window or send-buffer
-    /// (64k), ack-latency, rtt or timer (5ms), read-rate or policer (2MB/s),
-    /// loss, ack-loss or reordering (1%), streams (4), mss (1460) or
+    /// Also predict the effect of a change: fit the simulator to each transfer, then run it with
+    /// the change. KEY is window or send-buffer (64k), ack-latency, rtt or timer (5ms), read-rate
+    /// or policer (2MB/s), loss, ack-loss or reordering (1%), streams (4), mss (1460) or
     /// reassembly (on)
     #[arg(long, value_name = "KEY=VALUE,...", value_parser = changes)]
     #[arg(help_heading = "What if")]
     pub what_if: Vec<Changes>,
 
-    /// Also say why: the rules that named each wait, with their figures and
-    /// thresholds, the doubts and rivals that were considered, and the facts.
-    /// Of the ten costliest waits, of the one with this number, or of all
+    /// Also show the reasoning: the rules behind each wait with figures and thresholds, the
+    /// doubts, the rival explanations and the facts. WAIT is the number of a wait, or `all`
+    /// [default: the ten costliest]
     #[arg(long, value_name = "WAIT", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "", value_parser = which_waits)]
     #[arg(help_heading = "Output")]
-    pub why: Option<WhichWaits>,
+    pub why: Option<WaitSelection>,
 
     /// Also show the law, the evidence, and each connection's handshake,
     /// windows, round trips, losses and end
@@ -139,22 +134,22 @@ pub struct ExplainArgs {
     #[arg(long, conflicts_with_all = ["details", "why", "what_if"], help_heading = "Output")]
     pub brief: bool,
 
-    /// Set two captures beside each other: a connection that both hold, as at client and server,
-    /// or a service before and after a change
+    /// Compare two captures: one connection at client and server, or one service before and after
+    /// a change
     #[arg(long, help_heading = "Output")]
     #[arg(conflicts_with_all = ["top", "all", "annotate", "what_if", "why", "details", "brief"])]
     #[arg(conflicts_with_all = ["parquet", "follow", "live"])]
     pub compare: bool,
 
-    /// Tables of many.
+    /// Tables.
     #[command(flatten)]
     pub tables: TablesArgs,
 
-    /// Whether it is followed as it grows.
+    /// True if the capture is followed while it grows.
     #[arg(long, help = follow_help())]
     pub follow: bool,
 
-    /// A view on the terminal.
+    /// Live view.
     #[command(flatten)]
     pub live: LiveArgs,
 
@@ -163,28 +158,28 @@ pub struct ExplainArgs {
     pub json: JsonArgs,
 }
 
-/// The waits that `--why` tells of.
-fn which_waits(text: &str) -> Result<WhichWaits, String> {
+/// Parses the value of `--why`.
+fn which_waits(text: &str) -> Result<WaitSelection, String> {
     match text {
-        "" => Ok(WhichWaits::Costliest(COSTLIEST)),
-        "all" => Ok(WhichWaits::Costliest(usize::MAX)),
+        "" => Ok(WaitSelection::Costliest(COSTLIEST)),
+        "all" => Ok(WaitSelection::Costliest(usize::MAX)),
         number => match number.parse() {
-            Ok(number) if number > 0 => Ok(WhichWaits::Number(number)),
-            _ => Err("it takes the number of a wait from 1 on, or `all`".to_owned()),
+            Ok(number) if number > 0 => Ok(WaitSelection::Number(number)),
+            _ => Err("the value is the number of a wait, from 1, or `all`".to_owned()),
         },
     }
 }
 
-/// The amount that the text tells of each connection.
+/// Amount of text for each connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Detail {
-    /// A line.
+    /// One line.
     Brief,
-    /// The answer: of several connections, of the first.
+    /// The answer, of the first connection only.
     Answer,
-    /// The answer of each.
+    /// The answer of each connection.
     EachAnswer,
-    /// All.
+    /// All details.
     Whole,
 }
 
@@ -210,20 +205,20 @@ pub struct Explanation {
     schema: Schema,
     capture: CaptureFacts,
     totals: Totals,
-    /// The connections at a glance; null where there is only one.
+    /// Summary of the connections; null if only one is judged.
     overview: Option<Overview>,
-    connections: Vec<Explained>,
+    connections: Vec<ExplainedConnection>,
     /// Connections that carried data but are not in `connections`.
     left_out: u64,
-    /// Where the annotated capture was written.
-    annotated: Option<Annotated>,
-    /// What moved in each second; none without --follow.
+    /// The annotated capture.
+    annotated: Option<AnnotatedCapture>,
+    /// Transfers of each second; empty without --follow.
     intervals: Vec<Interval>,
 }
 
-/// A connection, and what a change would bring it.
+/// A connection, with the predicted effect of a change.
 #[derive(Debug, Serialize)]
-struct Explained {
+struct ExplainedConnection {
     #[serde(flatten)]
     report: ConnectionReport,
     /// Null without --what-if.
@@ -240,7 +235,7 @@ impl Explanation {
 /// Runs the command.
 pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     if args.tables.parquet.is_some() && args.why.is_some() {
-        let wrong = "--why tells of connections one by one, and --parquet writes tables of many";
+        let wrong = "--why explains single connections, and --parquet writes tables";
         return Err(Failure::usage(doing(args), wrong).advise("Leave one of them out.").into());
     }
     if let Some(directory) = &args.tables.parquet {
@@ -250,19 +245,19 @@ pub fn run(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
         return compare::run(args, output);
     }
     match (args.tables.more.is_empty(), args.follow) {
-        (true, false) => explain(args, Among::Alone, output),
-        (true, true) => explain(args, Among::Followed, output),
+        (true, false) => explain(args, CapturePosition::Alone, output),
+        (true, true) => explain(args, CapturePosition::Followed, output),
         (false, _) => explain_each(args, output),
     }
 }
 
-/// Explains several captures, each by itself. One that fails keeps none of the others back.
+/// Explains several captures separately. After a failure the next capture is still explained.
 fn explain_each(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut failed: Option<anyhow::Error> = None;
     for (index, file) in std::iter::once(&args.capture.file).chain(&args.tables.more).enumerate() {
         let mut one = args.clone();
         one.capture.file.clone_from(file);
-        match explain(&one, Among::Several { gap: index > 0 && !args.brief }, output) {
+        match explain(&one, CapturePosition::Several { gap: index > 0 && !args.brief }, output) {
             Err(error) if error.is::<Failure>() => {
                 if let Some(earlier) = failed.replace(error) {
                     crate::told(&earlier, output.color_choice());
@@ -276,17 +271,17 @@ fn explain_each(args: &ExplainArgs, output: &mut Output) -> anyhow::Result<()> {
 
 /// The place of a capture among those that the command explains.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Among {
-    /// It is the only one.
+enum CapturePosition {
+    /// The only capture.
     Alone,
-    /// It is the only one, and was followed: its report stays below what was told meanwhile.
+    /// The only capture, and followed: its report stays below the live output.
     Followed,
-    /// It is one of several; an empty line may part it from the one before.
+    /// One of several captures; an empty line may separate it from the previous one.
     Several { gap: bool },
 }
 
 /// Explains one capture.
-fn explain(args: &ExplainArgs, among: Among, output: &mut Output) -> anyhow::Result<()> {
+fn explain(args: &ExplainArgs, among: CapturePosition, output: &mut Output) -> anyhow::Result<()> {
     let wanted = joined(&args.what_if)?;
     let top = usize::try_from(args.top).unwrap_or(usize::MAX);
     let keep = match args.connection {
@@ -295,19 +290,19 @@ fn explain(args: &ExplainArgs, among: Among, output: &mut Output) -> anyhow::Res
         None => Keep::Largest(top.max(JUDGED)),
     };
     if args.live.live && !args.follow {
-        let wrong = "--live shows a capture while it grows, and without --follow it is read once";
+        let wrong = "--live shows a growing capture, and without --follow the file is read once";
         return Err(Failure::usage(doing(args), wrong).advise("Add --follow.").into());
     }
     if let Some(output) = &args.annotate {
         annotate::check(&args.capture.file, output)?;
     }
     let found = match interface::gathered(args, keep, top, output)? {
-        Some(gathered) => Found::One(gathered),
+        Some(gathered) => InputKind::One(gathered),
         None => gather::gather(args, keep, top, wanted.as_ref(), output)?,
     };
-    let Gathered { source, connections, totals, intervals, notes } = match found {
-        Found::One(gathered) => gathered,
-        Found::Archive(record) => {
+    let ExplainInput { source, connections, totals, intervals, notes } = match found {
+        InputKind::One(gathered) => gathered,
+        InputKind::Archive(record) => {
             print(&*record, among, output)?;
             return record.failure(args).map_or(Ok(()), |failure| Err(failure.into()));
         }
@@ -324,8 +319,8 @@ fn explain(args: &ExplainArgs, among: Among, output: &mut Output) -> anyhow::Res
         None => (None, None),
     };
     let explained = if args.all { usize::MAX } else { top };
-    let mut judged = Judged::default();
-    let mut reports: Vec<Explained> = Vec::new();
+    let mut judged = OverviewBuilder::default();
+    let mut reports: Vec<ExplainedConnection> = Vec::new();
     for connection in &connections {
         let mut report = source.report(connection);
         if reports.len() < explained.min(MODELLED) {
@@ -336,13 +331,13 @@ fn explain(args: &ExplainArgs, among: Among, output: &mut Output) -> anyhow::Res
         if reports.len() < explained {
             let what_if = wanted.as_ref().map(|changes| WhatIf::of(changes, &report, connection));
             let why = args.why.map(|which| source.why(connection, which));
-            reports.push(Explained { report, what_if, why });
+            reports.push(ExplainedConnection { report, what_if, why });
         }
     }
     let found = !reports.is_empty();
     let record = Explanation {
         detail: Detail::of(args),
-        is_alone: !matches!(among, Among::Several { .. }),
+        is_alone: !matches!(among, CapturePosition::Several { .. }),
         schema: Explanation::SCHEMA,
         capture: source.facts(args.capture.name()),
         left_out: totals.connections_with_data - reports.len() as u64,
@@ -355,18 +350,18 @@ fn explain(args: &ExplainArgs, among: Among, output: &mut Output) -> anyhow::Res
     print(&record, among, output)?;
     match unwritable.or(source.failure()) {
         _ if !found => Err(nothing_found(args, &record).into()),
-        // The report is out: what was measured is not lost with the file or the interface.
+        // The report is printed even if the file or the interface failed.
         Some(failure) => Err(failure.into()),
         None => Ok(()),
     }
 }
 
 /// Prints a record, by a pager or as one of several.
-fn print<R: Record>(record: &R, among: Among, output: &mut Output) -> anyhow::Result<()> {
+fn print<R: Record>(record: &R, among: CapturePosition, output: &mut Output) -> anyhow::Result<()> {
     let printed = match among {
-        Among::Alone => output.print_paged(record),
-        Among::Followed => output.print(record),
-        Among::Several { gap } => {
+        CapturePosition::Alone => output.print_paged(record),
+        CapturePosition::Followed => output.print(record),
+        CapturePosition::Several { gap } => {
             if gap && output.format() == Format::Text {
                 output.say(|page| page.line("")).map_err(unwritten)?;
             }
@@ -386,7 +381,7 @@ fn nothing_found(args: &ExplainArgs, record: &Explanation) -> Failure {
     without_data(doing(args), capture, *totals, args.connection, is_picked)
 }
 
-/// Says why there is no connection to report on: the one of this number, or any.
+/// Returns the error for a capture without a connection to report on.
 pub(in crate::commands) fn without_data(
     doing: String,
     capture: &CaptureFacts,
@@ -397,23 +392,22 @@ pub(in crate::commands) fn without_data(
     match number {
         Some(number) if totals.connections > 0 => {
             let wrong = format!(
-                "connection {number} is not there or carried no data; there {} {}",
-                if totals.connections == 1 { "is" } else { "are" },
-                figures::count(totals.connections)
+                "connection {number} does not exist or carried no data; the capture has {}",
+                figures::counted(totals.connections, "connection").plain()
             );
             Failure::new(doing, wrong).advise("Leave --connection out to see the largest.")
         }
         _ if totals.connections > 0 => {
             Failure::new(doing, "none of its TCP connections carried data")
-                .advise("Let the capture run while data moves.")
+                .advise("Capture while a transfer runs.")
         }
         _ => not_tcp::nothing_there(doing, capture, is_picked),
     }
 }
 
 impl Detail {
-    /// Prints connections, each with the file that it is in where they are of several.
-    fn text(self, page: &mut Page, connections: &[(Option<&str>, &Explained)]) {
+    /// Prints connections, each with its file if there are several files.
+    fn text(self, page: &mut Page, connections: &[(Option<&str>, &ExplainedConnection)]) {
         if self == Self::Brief {
             for (file, connection) in connections {
                 explain::in_brief(page, *file, &connection.report);
@@ -427,7 +421,7 @@ impl Detail {
             explain::table(page, connections.iter().map(|(_, one)| &one.report));
         }
         let shown = if self == Self::Answer { 1 } else { connections.len() };
-        for (file, Explained { report, what_if, why }) in connections.iter().take(shown) {
+        for (file, ExplainedConnection { report, what_if, why }) in connections.iter().take(shown) {
             let extent = if self == Self::Whole { Extent::Whole } else { Extent::Answer };
             if let Some(file) = file {
                 page.gap();

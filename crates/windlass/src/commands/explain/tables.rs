@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 use windlass_base::{Bytes, Failure, Schema};
-use windlass_explain::{Ended, Job, Problem, Progress, Summary, explain_all};
+use windlass_explain::{ExplainError, Job, Problem, Progress, Summary, explain_all};
 use windlass_output::{Column, Output, Page, Record, Style, Text, figures};
 use windlass_tables::{PathPattern, Table, TableWriter};
 
@@ -16,34 +16,34 @@ use crate::files::WholeFile;
 use crate::live::LIVE;
 use crate::{interrupt, reading};
 
-/// What goes into tables, and where they are.
+/// Input and output of tables.
 #[derive(Args, Clone, Debug)]
 pub struct TablesArgs {
-    /// More captures, each explained by itself, or all into tables
+    /// More captures: each is explained separately, or all go into the tables of --parquet
     #[arg(value_name = "MORE", conflicts_with_all = ["annotate", "follow"])]
     pub more: Vec<PathBuf>,
 
-    /// Explain every connection of all captures, and write tables into the folder
-    /// DIR, as Parquet: captures, connections, intervals, verdicts and rtt
+    /// Explain every connection of all captures, and write Parquet tables into the folder DIR:
+    /// captures, connections, intervals, verdicts and rtt
     #[arg(long, value_name = "DIR", help_heading = "Tables")]
     #[arg(conflicts_with_all = ["connection", "top", "all", "annotate", "what_if", "follow"])]
     #[arg(conflicts_with_all = LIVE)]
     pub parquet: Option<PathBuf>,
 
-    /// How files are named, as '{site}/{date}/*': each field becomes a column of
-    /// captures. It is held against the last parts of a path; * stands for any
-    /// text, and {date} for a date such as 2026-11-23
+    /// Pattern of the file paths, such as '{site}/{date}/*': each field becomes a column of the
+    /// table captures. The pattern matches the end of a path; * stands for any text, {date} for a
+    /// date such as 2026-11-23
     #[arg(long, value_name = "PATTERN", requires = "parquet", help_heading = "Tables")]
     pub path_pattern: Option<String>,
 
-    /// Write over tables that are there
+    /// Overwrite existing tables
     #[arg(long, requires = "parquet", help_heading = "Tables")]
     pub force: bool,
 }
 
 /// A table that was written.
 #[derive(Debug, Serialize)]
-struct Written {
+struct WrittenTable {
     table: Table,
     file: String,
     rows: u64,
@@ -52,7 +52,7 @@ struct Written {
 
 /// A file that could not be explained.
 #[derive(Debug, Serialize)]
-struct Failed {
+struct UnexplainedFile {
     file: String,
     error: String,
 }
@@ -62,18 +62,18 @@ struct Failed {
 struct Report {
     schema: Schema,
     directory: String,
-    /// The files that were named.
+    /// Number of files on the command line.
     files: u64,
-    /// Captures, of which an archive has several.
+    /// Captures; an archive may have several.
     explained: u64,
     damaged: u64,
     copies: u64,
     failed: u64,
-    /// The first of those that failed.
-    failures: Vec<Failed>,
-    /// Files whose names do not match; null without a pattern.
+    /// The first failures.
+    failures: Vec<UnexplainedFile>,
+    /// Files whose names do not match the pattern; null without one.
     unmatched: Option<u64>,
-    tables: Vec<Written>,
+    tables: Vec<WrittenTable>,
 }
 
 impl Report {
@@ -81,14 +81,14 @@ impl Report {
     const SCHEMA: Schema = Schema { name: "windlass.explain-tables", version: 1 };
 }
 
-/// A table on its way into its file.
-struct Writing {
+/// A table that is being written.
+struct OpenTable {
     table: Table,
     whole: WholeFile,
     writer: TableWriter<File>,
 }
 
-/// The file of a table.
+/// Returns the file of a table.
 fn path_of(directory: &Path, table: Table) -> PathBuf {
     directory.join(format!("{table}.parquet"))
 }
@@ -98,18 +98,18 @@ fn doing(directory: &Path, table: Option<Table>) -> String {
     format!("cannot write {}", path.display())
 }
 
-/// The folder of tables, and whether it was made for them.
+/// The folder of the tables, removed on failure if it is new.
 struct Folder<'a> {
     path: &'a Path,
     is_new: bool,
 }
 
 impl<'a> Folder<'a> {
-    /// The folder, which must not have tables unless they may be written over.
+    /// Opens the folder; existing tables are an error without `force`.
     fn of(path: &'a Path, force: bool) -> Result<Self, Failure> {
         if path.exists() && !path.is_dir() {
-            return Err(Failure::usage(doing(path, None), "it is no folder")
-                .advise("Name the folder that the tables go into, behind --parquet."));
+            return Err(Failure::usage(doing(path, None), "it is not a folder")
+                .advise("Name a folder after --parquet."));
         }
         let there = Table::ALL.map(|table| path_of(path, table));
         let there: Vec<String> = there
@@ -118,10 +118,10 @@ impl<'a> Folder<'a> {
             .map(|path| path.display().to_string())
             .collect();
         if !there.is_empty() && !force {
-            let (is, them) = if there.len() == 1 { ("is", "it") } else { ("are", "them") };
-            let wrong = format!("{} {is} there", there.join(", "));
+            let (exist, them) = if there.len() == 1 { ("exists", "it") } else { ("exist", "them") };
+            let wrong = format!("{} already {exist}", there.join(", "));
             return Err(Failure::usage(doing(path, None), wrong)
-                .advise(format!("Add --force to write over {them}, or name another folder.")));
+                .advise(format!("Add --force to overwrite {them}, or name another folder.")));
         }
         let is_new = !path.is_dir();
         if is_new {
@@ -133,7 +133,7 @@ impl<'a> Folder<'a> {
 
 impl Drop for Folder<'_> {
     fn drop(&mut self) {
-        // One in which something is stays.
+        // A folder with other files stays.
         if self.is_new {
             let _ = fs::remove_dir(self.path);
         }
@@ -142,7 +142,7 @@ impl Drop for Folder<'_> {
 
 fn unwritable(directory: &Path, table: Option<Table>, error: &io::Error) -> Failure {
     Failure::new(doing(directory, table), error)
-        .advise("Name a folder that can be written, on a disk that has room.")
+        .advise("Name a writable folder on a disk with free space.")
 }
 
 /// Explains the captures into the folder.
@@ -155,7 +155,8 @@ pub(super) fn run(
     let files: Vec<PathBuf> =
         [&args.capture.file].into_iter().chain(&tables.more).cloned().collect();
     if files.iter().any(|file| file.as_os_str() == "-") {
-        let wrong = "standard input can be read only once, and a capture is known by its content";
+        let wrong =
+            "standard input can be read only once, and captures are identified by their content";
         return Err(Failure::usage("cannot explain standard input with --parquet", wrong)
             .advise("Save the capture to a file first.")
             .into());
@@ -163,7 +164,7 @@ pub(super) fn run(
     let pattern = tables.path_pattern.as_deref().map(|text| {
         text.parse::<PathPattern>().map_err(|wrong| {
             Failure::usage(format!("cannot use --path-pattern {text:?}"), wrong)
-                .advise("It is a path with fields, as '{site}/{date}/*'.")
+                .advise("Write a path with fields, such as '{site}/{date}/*'.")
         })
     });
     let pattern = pattern.transpose()?;
@@ -171,7 +172,7 @@ pub(super) fn run(
     let create = |table| {
         let whole = WholeFile::create(&path_of(directory, table))?;
         let writer = TableWriter::new(whole.writer()?, table, pattern.as_ref())?;
-        Ok(Writing { table, whole, writer })
+        Ok(OpenTable { table, whole, writer })
     };
     let mut writing = Vec::new();
     for table in Table::ALL {
@@ -180,12 +181,12 @@ pub(super) fn run(
     let job =
         Job { files: &files, filter: args.filter.into(), pattern: pattern.as_ref(), at_once: 0 };
     let summary = explained(&job, &mut writing).map_err(|ended| match ended {
-        Ended::Stopped => Failure::new(doing(directory, None), "it was stopped by Ctrl-C")
+        ExplainError::Stopped => Failure::new(doing(directory, None), "stopped by Ctrl-C")
             .advise("Nothing was written; run it again."),
-        Ended::Failed(table, error) => unwritable(directory, table, &error),
+        ExplainError::Failed(table, error) => unwritable(directory, table, &error),
     })?;
     let mut written = Vec::new();
-    // The captures are named last: where they are, the others are.
+    // The table of captures is named last: if it exists, the others exist.
     for one in writing.into_iter().rev() {
         let table = one.table;
         let named = take_name(one, directory);
@@ -198,8 +199,8 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Explains them, with a line that says how far it is.
-fn explained(job: &Job<'_>, writing: &mut [Writing]) -> Result<Summary, Ended> {
+/// Explains the captures, with a progress line.
+fn explained(job: &Job<'_>, writing: &mut [OpenTable]) -> Result<Summary, ExplainError> {
     let files = job.files.len();
     let mut line = reading::Progress::new(figures::counted(files as u64, "file").plain());
     let sizes = job.files.iter().filter_map(|file| fs::metadata(file).ok());
@@ -214,13 +215,18 @@ fn explained(job: &Job<'_>, writing: &mut [Writing]) -> Result<Summary, Ended> {
 }
 
 /// Ends the file of a table, which takes its name.
-fn take_name(one: Writing, directory: &Path) -> io::Result<Written> {
-    let Writing { table, whole, writer } = one;
+fn take_name(one: OpenTable, directory: &Path) -> io::Result<WrittenTable> {
+    let OpenTable { table, whole, writer } = one;
     let rows = writer.rows();
     let file = writer.finish()?;
     let file_bytes = Bytes::new(file.metadata()?.len());
     whole.take_name()?;
-    Ok(Written { table, file: path_of(directory, table).display().to_string(), rows, file_bytes })
+    Ok(WrittenTable {
+        table,
+        file: path_of(directory, table).display().to_string(),
+        rows,
+        file_bytes,
+    })
 }
 
 impl Report {
@@ -229,10 +235,10 @@ impl Report {
         files: usize,
         has_pattern: bool,
         summary: Summary,
-        tables: Vec<Written>,
+        tables: Vec<WrittenTable>,
     ) -> Self {
         let Summary { explained, damaged, copies, failed, problems, unmatched } = summary;
-        let failure = |Problem { file, wrong }| Failed { file, error: wrong };
+        let failure = |Problem { file, wrong }| UnexplainedFile { file, error: wrong };
         Self {
             schema: Self::SCHEMA,
             directory: directory.display().to_string(),
@@ -255,10 +261,10 @@ impl Record for Report {
         head = head.strong(self.directory.as_str()).and(": ");
         head = head.and(figures::counted(*explained, "capture")).and(" explained");
         if *damaged > 0 {
-            head = head.and(", ").and(figures::count(*damaged)).and(" of them to where damaged");
+            head = head.and(", ").and(figures::count(*damaged)).and(" of them up to the damage");
         }
         if *copies > 0 {
-            head = head.and(", ").and(figures::count(*copies)).and(" more of the same content");
+            head = head.and(", ").and(figures::count(*copies)).and(" left out as copies");
         }
         page.paragraph(head.and("."));
         page.indented(|page| {
@@ -275,14 +281,14 @@ impl Record for Report {
         if *failed > 0 {
             let many = figures::counted(*failed, "file");
             page.paragraph(Text::styled(Style::Warn, many.and(" could not be explained:").plain()));
-            for Failed { file, error } in &self.failures {
+            for UnexplainedFile { file, error } in &self.failures {
                 page.item("-", Text::from(file.as_str()).and(": ").and(error.as_str()));
             }
             let more = failed - self.failures.len() as u64;
             if more > 0 {
                 page.item(
                     "-",
-                    Text::from(figures::count(more)).and(" more; captures has them all"),
+                    Text::from(figures::count(more)).and(" more; the table captures lists all"),
                 );
             }
         }

@@ -1,5 +1,5 @@
-//! Sums as the text that Prometheus reads: `OpenMetrics` 1.0, or the format that it comes from,
-//! for readers that do not ask for that.
+//! Sums as the text that Prometheus reads: `OpenMetrics` 1.0, or its predecessor for readers that
+//! do not ask for `OpenMetrics`.
 
 use std::fmt::{self, Write as _};
 
@@ -7,7 +7,7 @@ use windlass_base::Span;
 use windlass_host::connections::groups::{Groups, Sums};
 use windlass_host::cpu;
 
-/// A way to write it.
+/// A text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     /// <https://prometheus.io/docs/specs/om/open_metrics_spec/>
@@ -17,14 +17,14 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// That which a client takes, by its `Accept`.
+    /// Returns the format that a client accepts, by its `Accept` header.
     pub(super) fn wanted(accept: &str) -> Self {
         let mut kinds = accept.split(',').filter_map(|kind| kind.split(';').next());
         let is_open = |kind: &str| kind.trim().eq_ignore_ascii_case("application/openmetrics-text");
         if kinds.any(is_open) { Self::OpenMetrics } else { Self::Plain }
     }
 
-    /// What it is called.
+    /// Returns the media type.
     pub(super) const fn kind(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -36,7 +36,7 @@ impl Format {
 /// The units of families, which their names end with.
 const UNITS: [&str; 2] = ["bytes", "seconds"];
 
-/// What a family of metrics is.
+/// Type of a family of metrics.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Counter,
@@ -80,7 +80,7 @@ impl Writer {
         self.text.push('\n');
     }
 
-    /// The lines before a family's samples, and what their names begin with.
+    /// Writes the lines before a family's samples, and returns the prefix of their names.
     fn begin(&mut self, name: &str, kind: Kind, help: &str) -> String {
         let is_open = self.format == Format::OpenMetrics;
         let word = match kind {
@@ -94,7 +94,7 @@ impl Writer {
             Kind::Info => "_info",
             Kind::Gauge | Kind::Histogram => "",
         };
-        // In OpenMetrics a family has its name without what its samples end with.
+        // In OpenMetrics the name of a family lacks the suffix of its samples.
         let (of, sample) = (if is_open { "" } else { suffix }, format!("{name}{suffix}"));
         self.line(format_args!("# TYPE {name}{of} {word}"));
         let unit = name.rsplit('_').next().filter(|unit| UNITS.contains(unit));
@@ -110,7 +110,7 @@ impl Writer {
     }
 }
 
-/// A number of seconds.
+/// Formats a number of seconds.
 fn seconds(time: Span) -> String {
     format!("{:?}", time.as_seconds())
 }
@@ -125,27 +125,27 @@ pub(super) fn write(groups: &Groups, format: Format) -> String {
             to.sample(&name, &[("service", service), ("subnet", subnet)], value(sums));
         }
     };
-    let help = "TCP connections that are open.";
+    let help = "Open TCP connections.";
     each("windlass_tcp_connections", Kind::Gauge, help, |sums| sums.open.to_string());
-    let help = "Connections that began.";
+    let help = "Opened connections.";
     each("windlass_tcp_opened_connections", Kind::Counter, help, |sums| sums.opened.to_string());
-    let help = "Connections that ended.";
+    let help = "Closed connections.";
     each("windlass_tcp_closed_connections", Kind::Counter, help, |sums| sums.closed.to_string());
-    let help = "Data that the other end acknowledged.";
+    let help = "Data acknowledged by the other end.";
     each("windlass_tcp_sent_bytes", Kind::Counter, help, |sums| sums.sent.get().to_string());
-    let help = "Data that came, in order.";
+    let help = "Data received in order.";
     each("windlass_tcp_received_bytes", Kind::Counter, help, |sums| {
         sums.received.get().to_string()
     });
-    let help = "Segments with data that were sent, with those that were sent again.";
+    let help = "Segments with data that were sent, retransmissions included.";
     each("windlass_tcp_sent_segments", Kind::Counter, help, |sums| sums.segments.to_string());
-    let help = "Segments that were sent again.";
+    let help = "Retransmitted segments.";
     each("windlass_tcp_retransmitted_segments", Kind::Counter, help, |sums| {
         sums.retransmissions.to_string()
     });
-    let help = "Time in which there was something to send or to be acknowledged.";
+    let help = "Time with data to send or unacknowledged data.";
     each("windlass_tcp_busy_seconds", Kind::Counter, help, |sums| seconds(sums.busy));
-    let help = "The busy time by what held it; unknown is what the kernel has no clock of.";
+    let help = "Busy time by limit; unknown is time without a clock in the kernel.";
     let name = to.begin("windlass_tcp_limited_seconds", Kind::Counter, help);
     for (service, subnet, sums) in &all {
         for (limit, time) in sums.limits() {
@@ -163,8 +163,7 @@ pub(super) fn write(groups: &Groups, format: Format) -> String {
 }
 
 fn round_trips(to: &mut Writer, all: &[(&str, &str, &Sums)]) {
-    let help =
-        "Smoothed round trips: one of each connection that moved, at each look and at its end.";
+    let help = "Smoothed RTT: one sample per active connection, at each scrape and at its end.";
     let name = to.begin("windlass_tcp_rtt_seconds", Kind::Histogram, help);
     let (bucket, sum, count) =
         (format!("{name}_bucket"), format!("{name}_sum"), format!("{name}_count"));
@@ -182,12 +181,13 @@ fn round_trips(to: &mut Writer, all: &[(&str, &str, &Sums)]) {
     }
 }
 
-/// What there is of the exporter itself.
+/// Writes the metrics of the exporter itself.
 fn about(to: &mut Writer, groups: &Groups) {
-    let help = "Connections of which nothing is known: they ended faster than could be read.";
+    let help =
+        "Closed connections that are missing: they were reported faster than they could be read.";
     let name = to.begin("windlass_exporter_unheard_connections", Kind::Counter, help);
     to.sample(&name, &[], groups.unheard());
-    let help = "Processor time that the exporter took.";
+    let help = "Processor time used by the exporter.";
     let name = to.begin("windlass_exporter_cpu_seconds", Kind::Counter, help);
     to.sample(&name, &[], seconds(Span::from_duration(cpu::of_this_process().total())));
     let name = to.begin("windlass_exporter", Kind::Info, "The exporter.");

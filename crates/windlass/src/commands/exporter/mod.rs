@@ -1,4 +1,4 @@
-//! `windlass exporter`: what limits this host's TCP connections, for Prometheus.
+//! `windlass exporter`: limits of this host's TCP connections, for Prometheus.
 
 mod exposition;
 
@@ -10,25 +10,26 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_host::connections::groups::{OTHER, Rules, Service, Subnet};
-use windlass_host::connections::{Counting, Error, Shared};
+use windlass_host::connections::{ConnectionCounter, Error, SharedCounter};
 use windlass_output::{Output, Page, Record};
-use windlass_ui::{Answer, Asked, Server};
+use windlass_ui::{Answer, PageRequest, Server};
 
 use self::exposition::Format;
 use super::unwritten;
 use crate::arguments::{JsonArgs, port};
 use crate::interrupt;
 
-/// Where it is to be had: the list of ports of exporters has no other of this number.
+/// Default address: no other exporter is registered for this port.
 const ADDRESS: &str = "127.0.0.1:9898";
 
-/// Whoever asks more often than this gets what was seen last, and what ended since then.
+/// Minimum time between two reads of all connections; a scrape before gets the last read, with
+/// the connections closed since then.
 const LEAST_AGE: Duration = Duration::from_secs(1);
 
-/// The longest name of a service or a subnet.
+/// Maximum length of the name of a service or a subnet, in bytes.
 const MAX_NAME: usize = 64;
 
-/// What is told, to whom.
+/// Address, services and subnets of the exporter.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -37,25 +38,24 @@ Examples:
   windlass exporter --listen 0.0.0.0:9898
   curl http://127.0.0.1:9898/metrics
 
-What it tells:
-  For each service and subnet: connections, bytes, segments that were sent again, the seconds in
-  which there was something to send, these by what held it (the receiver's window, the send
-  buffer, losses that a timer found, or something that the kernel has no clock of), and round
-  trips. Never of one connection: its size does not grow with their number. docs/exporter.md has
-  each metric with its source.
+Metrics:
+  For each service and subnet: connections, bytes, retransmitted segments, round trip times, and the
+  seconds in which there was data to send. These seconds are split by limit: receiver's window, send
+  buffer, retransmission timeouts, or unknown. No metric is of a single connection, so the output
+  does not grow with their number. docs/exporter.md has each metric with its source.
 
-Who may read:
-  Whoever reaches the address. There is no TLS: put a proxy before it that has.")]
+Access:
+  Anyone who can reach the address can read the metrics. For TLS, put a proxy in front.")]
 pub struct ExporterArgs {
-    /// Where to listen
-    #[arg(long, short = 'l', value_name = "ADDRESS:PORT", default_value = ADDRESS)]
+    /// Address and port to listen on
+    #[arg(long, short_alias = 'l', value_name = "ADDRESS:PORT", default_value = ADDRESS)]
     pub listen: SocketAddr,
 
-    /// A service: connections with one of these ports at either end. All else is `other`
+    /// Service: connections with one of these ports at either end; the rest are `other`
     #[arg(long = "service", value_name = "NAME=PORT,…", value_parser = service)]
     pub services: Vec<Service>,
 
-    /// A subnet: connections whose other end is in it. All else is `other`
+    /// Subnet: connections whose other end is in this prefix; the rest are `other`
     #[arg(long = "subnet", value_name = "NAME=PREFIX", value_parser = subnet)]
     pub subnets: Vec<Subnet>,
 
@@ -64,15 +64,16 @@ pub struct ExporterArgs {
     pub json: JsonArgs,
 }
 
-/// A name, and what is behind the `=`.
+/// Splits `NAME=…` into the name and the rest.
 fn named(text: &str) -> Result<(String, &str), String> {
-    let (name, rest) = text.split_once('=').ok_or("a name and = come first, as print=9100")?;
+    let (name, rest) =
+        text.split_once('=').ok_or("it begins with a name and =, such as print=9100")?;
     let is_fine = |one: char| !one.is_control();
     if name.is_empty() || name.len() > MAX_NAME || !name.chars().all(is_fine) {
         return Err(format!("a name has 1 to {MAX_NAME} bytes"));
     }
     if name == OTHER {
-        return Err(format!("{OTHER} is what belongs to none that is named"));
+        return Err(format!("the name {OTHER} is reserved for the rest"));
     }
     Ok((name.to_owned(), rest))
 }
@@ -101,23 +102,23 @@ impl ExporterArgs {
         let services = self.services.iter().map(|one| one.name.as_str()).collect();
         let subnets = self.subnets.iter().map(|one| one.name.as_str()).collect();
         if let Some(name) = twice(services).or_else(|| twice(subnets)) {
-            let doing = "cannot tell services and subnets apart";
-            return Err(Failure::usage(doing, format!("the name {name} is given twice"))
-                .advise("Name several ports as print=9100,631, and each subnet differently."));
+            let doing = "cannot set up services and subnets";
+            return Err(Failure::usage(doing, format!("the name {name} is given twice")).advise(
+                "Give several ports of a service as print=9100,631, and each subnet its own name.",
+            ));
         }
         Ok(Rules { services: self.services.clone(), subnets: self.subnets.clone() })
     }
 }
 
-/// Where it listens.
+/// Address of the exporter.
 #[derive(Debug, Serialize)]
 struct ExporterReport {
     schema: Schema,
     address: String,
     services: Vec<String>,
     subnets: Vec<String>,
-    /// Why connections that begin and end between two looks are not counted; nothing where they
-    /// are.
+    /// Reason why connections shorter than an interval are not counted; none if they are.
     deaf: Option<String>,
 }
 
@@ -131,29 +132,29 @@ impl Record for ExporterReport {
         page.line(self.address.as_str());
         if let Some(why) = &self.deaf {
             page.line(format!(
-                "Connections that begin and end between two looks are not counted, as the kernel \
-                 does not tell of those that end: {why}."
+                "Connections that open and close between two scrapes are not counted, because the \
+                 kernel does not report closed sockets here: {why}."
             ));
         }
-        page.line("Ctrl-C ends it.");
+        page.line("Stop with Ctrl-C.");
     }
 }
 
 /// Runs the command.
 pub fn run(args: &ExporterArgs, output: &mut Output) -> anyhow::Result<()> {
-    let doing = "cannot export what this host's connections do";
+    let doing = "cannot export metrics of this host's connections";
     let rules = args.rules()?;
     let stop = interrupt::listen(doing)?;
     let failed = |error: Error| {
         Failure::new(doing, error).advise(
-            "It takes the kernel's sock_diag for TCP (CONFIG_INET_DIAG, modprobe tcp_diag), which \
-             a container's seccomp filter may refuse: run it on the host.",
+            "windlass exporter needs the kernel's sock_diag for TCP (CONFIG_INET_DIAG; modprobe \
+             tcp_diag). A container's seccomp filter may refuse it: run windlass on the host.",
         )
     };
-    let counting = Counting::open(rules).map_err(failed)?;
+    let counting = ConnectionCounter::open(rules).map_err(failed)?;
     let server = Server::of_readers(args.listen).map_err(|error| {
         Failure::new(format!("cannot listen on {}", args.listen), error)
-            .advise("Does another exporter run? --listen names another address and port.")
+            .advise("If another exporter runs there, choose another address or port with --listen.")
     })?;
     let report = ExporterReport {
         schema: ExporterReport::SCHEMA,
@@ -165,12 +166,12 @@ pub fn run(args: &ExporterArgs, output: &mut Output) -> anyhow::Result<()> {
     output.print_line(&report).map_err(unwritten)?;
     output.flush().map_err(unwritten)?;
     let stops = || stop.load(Ordering::Relaxed);
-    let serve = |sums: &Shared| server.serve(&|asked| answer(asked, sums), &stops);
+    let serve = |sums: &SharedCounter| server.serve(&|asked| answer(asked, sums), &stops);
     Ok(counting.beside(&stop, serve).map_err(failed)?)
 }
 
-/// A page.
-fn answer(asked: &Asked, sums: &Shared) -> Answer {
+/// Answers a request for a page.
+fn answer(asked: &PageRequest, sums: &SharedCounter) -> Answer {
     match asked.path.as_str() {
         "metrics" => {
             let format = Format::wanted(&asked.accept);
@@ -187,7 +188,7 @@ fn answer(asked: &Asked, sums: &Shared) -> Answer {
     }
 }
 
-/// What a person sees who opens the address.
+/// Page at the root of the address.
 const INDEX: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\">\
                      <title>windlass exporter</title>\n<p>windlass exporter: \
                      <a href=\"metrics\">metrics</a></p>\n</html>\n";

@@ -1,10 +1,11 @@
-//! `windlass: emulated device`: a transfer to a device, packet by packet as it
-//! passes the sender.
+//! `windlass: emulated device`: the packets of a transfer to a device, captured at the sender.
 
 use std::path::Path;
 
 use windlass_base::{Failure, values};
-use windlass_capture::live::{About, Described, Framing, Target, WHOLE, Writer, filter, machine};
+use windlass_capture::live::{
+    CaptureOrigin, DescribedInterface, Framing, Target, WHOLE, Writer, filter, machine,
+};
 use windlass_lab::Profile;
 use windlass_netlab::INTERFACE;
 use windlass_netlab::real::{self, Job, MTU, send_into};
@@ -12,16 +13,16 @@ use windlass_wire::LinkType;
 use windlass_wire::filter::Program;
 
 use super::sentences::{BYTES, PROFILE, RATE, RTT};
-use super::words::Words;
+use super::words::ExtcapArguments;
 use crate::files::read_text;
 
-/// Sends to a device until it has all, or it is to end.
-pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
+/// Sends to a device until the transfer ends or is stopped.
+pub(super) fn capture(words: &ExtcapArguments, fifo: &Path) -> Result<(), Failure> {
     let stop = super::stop(fifo)?;
     let (job, program) = wanted(words).inspect_err(|_| Target::let_go(fifo, &stop))?;
     let Some(target) = Target::open(fifo, stop)? else { return Ok(()) };
-    let about = About {
-        interfaces: vec![Described {
+    let about = CaptureOrigin {
+        interfaces: vec![DescribedInterface {
             name: INTERFACE.to_owned(),
             link: LinkType::RAW,
             snap_length: WHOLE,
@@ -40,13 +41,13 @@ pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What is to be sent, and which packets are wanted.
-fn wanted(words: &Words) -> Result<(Job, Option<Program>), Failure> {
+/// Returns the transfer and the packet filter.
+fn wanted(words: &ExtcapArguments) -> Result<(Job, Option<Program>), Failure> {
     let program = words.filter.as_deref().map(|text| filter::compiled(text, Framing::Ip, WHOLE));
     Ok((job(words)?, program.transpose()?))
 }
 
-fn job(words: &Words) -> Result<Job, Failure> {
+fn job(words: &ExtcapArguments) -> Result<Job, Failure> {
     let name = words.profile.as_deref().unwrap_or(PROFILE);
     let profile = Profile::named(name, &read_text)?;
     let wrong = |wrong| Failure::usage(format!("cannot send to the device {name}"), wrong);

@@ -1,4 +1,4 @@
-//! The folders in which Wireshark looks for what is this user's.
+//! The user's Wireshark folders.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -7,19 +7,19 @@ use std::process::{Command, Stdio};
 
 use windlass_base::Failure;
 
-/// The folder of extcap programs.
+/// Returns the folder of extcap programs.
 ///
 /// # Errors
-/// Where neither tshark nor the environment tells.
+/// Returns an error if neither tshark nor the environment names it.
 pub(super) fn extcap() -> Result<PathBuf, Failure> {
-    // As Wireshark has it from version 4.2 on.
+    // Format of Wireshark from version 4.2 on.
     told(extcap_of, ".local/lib/wireshark/extcap", "extcap folder", "--folder")
 }
 
-/// The folder of settings, which has the profiles.
+/// Returns the folder of settings and profiles.
 ///
 /// # Errors
-/// Where neither tshark nor the environment tells.
+/// Returns an error if neither tshark nor the environment names it.
 pub(super) fn settings() -> Result<PathBuf, Failure> {
     told(settings_of, ".config/wireshark", "Wireshark settings", "--settings")
 }
@@ -40,16 +40,13 @@ fn told(
     }
     match std::env::var_os("HOME").filter(|home| !home.is_empty()) {
         Some(home) => Ok(Path::new(&home).join(else_in_home)),
-        None => {
-            Err(Failure::usage(format!("cannot tell where your {what} are"), "HOME is not set")
-                .advise(format!(
-                    "Give it with {option}. In Wireshark: Help > About Wireshark > Folders."
-                )))
-        }
+        None => Err(Failure::usage(format!("cannot find your {what}"), "HOME is not set").advise(
+            format!("Give it with {option}. In Wireshark: Help > About Wireshark > Folders."),
+        )),
     }
 }
 
-/// A folder by what `tshark -G folders` prints.
+/// Returns a folder from the output of `tshark -G folders`.
 fn named(printed: &[u8], name: &str) -> Option<PathBuf> {
     printed.split(|byte| *byte == b'\n').find_map(|line| {
         let path = line.strip_prefix(name.as_bytes())?.strip_prefix(b":")?.trim_ascii();
@@ -61,7 +58,7 @@ fn settings_of(printed: &[u8]) -> Option<PathBuf> {
     named(printed, "Personal configuration")
 }
 
-/// Before version 4.2 it is not named: it was in that of the settings.
+/// Before version 4.2 the folder is not named; it was in the settings folder.
 fn extcap_of(printed: &[u8]) -> Option<PathBuf> {
     let of_settings = || settings_of(printed).map(|path| path.join("extcap"));
     named(printed, "Personal Extcap path").or_else(of_settings)

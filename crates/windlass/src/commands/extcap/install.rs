@@ -1,4 +1,4 @@
-//! Putting windlass into Wireshark's folder of extcap programs.
+//! Installation in Wireshark's folder of extcap programs.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,29 +9,30 @@ use std::path::{Path, PathBuf};
 use windlass_base::Failure;
 
 use super::folders;
-use super::own::{There, look};
+use super::own::{PathContents, look};
 use crate::files::WholeFile;
 
-/// What the script is called.
+/// Name of the script.
 const NAME: &str = "windlass";
 
-/// The line by which a script of windlass's is known.
+/// Line that marks a script as written by windlass.
 const MARK: &str = "# Written by `windlass extcap --install`; `--uninstall` removes it.";
 
-/// Writes the script; tells where it is.
+/// Writes the script; returns a message with its path.
 pub(super) fn put(folder: Option<&Path>) -> Result<String, Failure> {
     let folder = place(folder)?;
     let path = folder.join(NAME);
     let doing = || format!("cannot write {}", path.display());
     let unwritable = |error: io::Error| {
-        Failure::new(doing(), error).advise("Check the right to write there, or give --folder.")
+        Failure::new(doing(), error)
+            .advise("Check the permission to write there, or give --folder.")
     };
-    if look(&path, is_own).map_err(unwritable)? == There::Other {
-        return Err(Failure::new(doing(), "something is there that windlass has not written")
+    if look(&path, is_own).map_err(unwritable)? == PathContents::Other {
+        return Err(Failure::new(doing(), "the file exists, and windlass has not written it")
             .advise("Move it away, or give another --folder."));
     }
     let own = std::env::current_exe()
-        .map_err(|error| Failure::new("cannot tell where windlass is", error))?;
+        .map_err(|error| Failure::new("cannot find the path of windlass", error))?;
     fs::create_dir_all(&folder).map_err(unwritable)?;
     // Wireshark never finds half a script.
     let write = || {
@@ -44,9 +45,9 @@ pub(super) fn put(folder: Option<&Path>) -> Result<String, Failure> {
     write().map_err(unwritable)?;
     Ok(format!(
         "{} runs {}\n\
-         Start Wireshark, or choose Capture > Refresh Interfaces: `windlass: ring` and \
-         `windlass: emulated device` are in its list.\n\
-         The ring takes a right, once: sudo setcap cap_net_raw=ep {}\n",
+         Start Wireshark, or choose Capture > Refresh Interfaces: its list then has \
+         `windlass: ring` and `windlass: emulated device`.\n\
+         The ring needs a privilege, once: sudo setcap cap_net_raw=ep {}\n",
         path.display(),
         own.display(),
         own.display()
@@ -58,21 +59,21 @@ pub(super) fn take(folder: Option<&Path>) -> Result<String, Failure> {
     let path = place(folder)?.join(NAME);
     let doing = || format!("cannot remove {}", path.display());
     match look(&path, is_own).map_err(|error| Failure::new(doing(), error))? {
-        There::Nothing => Ok(format!("There is no {}\n", path.display())),
-        There::Other => Err(Failure::new(doing(), "windlass has not written it")),
-        There::Own => {
+        PathContents::Nothing => Ok(format!("There is no {}\n", path.display())),
+        PathContents::Other => Err(Failure::new(doing(), "windlass has not written it")),
+        PathContents::Own => {
             fs::remove_file(&path).map_err(|error| Failure::new(doing(), error))?;
             Ok(format!("Removed {}\n", path.display()))
         }
     }
 }
 
-/// The folder of the script.
+/// Returns the folder of the script.
 fn place(asked: Option<&Path>) -> Result<PathBuf, Failure> {
     asked.map_or_else(folders::extcap, |folder| Ok(folder.to_owned()))
 }
 
-/// The script: a shell's, because Wireshark gives no words before its own.
+/// Returns the shell script: Wireshark cannot pass `extcap` as the first argument.
 fn script(program: &Path) -> Vec<u8> {
     let mut script = format!("#!/bin/sh\n{MARK}\nexec '").into_bytes();
     for byte in program.as_os_str().as_bytes() {
@@ -85,7 +86,7 @@ fn script(program: &Path) -> Vec<u8> {
     script
 }
 
-/// Whether a script is one of windlass's.
+/// Returns true if windlass has written the script.
 fn is_own(text: &str) -> bool {
     text.lines().nth(1) == Some(MARK)
 }
@@ -104,7 +105,7 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let path = folder.path().join("script");
         fs::write(&path, script(&program)).unwrap();
-        assert_eq!(look(&path, is_own).unwrap(), There::Own);
+        assert_eq!(look(&path, is_own).unwrap(), PathContents::Own);
         let output = Command::new("sh").arg(&path).args(["a b", "*"]).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "<extcap><a b><*>");
     }
@@ -113,15 +114,15 @@ mod tests {
     fn only_its_own_is_its_own() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(NAME);
-        assert_eq!(look(&path, is_own).unwrap(), There::Nothing);
+        assert_eq!(look(&path, is_own).unwrap(), PathContents::Nothing);
         for text in ["", "#!/bin/sh\nexec other\n", "#!/bin/sh\n\n# Written by `windlass"] {
             fs::write(&path, text).unwrap();
-            assert_eq!(look(&path, is_own).unwrap(), There::Other, "{text}");
+            assert_eq!(look(&path, is_own).unwrap(), PathContents::Other, "{text}");
         }
         let (script_path, own) = (folder.path().join("own"), script(Path::new("/bin/true")));
         fs::write(&script_path, own).unwrap();
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(&script_path, &path).unwrap();
-        assert_eq!(look(&path, is_own).unwrap(), There::Other, "a link is somebody's");
+        assert_eq!(look(&path, is_own).unwrap(), PathContents::Other, "a link is somebody's");
     }
 }

@@ -1,7 +1,7 @@
-//! `windlass extcap`: windlass among the interfaces of Wireshark.
+//! `windlass extcap`: windlass as a capture interface of Wireshark.
 //!
-//! Wireshark runs the programs of its extcap folder with words of its own
-//! protocol (extcap(4)), and shows what they write into a pipe.
+//! Wireshark runs the programs of its extcap folder with arguments of its own protocol (extcap(4)),
+//! and shows the packets that they write into a pipe.
 
 mod device;
 mod folders;
@@ -22,7 +22,7 @@ use windlass_base::Failure;
 use windlass_output::Output;
 
 use self::sentences::Interface;
-use self::words::Words;
+use self::words::ExtcapArguments;
 use super::unwritten;
 use crate::failure::exit;
 use crate::interrupt;
@@ -35,62 +35,62 @@ use crate::interrupt;
                       windlass extcap <WORDS>...",
     after_long_help = "\
 Examples:
-  windlass extcap --install            put windlass into your own extcap folder
-  windlass extcap --install --profile  and a profile for captures with notes beside it
-  tshark -i windlass-device            10 MB to an emulated print server, as they pass
+  windlass extcap --install            add windlass to your extcap folder
+  windlass extcap --install --profile  and add a profile for captures with notes
+  tshark -i windlass-device            packets of 10 MB to an emulated print server
   tshark -i windlass-ring -f 'tcp port 9100' -o extcap.windlass_ring.interface:eth0
-                                       packets of eth0, by the ring of windlass capture
-  windlass extcap --uninstall          take it out again
+                                       packets of eth0, from the ring of windlass capture
+  windlass extcap --uninstall          remove windlass from the folder
 
 In Wireshark:
-  The interfaces are `windlass: ring` and `windlass: emulated device`. The wheel beside each has its
-  options. A capture filter is written as always; it takes libpcap.
+  The interfaces are `windlass: ring` and `windlass: emulated device`. The gear beside each opens its
+  options. Capture filters have the usual syntax; they need libpcap.
 
 The ring:
-  It takes CAP_NET_RAW, as windlass capture does: sudo setcap cap_net_raw=ep
-  \"$(command -v windlass)\". Wireshark's own right to capture does not help here.
+  The ring needs CAP_NET_RAW, as windlass capture does: sudo setcap cap_net_raw=ep
+  \"$(command -v windlass)\". Wireshark's own privilege to capture is not enough.
 
 The device:
-  This system's own TCP sends zeros to it, in a private network, as raw data or by LPR as the device
-  has it. The capture ends with the transfer.
+  The TCP of this system sends zeros to the device over a private network, as raw data or by LPR.
+  The capture ends with the transfer.
 
-What Wireshark says:
-  --extcap-interfaces                                           which interfaces there are
-  --extcap-interface NAME --extcap-dlts                         what packets begin with
-  --extcap-interface NAME --extcap-config                       which options it has
-  --extcap-interface NAME --extcap-capture-filter FILTER        what is wrong with a filter
+Arguments from Wireshark:
+  --extcap-interfaces                                           lists the interfaces
+  --extcap-interface NAME --extcap-dlts                         lists the link types
+  --extcap-interface NAME --extcap-config                       lists the options
+  --extcap-interface NAME --extcap-capture-filter FILTER        checks a filter
   --capture --extcap-interface NAME --fifo PATH [--extcap-capture-filter FILTER]
     windlass-ring:    [--interface IFACE] [--snap-length SIZE] [--direction usual|in|out|both]
                       [--promiscuous]
     windlass-device:  [--profile NAME] [--bytes SIZE] [--rate RATE] [--rtt TIME]
-  Other words are passed over: later versions of Wireshark may have more."
+  Unknown arguments are ignored: later versions of Wireshark may have more."
 )]
 pub struct ExtcapArgs {
-    /// Put a script that runs this windlass into your extcap folder
+    /// Write a script that runs this windlass into your extcap folder
     #[arg(long, conflicts_with_all = ["uninstall", "words"])]
     pub install: bool,
 
-    /// Write a profile of Wireshark as well: columns, colours and buttons for captures with notes
+    /// Also write a Wireshark profile: columns, colours and buttons for captures with notes
     /// (windlass explain --annotate)
     #[arg(long, requires = "install")]
     pub profile: bool,
 
-    /// Take it out again, and the profile
+    /// Remove the script and the profile
     #[arg(long, conflicts_with = "words")]
     pub uninstall: bool,
 
-    /// The extcap folder [default: what tshark says; else ~/.local/lib/wireshark/extcap]
+    /// Extcap folder [default: from tshark, else ~/.local/lib/wireshark/extcap]
     ///
     /// Before Wireshark 4.2 it was ~/.config/wireshark/extcap.
     #[arg(long, value_name = "DIR", conflicts_with = "words")]
     pub folder: Option<PathBuf>,
 
-    /// The folder of your settings, which has the profiles [default: what tshark says; else
+    /// Folder of your Wireshark settings and profiles [default: from tshark, else
     /// ~/.config/wireshark]
     #[arg(long, value_name = "DIR", conflicts_with = "words")]
     pub settings: Option<PathBuf>,
 
-    /// What Wireshark says: see below
+    /// Arguments from Wireshark: see below
     #[arg(value_name = "WORDS", trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<OsString>,
 }
@@ -107,24 +107,24 @@ pub fn run(args: &ExtcapArgs, output: &mut Output) -> anyhow::Result<()> {
     if let Some(told) = told {
         return output.raw(told.as_bytes()).map_err(unwritten);
     }
-    // Wireshark shows it in a box.
-    let words = Words::read(&args.words).map_err(Failure::in_one_line)?;
+    // Wireshark shows the text in a box.
+    let words = ExtcapArguments::read(&args.words).map_err(Failure::in_one_line)?;
     let told = answer(&words).map_err(Failure::in_one_line)?;
     output.raw(told.as_bytes()).map_err(unwritten)
 }
 
-/// What is told to end when Wireshark says so.
+/// Returns the flag that Wireshark's stop signal sets.
 fn stop(fifo: &Path) -> Result<Arc<AtomicBool>, Failure> {
     interrupt::listen(format!("cannot write {}", fifo.display()))
 }
 
-/// Ends a capture that hangs in a pipe that nobody empties.
+/// Ends a capture that blocks on a full pipe.
 fn give_up() {
     std::process::exit(exit::DONE.into());
 }
 
-/// Does what the words say; gives what is to be told on standard output.
-fn answer(words: &Words) -> Result<String, Failure> {
+/// Runs the request; returns the text for standard output.
+fn answer(words: &ExtcapArguments) -> Result<String, Failure> {
     // Nothing is left behind by a capture that was killed.
     if words.cleans_up {
         return Ok(String::new());
@@ -136,8 +136,8 @@ fn answer(words: &Words) -> Result<String, Failure> {
         if words.asks_version {
             return Ok(sentences::version());
         }
-        return Err(Failure::usage("cannot answer Wireshark", "it names no interface")
-            .advise("Use `windlass extcap --install`, and Wireshark does the rest."));
+        return Err(Failure::usage("cannot answer Wireshark", "no interface is named")
+            .advise("Run `windlass extcap --install`; Wireshark then calls windlass itself."));
     };
     let interface = Interface::named(name)?;
     if words.capture {
@@ -159,6 +159,6 @@ fn answer(words: &Words) -> Result<String, Failure> {
     if let Some(filter) = &words.filter {
         return Ok(interface.wrong_with(filter));
     }
-    Err(Failure::usage(format!("cannot answer for {name}"), "nothing is asked for")
-        .advise("`windlass extcap --help` lists what can be."))
+    Err(Failure::usage(format!("cannot answer for {name}"), "there is no request")
+        .advise("`windlass extcap --help` lists the requests."))
 }

@@ -1,5 +1,5 @@
-//! A profile of Wireshark: columns of what a transfer does, colours and buttons for the notes of
-//! `windlass explain --annotate`.
+//! A Wireshark profile: columns for transfers, colours and buttons for the notes of `windlass
+//! explain --annotate`.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,45 +8,43 @@ use std::path::{Path, PathBuf};
 use windlass_base::Failure;
 
 use super::folders;
-use super::own::{There, look};
+use super::own::{PathContents, look};
 use crate::files::WholeFile;
 
-/// What the profile is called.
+/// Name of the profile.
 const NAME: &str = "windlass";
 
-/// The first line of each of its files, by which they are known.
+/// First line of each of its files, which marks them.
 const MARK: &str = "# A profile of windlass: `windlass extcap --install --profile` writes it, \
                     `--uninstall` removes it.";
 
-/// Its files, as Wireshark has them.
+/// Files of the profile, as Wireshark names them.
 const FILES: [(&str, &str); 3] = [
     ("preferences", include_str!("profile/preferences")),
     ("colorfilters", include_str!("profile/colorfilters")),
     ("dfilter_buttons", include_str!("profile/dfilter_buttons")),
 ];
 
-/// What is said where it was not asked for.
+/// Hint after an installation without the profile.
 pub(super) const OFFER: &str = "For captures with notes (windlass explain --annotate), a profile \
                                 with columns, colours and buttons: windlass extcap --install \
                                 --profile\n";
 
-/// Writes it; tells where it is.
+/// Writes the profile; returns a message with its path.
 pub(super) fn put(settings: Option<&Path>) -> Result<String, Failure> {
     let folder = place(settings)?;
     let doing = |path: &Path| format!("cannot write {}", path.display());
     let unwritable = |path: &Path, error: io::Error| {
         Failure::new(doing(path), error)
-            .advise("Check the right to write there, or give --settings.")
+            .advise("Check the permission to write there, or give --settings.")
     };
     let paths = FILES.map(|(name, text)| (folder.join(name), text));
     for (path, _) in &paths {
         let there = look(path, |text| text.lines().next() == Some(MARK));
-        if there.map_err(|error| unwritable(path, error))? == There::Other {
-            let wrong =
-                "something is there that windlass has not written, or that was changed since";
+        if there.map_err(|error| unwritable(path, error))? == PathContents::Other {
+            let wrong = "the file exists, and windlass has not written it or it was changed since";
             return Err(Failure::new(doing(path), wrong).advise(
-                "To keep it, give that profile another name in Wireshark (Edit > Configuration \
-                 Profiles).",
+                "To keep that profile, rename it in Wireshark (Edit > Configuration Profiles).",
             ));
         }
     }
@@ -61,13 +59,13 @@ pub(super) fn put(settings: Option<&Path>) -> Result<String, Failure> {
     }
     Ok(format!(
         "{} has columns, colours and buttons\n\
-         Choose the profile `{NAME}` in Wireshark, at the right of its lowest line; in a terminal: \
+         Choose the profile `{NAME}` at the right of Wireshark's status bar; in a terminal: \
          tshark -C {NAME}\n",
         folder.display()
     ))
 }
 
-/// Removes it; tells what was removed, and what was left.
+/// Removes the profile; returns a message on removed and remaining files.
 pub(super) fn take(settings: Option<&Path>) -> Result<String, Failure> {
     let folder = place(settings)?;
     let (mut removed, mut told) = (false, String::new());
@@ -76,18 +74,21 @@ pub(super) fn take(settings: Option<&Path>) -> Result<String, Failure> {
         let wrong =
             |error: io::Error| Failure::new(format!("cannot remove {}", path.display()), error);
         match look(&path, |text| text.lines().next() == Some(MARK)).map_err(wrong)? {
-            There::Nothing => {}
-            There::Other => {
-                told += &format!("Left {}: windlass has not written it so\n", path.display());
+            PathContents::Nothing => {}
+            PathContents::Other => {
+                told += &format!(
+                    "Kept {}: it was changed, or windlass has not written it\n",
+                    path.display()
+                );
             }
-            There::Own => {
+            PathContents::Own => {
                 fs::remove_file(&path).map_err(wrong)?;
                 removed = true;
             }
         }
     }
     if removed {
-        // What else is in it is the user's, and keeps it there.
+        // Other files in the folder are the user's; they keep the folder.
         let _ = fs::remove_dir(&folder);
         told = format!("Removed the profile in {}\n{told}", folder.display());
     }
@@ -109,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    /// The words by which rules know a note.
+    /// Returns the words by which rules recognize a note.
     fn known_words() -> Vec<&'static str> {
         let (_, rules) = FILES[1];
         let of_windlass = rules.lines().filter(|line| line.starts_with("@windlass: "));
@@ -120,7 +121,7 @@ mod tests {
             .collect()
     }
 
-    /// The note after this one, so that none is left out.
+    /// Returns the note after this one, so that none is left out.
     fn next(note: Option<Note>) -> Option<Note> {
         let (window, span, count) = (Bytes::new(2_920), Span::from_micros(9_000), 1);
         let Some(note) = note else { return Some(Note::SynAgain) };
@@ -193,7 +194,7 @@ mod tests {
         let changed = folder.join("preferences");
         fs::write(&changed, "# Configuration file for Wireshark\n").unwrap();
         assert!(put(Some(settings.path())).unwrap_err().to_string().contains("changed since"));
-        assert!(take(Some(settings.path())).unwrap().contains("Left"));
+        assert!(take(Some(settings.path())).unwrap().contains("Kept"));
         assert_eq!(there(), 1);
     }
 }

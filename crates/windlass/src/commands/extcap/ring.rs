@@ -1,17 +1,19 @@
-//! `windlass: ring`: what `windlass capture` captures, for Wireshark.
+//! `windlass: ring`: the packets of `windlass capture`, for Wireshark.
 
 use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use windlass_base::Failure;
-use windlass_capture::live::filter::Wanted;
-use windlass_capture::live::{Direction, Done, EndedBy, Plan, ReaderKind, Session, Target, WHOLE};
+use windlass_capture::live::filter::CaptureFilter;
+use windlass_capture::live::{
+    CaptureResult, Direction, EndReason, Plan, ReaderKind, Session, Target, WHOLE,
+};
 
-use super::words::Words;
+use super::words::ExtcapArguments;
 
-/// Captures until it is to end.
-pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
+/// Captures until Wireshark stops the program.
+pub(super) fn capture(words: &ExtcapArguments, fifo: &Path) -> Result<(), Failure> {
     let stop = super::stop(fifo)?;
     let mut plan = plan(words).inspect_err(|_| Target::let_go(fifo, &stop))?;
     let Some(target) = Target::open(fifo, stop)? else { return Ok(()) };
@@ -22,7 +24,7 @@ pub(super) fn capture(words: &Words, fifo: &Path) -> Result<(), Failure> {
     conclude(&plan.interfaces.join(", "), done)
 }
 
-fn plan(words: &Words) -> Result<Plan, Failure> {
+fn plan(words: &ExtcapArguments) -> Result<Plan, Failure> {
     let interface = words.captured.clone().unwrap_or_else(|| "any".to_owned());
     let doing = || format!("cannot capture on {interface}");
     let snap_length = match words.snap_length.as_deref().map(str::parse::<u32>) {
@@ -40,7 +42,7 @@ fn plan(words: &Words) -> Result<Plan, Failure> {
         Some("both") => Some(Direction::Both),
         Some(other) => {
             let wrong = format!("there is no direction {other}");
-            return Err(Failure::usage(doing(), wrong).advise("Say usual, in, out or both."));
+            return Err(Failure::usage(doing(), wrong).advise("Use usual, in, out or both."));
         }
     };
     Ok(Plan {
@@ -53,7 +55,7 @@ fn plan(words: &Words) -> Result<Plan, Failure> {
         // All interfaces cannot be promiscuous at once; Wireshark offers both.
         promiscuous: words.promiscuous && interface != "any",
         threads: NonZeroU16::MIN,
-        filter: Wanted { expression: words.filter.clone(), ..Wanted::default() },
+        filter: CaptureFilter { expression: words.filter.clone(), ..CaptureFilter::default() },
         writing: None,
         explain: None,
         count: None,
@@ -62,16 +64,16 @@ fn plan(words: &Words) -> Result<Plan, Failure> {
     })
 }
 
-/// Whether all went well. Packets that the kernel dropped are in the stream's
-/// counts, which Wireshark shows.
-fn conclude(interface: &str, done: Done) -> Result<(), Failure> {
+/// Returns the failure of the capture. Wireshark shows the packets that the kernel dropped from
+/// the counts in the stream.
+fn conclude(interface: &str, done: CaptureResult) -> Result<(), Failure> {
     let unwritten = done.outcome.and_then(|outcome| outcome.failed);
     match (done.ended_by, unwritten) {
-        (EndedBy::InterfaceGone, _) => {
+        (EndReason::InterfaceGone, _) => {
             let doing = format!("cannot go on capturing on {interface}");
-            Err(Failure::new(doing, "it is not there any more"))
+            Err(Failure::new(doing, "the interface no longer exists"))
         }
-        (EndedBy::WriteFailed, Some(error)) => {
+        (EndReason::WriteFailed, Some(error)) => {
             Err(Failure::new("cannot go on writing to Wireshark", error))
         }
         _ => Ok(()),

@@ -1,5 +1,4 @@
-//! What an extcap program says to Wireshark: sentences, one a line, as extcap(4)
-//! has them.
+//! Answers of an extcap program to Wireshark: sentences of extcap(4), one per line.
 
 use std::fmt::Write;
 
@@ -7,31 +6,30 @@ use windlass_base::Failure;
 use windlass_capture::live::{Framing, WHOLE, filter, machine};
 use windlass_lab::{Profile, built_in};
 
-/// What is sent to a device where nothing else is said: enough for some seconds
-/// of most.
+/// Default size of a transfer to a device: some seconds for most devices.
 pub(super) const BYTES: &str = "10MB";
 /// The line and the round trip of `windlass device run`.
 pub(super) const RATE: &str = "100mbit";
 /// See [`RATE`].
 pub(super) const RTT: &str = "10us";
-/// The profile that comes first: the one whose transfer is quick and sound.
+/// Default profile: a fast device without faults.
 pub(super) const PROFILE: &str = "healthy";
 
 /// The interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interface {
-    /// What `windlass capture` captures.
+    /// Packets as `windlass capture` takes them.
     Ring,
     /// A device of `windlass device run`, and a sender.
     Device,
 }
 
-/// Who windlass is.
+/// Returns the version sentence.
 pub(super) fn version() -> String {
     concat!("extcap {version=", env!("CARGO_PKG_VERSION"), "}{display=windlass}\n").to_owned()
 }
 
-/// Which interfaces there are.
+/// Returns the sentences of the interfaces.
 pub(super) fn interfaces() -> String {
     let mut text = version();
     for interface in [Interface::Ring, Interface::Device] {
@@ -42,16 +40,16 @@ pub(super) fn interfaces() -> String {
 }
 
 impl Interface {
-    /// The interface of this name.
+    /// Returns the interface of this name.
     pub(super) fn named(name: &str) -> Result<Self, Failure> {
         let all = [Self::Ring, Self::Device];
         all.into_iter().find(|interface| interface.name() == name).ok_or_else(|| {
             Failure::usage(format!("cannot answer for {name}"), "there is no such interface")
-                .advise("There are windlass-ring and windlass-device.")
+                .advise("The interfaces are windlass-ring and windlass-device.")
         })
     }
 
-    /// What Wireshark calls it in its settings.
+    /// Returns its name in the settings of Wireshark.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Ring => "windlass-ring",
@@ -66,10 +64,10 @@ impl Interface {
         }
     }
 
-    /// What its packets begin with. The ring's may differ by the interface that is
-    /// chosen later, and the file says it then.
+    /// Returns its link type. The ring's may differ with the chosen interface; the file then
+    /// has the right one.
     pub(super) fn link(self) -> String {
-        // As libpcap numbers them on Linux.
+        // Numbers of libpcap on Linux.
         match self {
             Self::Ring => "dlt {number=1}{name=EN10MB}{display=Ethernet}\n",
             Self::Device => "dlt {number=12}{name=RAW}{display=Raw IP}\n",
@@ -77,7 +75,7 @@ impl Interface {
         .to_owned()
     }
 
-    /// Which options it has.
+    /// Returns its options.
     pub(super) fn options(self) -> String {
         match self {
             Self::Ring => ring(&machine::interfaces()),
@@ -85,7 +83,7 @@ impl Interface {
         }
     }
 
-    /// What is wrong with a capture filter; empty where nothing is.
+    /// Returns the error of a capture filter; empty if it is valid.
     pub(super) fn wrong_with(self, filter: &str) -> String {
         let framing = match self {
             Self::Ring => Framing::Ethernet,
@@ -98,11 +96,11 @@ impl Interface {
     }
 }
 
-/// The options of the ring.
+/// Returns the options of the ring.
 fn ring(interfaces: &[String]) -> String {
     let mut text = String::from(
         "arg {number=0}{call=--interface}{display=Interface}{type=selector}\
-         {tooltip=Where packets are captured}\n\
+         {tooltip=Interface to capture on}\n\
          value {arg=0}{value=any}{display=any: all interfaces}{default=true}\n",
     );
     // The grammar has no way to write a bracket.
@@ -114,28 +112,28 @@ fn ring(interfaces: &[String]) -> String {
     let _ = write!(
         text,
         "arg {{number=1}}{{call=--snap-length}}{{display=Snap length}}{{type=unsigned}}\
-         {{range=1,{WHOLE}}}{{default={WHOLE}}}{{tooltip=Keep so many bytes of a packet}}\n\
+         {{range=1,{WHOLE}}}{{default={WHOLE}}}{{tooltip=Maximum bytes to keep of a packet}}\n\
          arg {{number=2}}{{call=--direction}}{{display=Direction}}{{type=selector}}\
-         {{tooltip=Packets by their direction}}\n\
-         value {{arg=2}}{{value=usual}}{{display=both; in on the loopback, where each passes twice}}\
+         {{tooltip=Direction of the packets}}\n\
+         value {{arg=2}}{{value=usual}}{{display=both; in on the loopback, where each appears twice}}\
          {{default=true}}\n\
          value {{arg=2}}{{value=in}}{{display=in}}\n\
          value {{arg=2}}{{value=out}}{{display=out}}\n\
          value {{arg=2}}{{value=both}}{{display=both}}\n\
          arg {{number=3}}{{call=--promiscuous}}{{display=Promiscuous}}{{type=boolflag}}\
-         {{default=false}}{{tooltip=Also packets for other hosts; not on all interfaces at once}}\n"
+         {{default=false}}{{tooltip=Also packets for other hosts; not with any}}\n"
     );
     text
 }
 
-/// The options of the device.
+/// Returns the options of the device.
 fn device() -> String {
     let mut text = String::from(
         "arg {number=0}{call=--profile}{display=Device}{type=selector}\
          {tooltip=The emulated device}\n",
     );
     for (id, _) in built_in::PROFILES {
-        // Those that are built in can be read; a test reads them.
+        // Built-in profiles are readable; a test reads them all.
         let name = Profile::built_in(id).and_then(Result::ok).map(|profile: Profile| {
             let name = profile.full_name();
             if name == *id { name } else { format!("{name} ({id})") }
@@ -148,9 +146,9 @@ fn device() -> String {
         text,
         "arg {{number=1}}{{call=--bytes}}{{display=Bytes to send}}{{type=string}}\
          {{default={BYTES}}}{{tooltip=500kB, 10MB or 64MiB}}\n\
-         arg {{number=2}}{{call=--rate}}{{display=Rate of the line}}{{type=string}}\
+         arg {{number=2}}{{call=--rate}}{{display=Link rate}}{{type=string}}\
          {{default={RATE}}}{{tooltip=100mbit, 1Gb/s or 10MB/s}}\n\
-         arg {{number=3}}{{call=--rtt}}{{display=Round trip of the line}}{{type=string}}\
+         arg {{number=3}}{{call=--rtt}}{{display=Link round trip time}}{{type=string}}\
          {{default={RTT}}}{{tooltip=10us, 2.5ms or 0.1s}}\n"
     );
     text

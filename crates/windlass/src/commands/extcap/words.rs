@@ -1,16 +1,16 @@
-//! What Wireshark says to an extcap program.
+//! Arguments of Wireshark for an extcap program.
 //!
-//! Wireshark does not ask which words a program knows: what is unknown is passed
-//! over, and so is the value that follows it.
+//! Wireshark does not ask for the known arguments: unknown ones are ignored, with the value that
+//! follows.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use windlass_base::Failure;
 
-/// What was said.
+/// Parsed arguments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct ExtcapArguments {
     pub(super) lists_interfaces: bool,
     pub(super) asks_version: bool,
     pub(super) interface: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Words {
     pub(super) capture: bool,
     pub(super) cleans_up: bool,
     pub(super) fifo: Option<PathBuf>,
-    /// Nothing where it is empty.
+    /// `None` if empty.
     pub(super) filter: Option<String>,
     /// Of the ring.
     pub(super) captured: Option<String>,
@@ -33,7 +33,7 @@ pub(super) struct Words {
     pub(super) rtt: Option<String>,
 }
 
-impl Words {
+impl ExtcapArguments {
     /// Reads words, each with its value in the same word behind a `=`, or in the
     /// next. Of two of a kind the last counts.
     pub(super) fn read(words: &[OsString]) -> Result<Self, Failure> {
@@ -47,7 +47,7 @@ impl Words {
             };
             let switch = match name {
                 "--extcap-interfaces" => Some(&mut read.lists_interfaces),
-                // It is the caller's version, where it has a value.
+                // With a value, the option states the caller's version.
                 "--extcap-version" => Some(&mut read.asks_version),
                 "--extcap-dlts" => Some(&mut read.lists_links),
                 "--extcap-config" => Some(&mut read.lists_options),
@@ -81,9 +81,12 @@ impl Words {
             let value = value().ok_or_else(|| missing(name))?;
             let Some(value) = value.to_str() else {
                 let shown = value.to_string_lossy();
-                return Err(Failure::usage(format!("cannot take {name} {shown}"), "it is no text"));
+                return Err(Failure::usage(
+                    format!("cannot take {name} {shown}"),
+                    "the value is not valid text",
+                ));
             };
-            // An option that somebody has emptied is as if it were not there.
+            // An option with an empty value counts as absent.
             *place = Some(value.trim().to_owned()).filter(|value| !value.is_empty());
         }
         Ok(read)
@@ -100,8 +103,8 @@ mod tests {
 
     use super::*;
 
-    fn read(line: &str) -> Words {
-        Words::read(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap()
+    fn read(line: &str) -> ExtcapArguments {
+        ExtcapArguments::read(&line.split(' ').map(OsString::from).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
@@ -111,12 +114,12 @@ mod tests {
         assert_eq!(one, other);
         assert_eq!(
             one,
-            Words {
+            ExtcapArguments {
                 capture: true,
                 interface: Some("windlass-ring".into()),
                 fifo: Some("/tmp/x".into()),
                 captured: Some("lo".into()),
-                ..Words::default()
+                ..ExtcapArguments::default()
             }
         );
         // A filter may hold a `=`.
@@ -142,11 +145,11 @@ mod tests {
     fn what_is_empty_is_not_there() {
         let words =
             [OsString::from("--extcap-capture-filter"), OsString::new(), OsString::from("--rtt= ")];
-        assert_eq!(Words::read(&words).unwrap(), Words::default());
+        assert_eq!(ExtcapArguments::read(&words).unwrap(), ExtcapArguments::default());
         assert!(!read("--promiscuous=false").promiscuous);
         assert!(read("--promiscuous true").promiscuous);
         for name in ["--fifo", "--extcap-interface", "--bytes"] {
-            let error = Words::read(&[name.into()]).unwrap_err().to_string();
+            let error = ExtcapArguments::read(&[name.into()]).unwrap_err().to_string();
             assert_eq!(error, format!("cannot take {name}: its value is missing"));
         }
     }
@@ -155,7 +158,7 @@ mod tests {
         #[test]
         fn no_words_end_it(words in prop::collection::vec(any::<String>(), 0..8)) {
             let words: Vec<OsString> = words.into_iter().map(OsString::from).collect();
-            let _ = Words::read(&words);
+            let _ = ExtcapArguments::read(&words);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The captures of `--keep`, which take their names when they are whole.
+//! The captures of `--keep`, which get their names when they are complete.
 
 use std::io::{self, BufWriter};
 
@@ -9,10 +9,10 @@ use super::LabArgs;
 use crate::files::WholeFile;
 
 /// The file of a capture.
-pub(super) struct Kept(WholeFile);
+pub(super) struct KeptCapture(WholeFile);
 
-impl Kept {
-    /// The capture of a row, where one is to be kept, and none could not be so far.
+impl KeptCapture {
+    /// Returns the capture file of a row, if captures are kept and none has failed.
     pub(super) fn of(
         args: &LabArgs,
         row: &Row,
@@ -44,12 +44,12 @@ impl Kept {
 
 fn forbidden(path: &std::path::Path, error: &io::Error) -> Failure {
     Failure::new(format!("cannot write {}", path.display()), error)
-        .advise("Check the directory and the right to write there.")
+        .advise("Check the directory and the permission to write there.")
 }
 
-/// Where the capture of a row is, once it is whole.
+/// Returns the path of a row's complete capture.
 pub(super) fn finish(
-    kept: Option<(Kept, Keeper)>,
+    kept: Option<(KeptCapture, Keeper)>,
     unwritable: &mut Option<Failure>,
 ) -> Option<String> {
     let (kept, keeper) = kept?;

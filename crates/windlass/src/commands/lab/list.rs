@@ -1,4 +1,4 @@
-//! What `windlass lab` has.
+//! The list of `windlass lab`.
 
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
@@ -122,8 +122,8 @@ impl Record for List {
         });
         page.gap();
         page.paragraph(
-            "`windlass lab SCENARIO` runs one. A scenario or a device of your own is a TOML \
-             file: see docs/profiles.md.",
+            "`windlass lab SCENARIO` runs a scenario. To write your own scenario or device as a \
+             TOML file, see docs/profiles.md.",
         );
     }
 }

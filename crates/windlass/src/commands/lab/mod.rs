@@ -11,7 +11,7 @@ mod text;
 use std::path::PathBuf;
 
 use clap::Args;
-use kept::Kept;
+use kept::KeptCapture;
 use list::List;
 use outcome::{Outcomes, RowOutcome};
 use windlass_base::{Bytes, Failure, values};
@@ -19,51 +19,50 @@ use windlass_lab::{Keeper, RemedyTrial, Row, Scenario};
 use windlass_output::Output;
 
 use super::unwritten;
-use super::watched::{Watched, WatchingArgs};
+use super::watched::{WatchedRecord, WatchingArgs};
 use crate::arguments::JsonArgs;
 use crate::files::read_text;
 use crate::keeping::KeepArgs;
 use crate::system::on_linux;
 
-/// What the command does.
+/// Returns the description of the command.
 pub(crate) fn about() -> String {
     format!(
         "\
-Send to emulated devices in virtual time, and say what holds each transfer back
+Send to emulated devices in virtual time, and explain each transfer
 
-A scenario names transfers: which sender sends what to which device over which link. Each runs in \
-virtual time, where fifteen minutes pass in milliseconds, and what passes the sender is explained \
-as a capture would be. Then the first change that the verdict names is made, and its promise \
-stands beside the outcome. {}Without a scenario it lists the scenarios and the devices that are built \
-in. docs/profiles.md tells how to write your own.",
-        on_linux("With --real this system's own TCP sends to the same devices in real time. ")
+A scenario is a list of transfers, each with a sender, a size, a device and a link. It runs in \
+virtual time, where fifteen minutes pass in milliseconds, and each transfer is explained from its \
+packets at the sender. Then windlass applies the first remedy of each verdict, and compares the \
+outcome with the promise. {}Without a scenario, windlass lists the built-in scenarios and devices. To \
+write your own, see docs/profiles.md.",
+        on_linux("With --real, this system's TCP sends to the same devices in real time. ")
     )
 }
 
-/// What its help ends with.
+/// Returns the examples of the help.
 fn examples() -> String {
     format!(
         "\
 Examples:
-  windlass lab                                   the scenarios and the devices
-  windlass lab print-servers                     six print servers, beside a measured table
+  windlass lab                                   list of scenarios and devices
+  windlass lab print-servers                     six print servers, compared with a measured table
   windlass lab print-servers --device netgear-ps101 --bytes 100kB --keep captures
-  windlass show captures/netgear-ps101-raw.pcap  its packets, one by one
-  windlass lab ./my-printer.toml                 a scenario of your own
+  windlass show captures/netgear-ps101-raw.pcap  the packets of that transfer
+  windlass lab ./my-printer.toml                 your own scenario
 {}  windlass lab imagen --json | jq '.rows[].verdict.remedies'{}",
         on_linux(
             "  windlass lab print-servers --real              \
-             the same devices, with this Linux as the sender\n"
+             the same devices, with the TCP of this Linux\n"
         ),
         on_linux(
             "
 
 In real time:
-  With --real the device stands behind a TUN interface in a private network, and this system's TCP
-  sends to it: a socket with the row's MSS and send buffer, and with cubic. It is root's, or
-  anybody's where user namespaces are allowed. Each row sends what takes some 6 seconds, or --bytes,
-  and has the rate of the same bytes in virtual time beside it. Ctrl-C keeps the rows that are
-  done."
+  With --real, the device is behind a TUN interface in a private network, and this system's TCP
+  sends to it: a socket with the row's MSS and send buffer, and with cubic. This needs root, or
+  user namespaces. Each row sends for about 6 seconds, or --bytes, and is compared with the same
+  bytes in virtual time. Ctrl-C keeps the finished rows."
         )
     )
 }
@@ -72,26 +71,24 @@ In real time:
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = examples())]
 pub struct LabArgs {
-    /// The scenario: a name from the list, or the path of a TOML file; without
-    /// one, the list
+    /// Scenario: a name from the list, or the path of a TOML file; without it, print the list
     #[arg(value_name = "SCENARIO")]
     pub scenario: Option<String>,
 
-    /// Only the rows with this device
+    /// Run only the rows with this device
     #[arg(long, value_name = "NAME", requires = "scenario", help_heading = "The transfers")]
     pub device: Option<String>,
 
-    /// Send so much, instead of what the scenario says
+    /// Bytes to send, instead of the scenario's size
     #[arg(long, value_name = "SIZE", requires = "scenario", help_heading = "The transfers")]
     #[arg(value_parser = values::bytes)]
     pub bytes: Option<Bytes>,
 
-    /// Decide by this number what is left to chance; the same number gives the
-    /// same result
+    /// Seed of the random numbers; the same seed gives the same result
     #[arg(long, value_name = "N", requires = "scenario", help_heading = "The transfers")]
     pub seed: Option<u64>,
 
-    /// Run in real time: Linux's own TCP sends to the devices
+    /// Run in real time, with Linux's TCP as the sender
     #[cfg_attr(not(target_os = "linux"), arg(skip))]
     #[cfg_attr(
         target_os = "linux",
@@ -99,16 +96,15 @@ pub struct LabArgs {
     )]
     pub real: bool,
 
-    /// Keep a capture of each transfer in this directory, as
-    /// DEVICE-METHOD.pcap
+    /// Keep a capture of each transfer in DIR, as DEVICE-METHOD.pcap
     #[arg(long, value_name = "DIR", requires = "scenario", help_heading = "Output")]
     pub keep: Option<PathBuf>,
 
-    /// What this machine does meanwhile.
+    /// Watching this host during the run.
     #[command(flatten)]
     pub watching: WatchingArgs,
 
-    /// Whether and how this run is kept.
+    /// Keeping of the run.
     #[command(flatten)]
     pub keep_run: KeepArgs,
 
@@ -128,9 +124,9 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     let seed = args.seed.unwrap_or(scenario.seed);
     if args.watching.is_wanted() && !args.real {
-        let wrong = "virtual time passes as fast as this machine can";
-        return Err(Failure::usage("cannot watch this machine meanwhile", wrong)
-            .advise("Watch a run in real time: --real")
+        let wrong = "--watch needs real time, and this run is in virtual time";
+        return Err(Failure::usage("cannot watch this host during the run", wrong)
+            .advise("Add --real.")
             .into());
     }
     if args.real {
@@ -140,7 +136,7 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut unwritable = None;
     for row in &mut scenario.rows {
         row.bytes = args.bytes.unwrap_or(row.bytes);
-        let (keeper, kept) = Kept::of(args, row, &mut unwritable).unzip();
+        let (keeper, kept) = KeptCapture::of(args, row, &mut unwritable).unzip();
         let mut keeper: Option<Keeper> = keeper;
         let outcome = windlass_lab::run(row, seed, keeper.as_mut());
         let capture = kept::finish(kept.zip(keeper), &mut unwritable);
@@ -150,8 +146,8 @@ pub fn run(args: &LabArgs, output: &mut Output) -> anyhow::Result<()> {
         rows.push(RowOutcome { remedy_trial: trial.map(Into::into), ..outcome });
     }
     let record = Outcomes::new(&scenario, seed, rows);
-    output.print(&Watched::virtually(record)).map_err(unwritten)?;
-    // The table is out: what was found is not lost with a capture.
+    output.print(&WatchedRecord::virtually(record)).map_err(unwritten)?;
+    // The table is printed even if a capture cannot be written.
     unwritable.map_or(Ok(()), |failure| Err(failure.into()))
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Outcomes {
     pub(super) shows: String,
     pub(super) source: Option<String>,
     pub(super) seed: u64,
-    /// Whether Linux's own TCP sent, in real time.
+    /// True if Linux's TCP sent in real time.
     pub(super) real: bool,
     pub(super) rows: Vec<RowOutcome>,
 }
@@ -28,54 +28,54 @@ pub(super) struct RowOutcome {
     pub(super) device: String,
     pub(super) interface: Option<String>,
     pub(super) method: Method,
-    /// What tells it from another transfer to the same device.
+    /// Setting that differs between transfers to the same device.
     pub(super) setting: Option<String>,
     pub(super) ended: TransferEnd,
     pub(super) bytes: Bytes,
     /// The window that the device offers at first.
     pub(super) receive_window_bytes: Option<Bytes>,
-    /// The full segments that fit into it.
+    /// Number of full segments that fit into the window.
     pub(super) receive_window_frames: Option<u64>,
-    /// As explain measures it at the sender: the median.
+    /// Median ACK latency, as explain measures it at the sender.
     pub(super) ack_latency_seconds: Option<Span>,
     pub(super) seconds: Span,
     pub(super) bytes_per_second: Rate,
     pub(super) documented_bytes_per_second: Option<Rate>,
     pub(super) documented_seconds: Option<Span>,
     pub(super) documented_ack_latency_seconds: Option<Span>,
-    /// What the device cost, as the document writes it.
+    /// Price of the device, as in the document.
     pub(super) documented_price: Option<String>,
-    /// Whether the device stalls after more data than was sent: a documented rate holds
+    /// True if the device stalls only after more data than was sent; a documented rate includes
     /// such stalls.
     pub(super) stall_not_reached: bool,
-    /// How far the rate lies above the document's, as a share of it.
+    /// Difference of the rate from the document's, as a share of the latter.
     pub(super) rate_difference: Option<f64>,
-    /// How far the time lies above the document's, as a share of it.
+    /// Difference of the time from the document's, as a share of the latter.
     pub(super) time_difference: Option<f64>,
     pub(super) note: Option<String>,
     pub(super) segments: u64,
-    /// As in explain; null where no data was sent.
+    /// Verdict as in explain; null if no data was sent.
     pub(super) verdict: Option<Verdict>,
-    /// Its remedy, carried out in virtual time; null where it promises nothing, or the scenario
+    /// Trial of its remedy in virtual time. Null if the remedy promises nothing, or if the scenario
     /// has no setting for its change.
     pub(super) remedy_trial: Option<RemedyOutcome>,
-    /// Where its capture is.
+    /// Path of its capture.
     pub(super) capture: Option<String>,
-    /// What the same bytes come to in virtual time; null for a row that is
-    /// virtual itself, as all that follows.
+    /// Rate of the same bytes in virtual time. This field and the following ones are null for a row
+    /// in virtual time.
     pub(super) simulated_bytes_per_second: Option<Rate>,
     pub(super) simulated_seconds: Option<Span>,
-    /// How far the rate lies above the simulated one, as a share of it.
+    /// Difference of the rate from the simulated one, as a share of the latter.
     pub(super) simulated_rate_difference: Option<f64>,
     pub(super) simulated_verdict: Option<Verdict>,
-    /// The send buffer that the row asks for, what the kernel granted, and the
-    /// most data that was seen in it. The simulated sender has the last.
+    /// Requested send buffer, granted send buffer, and the most data seen in it. The simulated
+    /// sender has the last.
     pub(super) send_buffer_bytes: Option<Bytes>,
     pub(super) granted_send_buffer_bytes: Option<Bytes>,
     pub(super) held_send_buffer_bytes: Option<Bytes>,
 }
 
-/// A remedy that was carried out: its promise, and what came of it.
+/// A remedy that was applied: its promise and its outcome.
 #[derive(Debug, Serialize)]
 pub(super) struct RemedyOutcome {
     /// The change, as `--what-if` takes it, or in words.
@@ -88,7 +88,7 @@ pub(super) struct RemedyOutcome {
     pub(super) ended: TransferEnd,
     /// The rate with the change.
     pub(super) bytes_per_second: Rate,
-    /// How far that lies above the expected rate, as a share of it.
+    /// Difference of that from the expected rate, as a share of the latter.
     pub(super) rate_difference: Option<f64>,
     /// The bound in this scenario.
     #[serde(skip)]
@@ -134,8 +134,8 @@ impl Outcomes {
 }
 
 impl RowOutcome {
-    /// The outcome of a row. A document's time is that of its own size: where
-    /// another was sent (`same_bytes` is false), there is none to compare with.
+    /// Returns the outcome of a row. A document's time is for its own size: if another size was
+    /// sent (`same_bytes` is false), the outcome has no documented time.
     pub(super) fn new(
         row: &Row,
         outcome: Outcome,

@@ -1,17 +1,17 @@
-//! A scenario in real time: row after row, with a line that says how far it is.
+//! A scenario in real time: row after row, with a progress line.
 
 use std::time::Duration;
 
 use windlass_base::Failure;
 use windlass_base::figures::fixed;
 use windlass_lab::{Row, Scenario, TransferEnd};
-use windlass_netlab::real::{self, Lasting, Transfer};
+use windlass_netlab::real::{self, Transfer, TransferProgress};
 use windlass_output::{Output, Progress};
 
-use super::kept::{self, Kept};
+use super::kept::{self, KeptCapture};
 use super::outcome::{Outcomes, RowOutcome};
 use super::{LabArgs, unwritten};
-use crate::commands::watched::Watched;
+use crate::commands::watched::WatchedRecord;
 use crate::interrupt;
 
 /// The time between two updates of the line.
@@ -34,7 +34,7 @@ pub(super) fn run(
         row.bytes = args.bytes.unwrap_or_else(|| real::size(row, seed));
         let same = row.bytes == documented;
         let name = format!("row {number} of {whole}, {}", label(row));
-        let (keeper, kept) = Kept::of(args, row, &mut unwritable).unzip();
+        let (keeper, kept) = KeptCapture::of(args, row, &mut unwritable).unzip();
         let tell = |lasting| progress.tell(|| line(&name, &lasting));
         match real::run(row, seed, keeper, &stop, tell) {
             Ok(Some(mut transfer)) => {
@@ -58,17 +58,17 @@ pub(super) fn run(
     if done == 0
         && let Some(failure) = broken
     {
-        // A table of nothing helps nobody.
+        // An empty table is useless.
         return Err(failure.into());
     }
     let record = Outcomes { real: true, ..Outcomes::new(scenario, seed, rows) };
-    let record = Watched::new(record, running);
+    let record = WatchedRecord::new(record, running);
     output.print(&record).map_err(unwritten)?;
-    // The table is out: rows that are done are not lost with the others.
+    // The table is printed first: finished rows must not be lost with the others.
     broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// The outcome of a row, with that of its simulated twin.
+/// Returns the outcome of a row, with that of its simulated twin.
 fn outcome(row: &Row, transfer: Transfer, same: bool, capture: Option<String>) -> RowOutcome {
     let Transfer { real, simulated, asked, granted, held, .. } = transfer;
     let (ours, theirs) = (real.rate.bytes_per_second(), simulated.rate.bytes_per_second());
@@ -85,14 +85,14 @@ fn outcome(row: &Row, transfer: Transfer, same: bool, capture: Option<String>) -
     }
 }
 
-/// The device and method of a row.
+/// Returns the device and method of a row.
 fn label(row: &Row) -> String {
     format!("{} {}", row.profile.name, row.method.id())
 }
 
-/// How far a transfer is.
-fn line(name: &str, lasting: &Lasting) -> String {
-    let Lasting { done, whole, time } = lasting;
+/// Returns the progress of a transfer.
+fn line(name: &str, lasting: &TransferProgress) -> String {
+    let TransferProgress { done, whole, time } = lasting;
     let rate = done.per(*time);
     format!("{name}: {done} of {whole} after {} s ({rate})", fixed(time.as_seconds(), 1))
 }

@@ -1,4 +1,4 @@
-//! A scenario that was run, for people.
+//! The report of a scenario as text.
 
 use windlass_base::Rate;
 use windlass_base::verdict::{Remedy, Verdict, is_telling};
@@ -18,14 +18,14 @@ impl Record for Outcomes {
         page.gap();
         page.table(&measured(&self.rows));
         if self.real {
-            page.heading("Beside the simulation");
+            page.heading("Compared with the simulation");
             page.table(&simulated(&self.rows));
             for row in &self.rows {
                 buffer(page, row);
             }
         }
         if self.rows.iter().any(is_documented) {
-            page.heading("Beside the document");
+            page.heading("Compared with the document");
             page.table(&documented(&self.rows));
             for row in &self.rows {
                 if let Some(note) = &row.note {
@@ -33,7 +33,7 @@ impl Record for Outcomes {
                 }
                 if row.stall_not_reached && is_documented(row) {
                     let what = " is too little for this device to stall, and the document's rate \
-                                holds its stalls: --bytes sends more";
+                                includes stalls: send more with --bytes";
                     page.item("-", name(row).and(": ").and(row.bytes).and(what));
                 }
             }
@@ -47,8 +47,8 @@ impl Record for Outcomes {
             page.table(&tried(&self.rows));
             page.gap();
             page.paragraph(
-                "Each change was made in the same scenario. \"At most\" is the least that the \
-                 packets, the scenario's line and its device allow.",
+                "Each change was made in the same scenario. \"At most\" is the lowest bound of \
+                 the packets, the scenario's link and its device.",
             );
         }
         let captures: Vec<&str> =
@@ -67,19 +67,19 @@ impl Record for Outcomes {
             "In virtual time"
         };
         page.paragraph(Text::default().dim(format!(
-            "{how}, seed {}. Rates count the data alone, from the SYN to the last ACK and answer.",
+            "{how}, seed {}. Rates count only data, from the SYN to the last ACK and reply.",
             self.seed
         )));
     }
 }
 
-/// The device and method of a row.
+/// Returns the device and method of a row.
 fn device(row: &RowOutcome) -> Text {
     Text::from(row.device.as_str()).and(" ").and(row.method.id())
 }
 
-/// The setting, device and method of a row: what rows of one device differ by comes first,
-/// so that a narrow page does not cut it.
+/// Returns the setting, device and method of a row. The difference between rows of one device comes
+/// first, so that a narrow page does not cut it.
 fn name(row: &RowOutcome) -> Text {
     match &row.setting {
         Some(setting) => Text::from(setting.as_str()).and(", ").and(device(row)),
@@ -87,7 +87,7 @@ fn name(row: &RowOutcome) -> Text {
     }
 }
 
-/// The table that the document has.
+/// Returns the table of the document.
 fn measured(rows: &[RowOutcome]) -> Table {
     let settings = rows.iter().any(|row| row.setting.is_some());
     let interfaces = rows.iter().any(|row| row.interface.is_some());
@@ -124,8 +124,7 @@ fn measured(rows: &[RowOutcome]) -> Table {
     table
 }
 
-/// The window in bytes and frames. One that holds no full segment has `<1`, as
-/// in the document.
+/// Returns the window in bytes and frames; `<1` for less than a full segment, as in the document.
 fn window(row: &RowOutcome) -> Text {
     let Some(bytes) = row.receive_window_bytes else { return "?".into() };
     let text = Text::from(bytes);
@@ -140,7 +139,7 @@ fn is_documented(row: &RowOutcome) -> bool {
     row.documented_bytes_per_second.is_some() || row.documented_seconds.is_some()
 }
 
-/// The transfers in real time beside the same in virtual time.
+/// Compares the transfers in real time with those in virtual time.
 fn simulated(rows: &[RowOutcome]) -> Table {
     Table::of(
         rows,
@@ -149,7 +148,7 @@ fn simulated(rows: &[RowOutcome]) -> Table {
             (Column::right("sent"), |row| row.bytes.into()),
             (Column::right("real"), |row| row.bytes_per_second.into()),
             (Column::right("simulated"), |row| some(row.simulated_bytes_per_second)),
-            (Column::right("real is off"), |row| off(row.simulated_rate_difference)),
+            (Column::right("difference"), |row| off(row.simulated_rate_difference)),
             (Column::left("verdict"), |row| match same_cause(row) {
                 true => "same".into(),
                 false => Text::styled(Style::Bad, "differs"),
@@ -166,7 +165,7 @@ fn off(difference: Option<f64>) -> Text {
     some(difference.map(figures::difference))
 }
 
-/// The send buffer as it was asked for, and as it was.
+/// Prints the requested and the granted send buffer.
 fn buffer(page: &mut Page, row: &RowOutcome) {
     let (Some(asked), Some(granted), Some(held)) =
         (row.send_buffer_bytes, row.granted_send_buffer_bytes, row.held_send_buffer_bytes)
@@ -178,13 +177,13 @@ fn buffer(page: &mut Page, row: &RowOutcome) {
         .and(asked)
         .and(" was asked for. The kernel granted ")
         .and(granted)
-        .and(", which also has to hold its own records, and had ")
+        .and(", which also holds its own records. The most data in it was ")
         .and(held)
-        .and(" of data in it at most, as the simulated sender has.");
+        .and("; the simulated sender has the same.");
     page.item("-", text);
 }
 
-/// Whether the simulation has the same limit, for the same reason.
+/// Returns true if the simulation has the same limit for the same reason.
 fn same_cause(row: &RowOutcome) -> bool {
     let of = |verdict: &Option<Verdict>| verdict.as_ref().map(|verdict| verdict.cause);
     of(&row.verdict) == of(&row.simulated_verdict)
@@ -195,16 +194,16 @@ fn documented(rows: &[RowOutcome]) -> Table {
         rows.iter().filter(|row| is_documented(row)),
         &[
             (Column::left("device, method").flexible(), name),
-            (Column::right("its rate"), |row| some(row.documented_bytes_per_second)),
-            (Column::right("we are off"), |row| off(row.rate_difference)),
-            (Column::right("its time"), |row| some(row.documented_seconds)),
-            (Column::right("we are off"), |row| off(row.time_difference)),
+            (Column::right("documented rate"), |row| some(row.documented_bytes_per_second)),
+            (Column::right("difference"), |row| off(row.rate_difference)),
+            (Column::right("documented time"), |row| some(row.documented_seconds)),
+            (Column::right("difference"), |row| off(row.time_difference)),
             (Column::right("price"), |row| some(row.documented_price.as_deref())),
         ],
     )
 }
 
-/// Each row's remedy, carried out.
+/// Returns the remedy of each row, with its outcome.
 fn tried(rows: &[RowOutcome]) -> Table {
     Table::of(
         rows,
@@ -219,7 +218,7 @@ fn tried(rows: &[RowOutcome]) -> Table {
                     None => some(trial.expected_bytes_per_second),
                 }))
             }),
-            (Column::right("came out"), |row| {
+            (Column::right("outcome"), |row| {
                 Text::known(row.remedy_trial.as_ref().map(|trial| match trial.ended {
                     TransferEnd::Finished => trial.bytes_per_second.into(),
                     other => Text::styled(Style::Bad, other.id()),
@@ -235,8 +234,8 @@ fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {
         let ended = match row.ended {
             TransferEnd::Reset => "the device reset the connection",
             TransferEnd::GaveUp => "the sender gave up",
-            TransferEnd::Unfinished if real => "it did not end in time",
-            TransferEnd::Finished | TransferEnd::Unfinished => "it would not have ended",
+            TransferEnd::Unfinished if real => "the transfer did not end in time",
+            TransferEnd::Finished | TransferEnd::Unfinished => "the transfer would not have ended",
         };
         head = head.with(Style::Bad, format!("; {ended}, after ")).and(row.bytes);
     }
@@ -259,8 +258,8 @@ fn held_back(page: &mut Page, row: &RowOutcome, real: bool) {
     });
 }
 
-/// A remedy with its promise, and the bound in the row's scenario where that is lower. The scenario
-/// tells what a capture cannot, so no test is named then.
+/// Describes a remedy with its promise, and the lower bound of the row's scenario, if any. The
+/// scenario replaces facts that a capture lacks, so no test is named then.
 fn promise(row: &RowOutcome, remedy: &Remedy, measured: Rate) -> Text {
     let at_most = remedy.at_most_bytes_per_second;
     let trial = row.remedy_trial.as_ref();
@@ -270,6 +269,6 @@ fn promise(row: &RowOutcome, remedy: &Remedy, measured: Rate) -> Text {
     let told = at_most.filter(|most| is_telling(*most, measured));
     let remedy = Remedy { at_most_bytes_per_second: told, ..remedy.clone() };
     verdict::remedy_text(&remedy, measured)
-        .and("; this scenario's line and device allow ")
+        .and("; this scenario's link and device allow ")
         .strong(lower)
 }

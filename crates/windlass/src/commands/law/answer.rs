@@ -1,10 +1,10 @@
-//! The record of `windlass law`: what was put into a law and what came out.
+//! The record of `windlass law`: inputs and results.
 
 use serde::Serialize;
 use windlass_base::{Bytes, Failure, Rate, Schema, Span};
 use windlass_output::{Column, Page, Record, Rows, Style, Table, Text, figures};
 
-/// What a law answers.
+/// Answer of a law.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     schema: Schema,
@@ -17,17 +17,17 @@ pub struct Answer {
     sources: Vec<&'static str>,
 }
 
-/// A letter of a formula, and what it stands for.
-pub(super) type Named = (&'static str, &'static str);
+/// A letter of a formula, and its meaning.
+pub(super) type SymbolName = (&'static str, &'static str);
 
 /// One term of a formula.
 #[derive(Clone, Debug, Serialize)]
 pub struct Term {
     /// The letter in the formula.
     pub symbol: &'static str,
-    /// What the letter stands for.
+    /// Meaning of the letter.
     pub name: &'static str,
-    /// How much of it.
+    /// Amount.
     #[serde(flatten)]
     pub quantity: Quantity,
 }
@@ -49,7 +49,7 @@ pub enum Quantity {
 }
 
 impl Term {
-    /// The term's row; only the first of its kind is named.
+    /// Returns the row of the term; only the first term of its kind is named.
     fn cells(&self, kind: &str, place: usize, amount: Text) -> [Text; 4] {
         let kind = if place == 0 { kind } else { "" };
         [
@@ -62,7 +62,7 @@ impl Term {
 }
 
 impl Quantity {
-    /// As it was put in: to the last digit where there is one.
+    /// Formats an input, with all digits.
     fn given(self) -> Text {
         match self {
             Self::Seconds(span) => figures::exact(span),
@@ -70,7 +70,7 @@ impl Quantity {
         }
     }
 
-    /// As it came out.
+    /// Formats a result.
     fn result(self) -> Text {
         match self {
             Self::Bytes(bytes) => bytes.into(),
@@ -81,7 +81,7 @@ impl Quantity {
         }
     }
 
-    /// Whether the types hold the amount: they saturate where it is too large.
+    /// Returns true if the amount is within the range of its type, which saturates.
     fn holds(self) -> bool {
         match self {
             Self::Bytes(bytes) => bytes.get() < u64::MAX,
@@ -96,7 +96,7 @@ impl Answer {
     /// The shape of the JSON, described by `schemas/law.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.law", version: 1 };
 
-    /// An answer without terms.
+    /// Makes an answer without terms.
     pub(super) fn new(
         law: &'static str,
         statement: &'static str,
@@ -114,31 +114,31 @@ impl Answer {
         }
     }
 
-    /// Adds what was put in.
-    pub(super) fn given(mut self, (symbol, name): Named, quantity: Quantity) -> Self {
+    /// Adds an input.
+    pub(super) fn given(mut self, (symbol, name): SymbolName, quantity: Quantity) -> Self {
         self.given.push(Term { symbol, name, quantity });
         self
     }
 
-    /// Adds what came out.
-    pub(super) fn result(mut self, (symbol, name): Named, quantity: Quantity) -> Self {
+    /// Adds a result.
+    pub(super) fn result(mut self, (symbol, name): SymbolName, quantity: Quantity) -> Self {
         self.results.push(Term { symbol, name, quantity });
         self
     }
 
-    /// Adds a sentence that the numbers call for.
+    /// Adds a note on the numbers.
     pub(super) fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// Adds where the law comes from.
+    /// Adds a source of the law.
     pub(super) fn source(mut self, source: &'static str) -> Self {
         self.sources.push(source);
         self
     }
 
-    /// Adds what a receive window of this size takes.
+    /// Adds a note on the window scaling that a window of this size needs.
     pub(super) fn window_note(self, window: Bytes) -> Self {
         /// The largest window without scaling, and the largest shift (RFC 7323
         /// section 2.3).
@@ -150,11 +150,11 @@ impl Answer {
         let shift = (1..=SHIFT_MAX).find(|shift| window.get() <= UNSCALED << shift);
         self.note(match shift {
             Some(shift) => format!(
-                "A window above 65,535 B needs window scaling on both sides, here with a shift \
-                 of {shift} at least (RFC 7323)."
+                "A window above 65,535 B needs window scaling on both sides, with a shift of at \
+                 least {shift} (RFC 7323)."
             ),
-            None => "No TCP window is so large: with the largest shift of 14 it ends at \
-                     1,073,725,440 B (RFC 7323). Use parallel connections."
+            None => "No TCP window is that large: the maximum is 1,073,725,440 B, with a shift of \
+                     14 (RFC 7323). Use parallel connections."
                 .to_owned(),
         })
     }

@@ -4,33 +4,33 @@ use clap::Args;
 use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span};
 
-use super::answer::{Answer, Named};
+use super::answer::{Answer, SymbolName};
 use super::{third, unfit};
 
-/// Two of the three; the law gives the third.
+/// Two of the three values; the law gives the third.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(after_long_help = "\
 Examples:
   windlass law bdp --rate 1gbit --rtt 2.55ms       the window that fills the path
-  windlass law bdp --window 64KiB --rtt 20ms       the capacity that a window fills
-  windlass law bdp --window 64KiB --rate 100mbit   the longest path that it fills")]
+  windlass law bdp --window 64KiB --rtt 20ms       the rate that a window fills
+  windlass law bdp --window 64KiB --rate 100mbit   the longest round trip for it")]
 pub struct BdpArgs {
-    /// C: the path's capacity
+    /// C: capacity of the path
     #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
 
-    /// The path's round trip
-    #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
+    /// Round trip time of the path
+    #[arg(long, short_alias = 't', value_name = "TIME", value_parser = span)]
     pub rtt: Option<Span>,
 
-    /// W: the window
+    /// W: window
     #[arg(long, short = 'w', value_name = "SIZE", value_parser = bytes)]
     pub window: Option<Bytes>,
 }
 
-const C: Named = ("C", "capacity");
-const RTT: Named = ("RTT", "round trip");
-const W: Named = ("W", "window that keeps the path full");
+const C: SymbolName = ("C", "capacity");
+const RTT: SymbolName = ("RTT", "round trip");
+const W: SymbolName = ("W", "window that keeps the path full");
 
 impl BdpArgs {
     pub(super) fn answer(&self) -> Result<Answer, Failure> {

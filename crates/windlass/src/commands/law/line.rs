@@ -7,27 +7,27 @@ use windlass_base::values::rate;
 
 use super::answer::{Answer, Quantity};
 
-/// A link's rate, or the goodput that it is to carry.
+/// The rate of a link, or the wanted goodput.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(
     group = ArgGroup::new("which way").required(true).args(["rate", "goodput"]),
     after_long_help = "\
 Examples:
   windlass law line --rate 1gbit                    the goodput of a link
-  windlass law line --rate 1gbit --timestamps       with TCP timestamps, as most have them
-  windlass law line --rate 10mbit --half-duplex     with the ACKs on the same medium
-  windlass law line --goodput 110MB/s --mtu 9000    the link that it takes"
+  windlass law line --rate 1gbit --timestamps       with TCP timestamps, as usual
+  windlass law line --rate 10mbit --half-duplex     with ACKs on the same medium
+  windlass law line --goodput 110MB/s --mtu 9000    the link rate for it"
 )]
 pub struct LineArgs {
-    /// C: the link's rate
+    /// C: rate of the link
     #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
 
-    /// The goodput to reach
-    #[arg(long, short = 'g', value_name = "RATE", value_parser = rate)]
+    /// Goodput to reach
+    #[arg(long, short_alias = 'g', value_name = "RATE", value_parser = rate)]
     pub goodput: Option<Rate>,
 
-    /// The largest IP packet
+    /// Maximum size of an IP packet
     #[arg(long, value_name = "BYTES", default_value_t = 1_500)]
     #[arg(value_parser = clap::value_parser!(u32).range(128..=65_535))]
     pub mtu: u32,
@@ -36,15 +36,15 @@ pub struct LineArgs {
     #[arg(long)]
     pub ipv6: bool,
 
-    /// Each segment carries TCP timestamps, 12 bytes
+    /// TCP timestamps: 12 bytes in each segment
     #[arg(long)]
     pub timestamps: bool,
 
-    /// The ACKs share the medium, as on half-duplex Ethernet
+    /// ACKs share the medium with data, as on half-duplex Ethernet
     #[arg(long)]
     pub half_duplex: bool,
 
-    /// The segments that one ACK answers, with --half-duplex
+    /// Segments per ACK, with --half-duplex
     #[arg(long, value_name = "N", default_value_t = 2, requires = "half_duplex")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub segments_per_ack: u32,
@@ -93,7 +93,7 @@ impl LineArgs {
                 )
             }
             (None, goodput) => {
-                // The group asks for one of the two, and clap holds it to that.
+                // The group of arguments requires one of the two; clap checks this.
                 let goodput = goodput.unwrap_or(Rate::ZERO);
                 let link = Rate::from_bytes_per_second(goodput.bytes_per_second() / efficiency);
                 answer

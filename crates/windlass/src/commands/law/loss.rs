@@ -7,48 +7,47 @@ use windlass_base::{Bytes, Failure, Rate, Span, laws};
 use super::answer::{Answer, Quantity};
 use super::unfit;
 
-/// A path with its loss, or the rate to reach over it.
+/// The loss of a path, or the rate to reach.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(
     group = ArgGroup::new("which way").required(true).args(["loss", "rate"]),
     after_long_help = "\
 Examples:
   windlass law loss --mss 1460 --rtt 370ms --loss 3.7%     the rate
-  windlass law loss --mss 1460 --rtt 20ms --rate 100mbit   the loss that allows it"
+  windlass law loss --mss 1460 --rtt 20ms --rate 100mbit   the loss that still allows it"
 )]
 pub struct LossArgs {
-    /// The data in one full segment
-    #[arg(long, short = 'm', value_name = "SIZE", default_value = "1460", value_parser = bytes)]
+    /// Data in one full segment
+    #[arg(long, short = 'M', short_alias = 'm', value_name = "SIZE", default_value = "1460", value_parser = bytes)]
     pub mss: Bytes,
 
-    /// The path's round trip
-    #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
+    /// Round trip time of the path
+    #[arg(long, short_alias = 't', value_name = "TIME", value_parser = span)]
     pub rtt: Span,
 
-    /// p: the share of segments lost
-    #[arg(long, short = 'l', value_name = "SHARE", value_parser = share)]
+    /// p: share of lost segments
+    #[arg(long, short_alias = 'l', value_name = "SHARE", value_parser = share)]
     pub loss: Option<f64>,
 
-    /// The rate to reach
+    /// Rate to reach
     #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
 
-    /// T0: the first retransmission timeout [default: RTT + 200ms, Linux's
-    /// least]
+    /// T0: first retransmission timeout [default: RTT + 200ms, the minimum of Linux]
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub timeout: Option<Span>,
 
-    /// b: the segments that one ACK answers
+    /// b: segments per ACK
     #[arg(long, value_name = "N", default_value_t = 2)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub segments_per_ack: u32,
 
-    /// The receive window, a ceiling for PFTK
+    /// Receive window, an upper limit for PFTK
     #[arg(long, short = 'w', value_name = "SIZE", conflicts_with = "rate", value_parser = bytes)]
     pub window: Option<Bytes>,
 }
 
-/// What Linux adds to the round trip at least: `TCP_RTO_MIN`, 200 ms.
+/// Minimum that Linux adds to the round trip: `TCP_RTO_MIN`, 200 ms.
 const LINUX_RTO_MIN: Span = Span::from_millis(200);
 
 impl LossArgs {
@@ -64,7 +63,7 @@ impl LossArgs {
                 .given(("T0", "first retransmission timeout"), Quantity::Seconds(timeout))
                 .given(("b", "segments per ACK"), Quantity::Count(u64::from(acked)))
         };
-        let unbounded = || unfit("loss", "these values bound nothing", "--rtt 370ms --loss 3.7%");
+        let unbounded = || unfit("loss", "these values give no bound", "--rtt 370ms --loss 3.7%");
         match (self.loss, self.rate) {
             (Some(p), _) => {
                 let mathis = laws::mathis_rate(self.mss, self.rtt, p).ok_or_else(unbounded)?;

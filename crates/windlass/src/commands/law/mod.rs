@@ -13,7 +13,7 @@ use clap::{Args, Subcommand};
 use windlass_base::{Bytes, Failure, Rate, Span, laws};
 use windlass_output::Output;
 
-use self::answer::Named;
+use self::answer::SymbolName;
 use super::unwritten;
 use crate::arguments::JsonArgs;
 
@@ -40,7 +40,7 @@ Values:
   share  3.7% or 0.037"
 )]
 pub struct LawArgs {
-    /// Which law.
+    /// The law.
     #[command(subcommand)]
     pub law: Law,
 
@@ -52,38 +52,37 @@ pub struct LawArgs {
 /// The laws.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Law {
-    /// A window allows one window per round trip
+    /// Window limit: one window per round trip
     ///
     /// A sender has at most one window in flight, and gets it acknowledged once per round
     /// trip: rate = W / T. Give two of --window, --time and --rate; the law gives the third.
     Window(window::WindowArgs),
-    /// A send buffer against a receiver that withholds its ACK
+    /// Send buffer limit with a receiver that delays its ACK
     ///
-    /// A receiver may withhold its ACK until a share of its window has arrived, or until a
-    /// timer runs out. A sender whose buffer is below that share fills it once per timer:
+    /// A receiver may delay its ACK until a share of its window has arrived, or until a timer
+    /// expires. If the send buffer is below that share, it is filled once per timer:
     /// rate = N / D. Give two of --buffer, --ack-delay and --rate; the law gives the third.
     SendBuffer(send_buffer::SendBufferArgs),
-    /// The window that keeps a path full
+    /// Bandwidth-delay product: the window that fills a path
     ///
     /// The bandwidth-delay product is the smallest window that keeps a path full: W = C ·
     /// RTT. Give two of --rate, --rtt and --window; the law gives the third.
     Bdp(bdp::BdpArgs),
-    /// Parallel connections that share a path
+    /// Parallel connections over one path
     ///
-    /// Parallel connections with a window each share a path: rate = min(C, n · W / T). Give
-    /// --rate, --rtt and --window for the streams that fill the path; with --streams too for
-    /// the rate that they reach; with --streams instead of --window for the window that each
-    /// needs.
+    /// Parallel connections, each with its own window, share a path: rate = min(C, n · W / T).
+    /// --rate, --rtt and --window give the number of streams that fills the path. Add --streams
+    /// for their total rate. With --streams but no --window, the law gives the window of each.
     Streams(streams::StreamsArgs),
-    /// The goodput of a link that is always busy
+    /// Goodput of a saturated Ethernet link
     ///
-    /// Of what a busy Ethernet carries, headers, preamble and gap take their part: goodput =
-    /// C · payload / (payload + headers + 38).
+    /// Headers, preamble and gap take a share of the link: goodput = C · payload / (payload +
+    /// headers + 38).
     Line(line::LineArgs),
-    /// The rate that loss leaves: Mathis and PFTK
+    /// Rate under loss: the Mathis and PFTK formulas
     ///
-    /// Loss cuts the congestion window, and the more often, the smaller it stays. Mathis:
-    /// rate = MSS / RTT · √(3/2) / √p. PFTK adds the time that retransmission timers cost.
+    /// Each loss reduces the congestion window. Mathis: rate = MSS / RTT · √(3/2) / √p. PFTK
+    /// also includes retransmission timeouts.
     /// Give --loss for the rate, or --rate for the loss that allows it.
     Loss(loss::LossArgs),
 }
@@ -102,17 +101,17 @@ pub fn run(args: &LawArgs, output: &mut Output) -> anyhow::Result<()> {
     output.print(&answer).map_err(unwritten)
 }
 
-/// The error for values of which not the right ones were given.
+/// Returns the error for missing or surplus values.
 fn unfit(law: &str, wrong: &str, example: &str) -> Failure {
     Failure::usage(format!("cannot apply the law `{law}`"), wrong)
         .advise(format!("For example: windlass law {law} {example}"))
 }
 
-/// The answer of a law that a size passes once in a time, rate = size / time, with
-/// the size; `None` unless two of the three are given, so that it gives the third.
+/// Solves a law of the form rate = size / time. Returns `None` unless exactly two of the three are
+/// given.
 fn third(
     answer: impl Fn(String) -> Answer,
-    [size, time, rate]: [Named; 3],
+    [size, time, rate]: [SymbolName; 3],
     given: (Option<Bytes>, Option<Span>, Option<Rate>),
 ) -> Option<(Answer, Bytes)> {
     let [(n, _), (t, _), (r, _)] = [size, time, rate];

@@ -4,10 +4,10 @@ use clap::Args;
 use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span};
 
-use super::answer::{Answer, Named};
+use super::answer::{Answer, SymbolName};
 use super::{third, unfit};
 
-/// Two of the three; the law gives the third.
+/// Two of the three values; the law gives the third.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -15,22 +15,22 @@ Examples:
   windlass law send-buffer --rate 100kB/s --ack-delay 200ms    the buffer for it
   windlass law send-buffer --buffer 8192 --rate 40kB/s         the longest delay for it")]
 pub struct SendBufferArgs {
-    /// N: the sender's buffer
-    #[arg(long, short = 'b', value_name = "SIZE", value_parser = bytes)]
+    /// N: send buffer
+    #[arg(long, short_alias = 'b', value_name = "SIZE", value_parser = bytes)]
     pub buffer: Option<Bytes>,
 
-    /// D: how long the receiver withholds its ACK
-    #[arg(long, short = 'd', value_name = "TIME", value_parser = span)]
+    /// D: delay of the receiver's ACK
+    #[arg(long, short_alias = 'd', value_name = "TIME", value_parser = span)]
     pub ack_delay: Option<Span>,
 
-    /// The rate to reach
+    /// Rate to reach
     #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
 }
 
-const N: Named = ("N", "send buffer");
-const D: Named = ("D", "delay of the receiver's ACK");
-const R: Named = ("rate", "rate");
+const N: SymbolName = ("N", "send buffer");
+const D: SymbolName = ("D", "delay of the receiver's ACK");
+const R: SymbolName = ("rate", "rate");
 
 impl SendBufferArgs {
     pub(super) fn answer(&self) -> Result<Answer, Failure> {

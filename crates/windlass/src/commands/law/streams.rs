@@ -4,7 +4,7 @@ use clap::Args;
 use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span, laws};
 
-use super::answer::{Answer, Named, Quantity};
+use super::answer::{Answer, Quantity, SymbolName};
 use super::unfit;
 
 /// The path, and a window or a number of streams or both.
@@ -15,26 +15,26 @@ Examples:
   windlass law streams --rate 1gbit --rtt 2.55ms --window 56kB --streams 4  their rate
   windlass law streams --rate 1gbit --rtt 2.55ms --streams 4                the window of each")]
 pub struct StreamsArgs {
-    /// C: the path's capacity
+    /// C: capacity of the path
     #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
     pub rate: Rate,
 
-    /// T: the path's round trip
-    #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
+    /// T: round trip time of the path
+    #[arg(long, short_alias = 't', value_name = "TIME", value_parser = span)]
     pub rtt: Span,
 
-    /// W: the window of each connection
+    /// W: window of each connection
     #[arg(long, short = 'w', value_name = "SIZE", value_parser = bytes)]
     pub window: Option<Bytes>,
 
-    /// n: the number of connections
-    #[arg(long, short = 'n', value_name = "N")]
+    /// n: number of connections
+    #[arg(long, short = 'P', short_alias = 'n', value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub streams: Option<u32>,
 }
 
-const W: Named = ("W", "window of each connection");
-const N: Named = ("n", "connections");
+const W: SymbolName = ("W", "window of each connection");
+const N: SymbolName = ("n", "connections");
 
 impl StreamsArgs {
     pub(super) fn answer(&self) -> Result<Answer, Failure> {
@@ -53,16 +53,20 @@ impl StreamsArgs {
                 .given(W, Quantity::Bytes(w))
                 .result(N, Quantity::Count(needed(w)))
                 .note(
-                    "Slow start, loss and uneven shares cost some of it: the source measured \
-                     about ten streams where the law asks for six.",
+                    "Slow start, loss and uneven shares reduce the rate: the source needed about \
+                     ten streams where the law gives six.",
                 )),
             (Some(w), Some(n)) => {
                 let rate = laws::streams_rate(self.rate, n, w, self.rtt);
                 let answer = answer("rate = min(C, n · W / T)")
                     .given(W, Quantity::Bytes(w))
                     .given(N, Quantity::Count(u64::from(n)))
-                    .result(("rate", "rate of all together"), Quantity::BytesPerSecond(rate));
-                Ok(if rate < self.rate { answer } else { answer.note("They fill the path.") })
+                    .result(("rate", "total rate"), Quantity::BytesPerSecond(rate));
+                Ok(if rate < self.rate {
+                    answer
+                } else {
+                    answer.note("The streams fill the path.")
+                })
             }
             (None, Some(n)) => {
                 let share =
@@ -75,7 +79,7 @@ impl StreamsArgs {
             }
             (None, None) => Err(unfit(
                 "streams",
-                "it takes --window, --streams or both beside --rate and --rtt",
+                "it takes --rate and --rtt, with --window, --streams or both",
                 "--rate 1gbit --rtt 2.55ms --window 56kB",
             )),
         }

@@ -4,10 +4,10 @@ use clap::Args;
 use windlass_base::values::{bytes, rate, span};
 use windlass_base::{Bytes, Failure, Rate, Span};
 
-use super::answer::{Answer, Named};
+use super::answer::{Answer, SymbolName};
 use super::{third, unfit};
 
-/// Two of the three; the law gives the third.
+/// Two of the three values; the law gives the third.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -15,22 +15,22 @@ Examples:
   windlass law window --rate 10MB/s --time 36ms         the window for it
   windlass law window --rate 1MB/s --window 64KiB       the longest round trip for it")]
 pub struct WindowArgs {
-    /// W: the receive window, or any other bound on the flight
+    /// W: receive window, or any other limit on the bytes in flight
     #[arg(long, short = 'w', value_name = "SIZE", value_parser = bytes)]
     pub window: Option<Bytes>,
 
-    /// T: the path's round trip plus the receiver's own ACK latency
-    #[arg(long, short = 't', visible_alias = "rtt", value_name = "TIME", value_parser = span)]
+    /// T: round trip time of the path plus the receiver's ACK latency
+    #[arg(long, short_alias = 't', visible_alias = "rtt", value_name = "TIME", value_parser = span)]
     pub time: Option<Span>,
 
-    /// The rate to reach
+    /// Rate to reach
     #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
 }
 
-const W: Named = ("W", "window");
-const T: Named = ("T", "round trip with the receiver's ACK latency");
-const R: Named = ("rate", "rate");
+const W: SymbolName = ("W", "window");
+const T: SymbolName = ("T", "round trip with the receiver's ACK latency");
+const R: SymbolName = ("rate", "rate");
 
 impl WindowArgs {
     pub(super) fn answer(&self) -> Result<Answer, Failure> {

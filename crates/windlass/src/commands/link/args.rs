@@ -1,4 +1,4 @@
-//! What may be said to `windlass link`.
+//! The command line of `windlass link`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,142 +18,141 @@ use crate::live::LiveArgs;
     after_long_help = "\
 Examples:
   windlass link --rate 100mbit --rtt 2.45ms --peer 'iperf3 -s -1' -- iperf3 -c 192.0.2.2
-                                       what iperf3 makes of such a path
+                                       test iperf3 over this link
   windlass link --rtt 36ms -- ping -c 5 192.0.2.2
-                                       the peer's kernel answers without --peer
+                                       ping the peer's kernel; --peer is not needed
   windlass link --rate 10mbit --rtt 40ms --queue 64k --loss 0.1% --peer ./server -- ./client
-                                       a short queue and some loss
+                                       emulate a short queue and random loss
   windlass link --rate 200mbit --half-duplex 45us --fade-to 20mbit --rtt 2.4ms
-                                       a shell behind a radio whose signal comes and goes
+                                       start a shell behind a fading radio link
   windlass link --down-rate 20mbit --up-rate 2mbit --rtt 30ms
-                                       a shell behind an uneven line
+                                       start a shell behind an asymmetric line
   windlass link --rate 100mbit --rtt 20ms --live --peer 'iperf3 -s -1' -- iperf3 -c 192.0.2.2
-                                       rates, queues and drops on the terminal meanwhile
+                                       show rates, queues and drops on the terminal
   windlass link --rtt 20ms --report link.json --json --peer ./server -- ./client
-                                       the report apart from the command's output
+                                       write the report to a file
 
 Addresses:
-  COMMAND has 192.0.2.1 and 2001:db8::1, its peer 192.0.2.2 and 2001:db8::2. Both find them as
-  WINDLASS_LOCAL and WINDLASS_PEER, WINDLASS_LOCAL6 and WINDLASS_PEER6 in their environment,
-  each with its own as local. Nothing else can be reached.
+  COMMAND has 192.0.2.1 and 2001:db8::1. The peer has 192.0.2.2 and 2001:db8::2. No other host is
+  reachable. Each process finds its own addresses in the variables WINDLASS_LOCAL and
+  WINDLASS_LOCAL6, and those of the other end in WINDLASS_PEER and WINDLASS_PEER6.
 
-Ending:
-  The link ends with COMMAND; what still runs at the peer is ended then. Ctrl-C reaches COMMAND and
-  the peer, as it always does. What has not ended two seconds later is ended, and the report is
-  printed all the same. COMMAND's failure is windlass's: exit code 1, and its status is named.
+Exit:
+  When COMMAND exits, windlass stops the peer and removes the link. Ctrl-C is sent to COMMAND and
+  the peer. After two seconds windlass kills processes that still run, and prints the report. If
+  COMMAND fails, windlass prints its status and exits with code 1.
 
 Values:
   size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
   time   ns, us or µs, ms, s, m or min, h; a bare number is seconds
-  rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps in bits; of IP packets, without the
-         38 bytes that Ethernet adds to each
+  rate   10MB/s, 1MiB/s in bytes; 100mbit, 1Gb/s, 56kbps in bits; counts IP packets, without the
+         38 bytes of Ethernet framing
   share  3.7% or 0.037"
 )]
 pub struct LinkArgs {
-    /// The rate of the line, each way; without it packets take no time on it
+    /// Rate of the link, each way [default: unlimited]
     #[arg(long, short = 'r', value_name = "RATE", value_parser = rate)]
     pub rate: Option<Rate>,
 
-    /// The round trip of an idle link; half of it is the delay of each way
-    #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
+    /// RTT of the idle link; each way has half of it as its delay [default: 0]
+    #[arg(long, short_alias = 't', value_name = "TIME", value_parser = span)]
     pub rtt: Option<Span>,
 
-    /// The most bytes that wait for the line, each way; what finds no room is dropped
+    /// Queue limit, each way; further packets are dropped
     ///
-    /// Without it: one bandwidth-delay product, and 10 full packets at least.
-    #[arg(long, short = 'q', value_name = "SIZE", value_parser = bytes)]
+    /// The default is one bandwidth-delay product, and at least 10 full packets.
+    #[arg(long, short_alias = 'q', value_name = "SIZE", value_parser = bytes)]
     pub queue: Option<Bytes>,
 
-    /// The share of packets that the line destroys
-    #[arg(long, short = 'l', value_name = "SHARE", value_parser = share)]
+    /// Share of packets that are lost at random
+    #[arg(long, short_alias = 'l', value_name = "SHARE", value_parser = share)]
     pub loss: Option<f64>,
 
-    /// The most that chance adds to the delay; packets stay in order
+    /// Maximum random addition to the delay; packets stay in order
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub jitter: Option<Span>,
 
-    /// The share of packets that fall behind, so that later ones overtake them
+    /// Share of packets that are delayed by --reorder-by, so that later packets overtake them
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub reorder: Option<f64>,
 
-    /// How far such a packet falls behind
+    /// Additional delay of reordered packets
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "1ms")]
     pub reorder_by: Span,
 
-    /// Marks what waits longer than this for the line, where its sender allows that (ECN)
+    /// Mark packets that wait in the queue for longer than this (ECN), if the sender supports it
     #[arg(long, value_name = "TIME", value_parser = span, requires = "rate")]
     pub mark: Option<Span>,
 
-    /// Drops what goes beyond this rate before it comes to the queue, each way
+    /// Police to this rate, each way: excess packets are dropped before the queue
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub policer: Option<Rate>,
 
-    /// The burst that the policer lets pass after a silence
+    /// Burst size of the policer
     #[arg(long, value_name = "SIZE", value_parser = bytes, default_value = "64k")]
     #[arg(requires = "policer")]
     pub burst: Bytes,
 
-    /// Lets both ways take turns on one medium, as on a radio; before each packet it waits so long
+    /// Share one half-duplex medium between both ways, as a radio does, with this access time
+    /// before each packet
     #[arg(long, value_name = "TIME", value_parser = span, requires = "rate")]
     pub half_duplex: Option<Span>,
 
-    /// Lets the rate change by chance between this one and that of the line
+    /// Vary the rate at random between this rate and --rate
     #[arg(long, value_name = "RATE", value_parser = rate, requires = "rate")]
     pub fade_to: Option<Rate>,
 
-    /// How long it has each rate
+    /// Time between changes of the rate
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "200ms")]
     #[arg(requires = "fade_to")]
     pub fade_every: Span,
 
-    /// From COMMAND to the peer, where that way differs.
+    /// Settings of the way from COMMAND to the peer.
     #[command(flatten)]
     pub up: UpArgs,
 
-    /// From the peer to COMMAND, where that way differs.
+    /// Settings of the way from the peer to COMMAND.
     #[command(flatten)]
     pub down: DownArgs,
 
-    /// What chance begins with: loss, jitter and reordering by packet repeat with it
+    /// Seed of random loss, jitter and reordering: the same seed repeats them packet by packet
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// The largest packet, as both ends see it
+    /// Maximum packet size of the link, at both ends
     #[arg(long, value_name = "BYTES", default_value_t = 1_500)]
     #[arg(value_parser = clap::value_parser!(u16).range(1_280..))]
     pub mtu: u16,
 
-    /// How long before a packet is due the emulator stops sleeping and looks at the clock
+    /// Time to poll the clock, instead of sleeping, before each packet is due
     ///
-    /// More is more exact and takes more of a processor.
+    /// A longer time makes delays more exact and takes more CPU time.
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "50us")]
     pub spin: Span,
 
-    /// What runs at the far end, through `sh -c`; its standard output goes to standard error
-    #[arg(long, short = 'p', value_name = "COMMAND", help_heading = "The ends")]
+    /// Command to run at the peer, through `sh -c`; its standard output goes to standard error
+    #[arg(long, short_alias = 'p', value_name = "COMMAND", help_heading = "The ends")]
     pub peer: Option<String>,
 
-    /// The longest that COMMAND waits for the peer to listen on a port
+    /// Maximum time to wait for the peer to listen on a port, before COMMAND starts
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "2s")]
     #[arg(help_heading = "The ends")]
     pub peer_wait: Span,
 
-    /// What runs at the near end, with its arguments; without it your shell
+    /// Command to run at the near end, with its arguments [default: your shell]
     #[arg(value_name = "COMMAND", last = true, help_heading = "The ends")]
     pub command: Vec<OsString>,
 
-    /// Where the report goes [default: standard error; with --json standard output, and what
-    /// COMMAND writes goes to standard error]
-    ///
-    /// Standard output belongs to COMMAND.
+    /// Write the report to this file [default: standard error; with --json standard output, and
+    /// COMMAND's output goes to standard error]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
 
-    /// What is shown meanwhile.
+    /// The live view.
     #[command(flatten)]
     pub live: LiveArgs,
 
-    /// What this machine does meanwhile.
+    /// Watching this machine meanwhile.
     #[command(flatten)]
     pub watching: WatchingArgs,
 
@@ -171,32 +170,32 @@ macro_rules! way {
         $(#[$about])*
         #[derive(Args, Clone, Copy, Debug, Default)]
         pub struct $name {
-            /// The rate of the line
+            /// Rate, in place of --rate
             #[arg(id = $rate, long = $rate, value_name = "RATE", value_parser = rate)]
             #[arg(help_heading = $heading)]
             pub rate: Option<Rate>,
 
-            /// The delay, instead of half the round trip
+            /// Delay, in place of half of --rtt
             #[arg(id = $delay, long = $delay, value_name = "TIME", value_parser = span)]
             #[arg(help_heading = $heading)]
             pub delay: Option<Span>,
 
-            /// The most bytes that wait for the line
+            /// Queue limit, in place of --queue
             #[arg(id = $queue, long = $queue, value_name = "SIZE", value_parser = bytes)]
             #[arg(help_heading = $heading)]
             pub queue: Option<Bytes>,
 
-            /// The share of packets that the line destroys
+            /// Share of lost packets, in place of --loss
             #[arg(id = $loss, long = $loss, value_name = "SHARE", value_parser = share)]
             #[arg(help_heading = $heading)]
             pub loss: Option<f64>,
 
-            /// The most that chance adds to the delay
+            /// Maximum random addition to the delay, in place of --jitter
             #[arg(id = $jitter, long = $jitter, value_name = "TIME", value_parser = span)]
             #[arg(help_heading = $heading)]
             pub jitter: Option<Span>,
 
-            /// The share of packets that fall behind
+            /// Share of reordered packets, in place of --reorder
             #[arg(id = $reorder, long = $reorder, value_name = "SHARE", value_parser = share)]
             #[arg(help_heading = $heading)]
             pub reorder: Option<f64>,
@@ -206,11 +205,11 @@ macro_rules! way {
 
 way!(
     /// The way from COMMAND to the peer.
-    UpArgs, "From COMMAND to the peer, where that differs", "up-rate", "up-delay", "up-queue",
+    UpArgs, "From COMMAND to the peer", "up-rate", "up-delay", "up-queue",
     "up-loss", "up-jitter", "up-reorder"
 );
 way!(
     /// The way from the peer to COMMAND.
-    DownArgs, "From the peer to COMMAND, where that differs", "down-rate", "down-delay",
+    DownArgs, "From the peer to COMMAND", "down-rate", "down-delay",
     "down-queue", "down-loss", "down-jitter", "down-reorder"
 );

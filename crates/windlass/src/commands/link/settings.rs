@@ -1,19 +1,18 @@
-//! From what was asked for to the settings of each way.
+//! Conversion of the arguments to the settings of each direction.
 
 use windlass_base::{Bytes, Span, laws};
 use windlass_netlab::link::{Fading, HalfDuplex, LinkSettings, Policer};
 
 use super::args::LinkArgs;
 
-/// The packets that a queue holds at least: an initial window of 10 segments
-/// comes as one burst (RFC 6928).
+/// Minimum packets of a queue: an initial window of 10 segments comes as one burst (RFC 6928).
 const MIN_QUEUE_PACKETS: u64 = 10;
 
-/// The settings of both ways: up, then down.
+/// Returns the settings of both directions: up, then down.
 pub(super) fn ways(args: &LinkArgs) -> [LinkSettings; 2] {
     let LinkArgs { up, down, .. } = args;
     let rtt = args.rtt.unwrap_or(Span::ZERO);
-    // The halves of an odd number of nanoseconds still make the whole.
+    // The halves of an odd number of nanoseconds still add up to the RTT.
     let delays = [up.delay.unwrap_or(rtt / 2), down.delay.unwrap_or(rtt - rtt / 2)];
     let rates = [up.rate, down.rate].map(|own| own.or(args.rate));
     let queues = [up.queue, down.queue].map(|own| own.or(args.queue));
@@ -55,12 +54,12 @@ mod tests {
     use windlass_base::Rate;
 
     use super::*;
-    use crate::cli::{Cli, Command, Driving};
+    use crate::cli::{Cli, Command, DriveCommands};
 
     fn asked(line: &str) -> [LinkSettings; 2] {
         let words = ["windlass", "link"].into_iter().chain(line.split_whitespace());
         match Cli::parse_from(words).command {
-            Command::Driving(Driving::Link(args)) => ways(&args),
+            Command::Driving(DriveCommands::Link(args)) => ways(&args),
             _ => panic!("{line}"),
         }
     }

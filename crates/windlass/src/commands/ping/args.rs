@@ -1,4 +1,4 @@
-//! What may be said to `windlass ping`.
+//! The command line of `windlass ping`.
 
 use std::path::PathBuf;
 
@@ -13,65 +13,63 @@ use crate::commands::far_host::{FamilyArgs, target};
 use crate::commands::ip_args::IpArgs;
 use crate::commands::measuring::MeasuringArgs;
 
-/// Whom to ask, how, and how often.
+/// The arguments of `windlass ping`.
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("served").multiple(true))]
 #[command(after_long_help = "\
 Examples:
-  windlass ping printer:9100       how long the printer takes to accept a connection
-  windlass ping printer            the same question by ICMP
-  windlass ping server --latency   round trips of 64 B to windlass serve, on its port 5201
+  windlass ping printer:9100       time TCP handshakes with the printer
+  windlass ping printer            time ICMP echoes
+  windlass ping server --latency   time requests of 64 B to windlass serve, on port 5201
   windlass ping server --latency --size 1k --response 16k --rate 100 --time 1min
-                                   100 requests a second for a minute
-  windlass ping server --udp       the same by datagrams: how many of them are lost, too
+                                   send 100 requests a second for a minute
+  windlass ping server --udp       time UDP requests, and count lost datagrams
   windlass ping printer:9100 --count 1000 --rate flood --histogram 20
-                                   as fast as answers come, in 20 equal buckets
+                                   ping as fast as answers arrive; 20 equal buckets
   windlass ping server --latency --count 100000 --samples trips.csv
-                                   each round trip, as a row of a table
+                                   write each round trip to a CSV file
   windlass ping server --latency --cpu 1 --histogram 20us,50us,100us
-                                   on one processor, in buckets of one's own
+                                   run on processor 1, with your own buckets
 
-What is timed:
-  connect    the handshake of TCP. Each has a connection of its own, which is then reset: nothing
-             of it stays at either end. A refusal is an answer as well: it comes from the host.
-  --latency  from before a request is sent until its answer is read, over one connection
-  --udp      the same by datagrams of UDP, each with a number of its own: an answer that does not
-             come in time is lost, and the next request goes
-  --icmp     from before an echo is asked for until it comes
+Methods:
+  HOST:PORT  TCP handshake. Each request opens a new connection and resets it, so no connection
+             stays open. A refused connection also counts as an answer.
+  --latency  request and response over one TCP connection, from before the write until the read
+  --udp      request and response by numbered UDP datagrams; an answer after --timeout counts as
+             lost
+  --icmp     ICMP echo, from before the request is sent until the reply arrives
 
-  windlass sleeps until shortly before an answer is to be expected and is awake when it comes, so
-  what the system takes to wake a program is not in the figures. With --asleep it is, as in those
-  of most programs: with --latency windlass serve sleeps until a request comes, too, and says so.
+  windlass sleeps until shortly before the expected answer, and then polls. So the figures exclude
+  the time that the system takes to wake a program. --asleep includes that time, as most programs
+  do. With --latency and --asleep windlass serve also sleeps until a request arrives.
 
 Samples:
-  Rows of number, begin_seconds, trip_seconds, outcome and resent: when the request was made, from
-  the first one; how long its answer took, empty where none came; answered, refused, silent or
-  unreachable; and whether the SYN was sent again.
+  The CSV columns are number, begin_seconds (time of the request, from the first one), trip_seconds
+  (empty without an answer), outcome (answered, refused, silent or unreachable) and resent (the SYN
+  was retransmitted).
 
 Exit codes:
-  0  something was answered
-  1  nothing was, or it could not go on
+  0  at least one answer
+  1  no answer, or the run failed
 
 Values:
   size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
   time   ns, us or µs, ms, s, m or min, h; a bare number is seconds")]
 pub struct PingArgs {
-    /// Who is asked.
+    /// Host to ping.
     #[arg(value_name = "HOST[:PORT]", value_parser = target)]
-    #[arg(
-        help = "A name or an address, and the port: printer, 192.0.2.2:9100, [2001:db8::2]:9100"
-    )]
+    #[arg(help = "Host to ping, and its port: printer, 192.0.2.2:9100, [2001:db8::2]:9100")]
     pub target: Target,
 
-    /// Ask windlass serve for answers over one connection
-    #[arg(long, short = 'l', conflicts_with = "icmp", group = "served")]
+    /// Time requests to windlass serve over one TCP connection
+    #[arg(long, short_alias = 'l', conflicts_with = "icmp", group = "served")]
     pub latency: bool,
 
-    /// Ask windlass serve for answers by datagrams of UDP
+    /// Time requests to windlass serve by UDP datagrams
     #[arg(long, short = 'u', conflicts_with = "icmp", group = "served")]
     pub udp: bool,
 
-    /// Ask for echoes of ICMP, as it does without a port
+    /// Time ICMP echoes [default without a port]
     #[arg(long)]
     pub icmp: bool,
 
@@ -79,71 +77,71 @@ pub struct PingArgs {
     #[command(flatten)]
     pub family: FamilyArgs,
 
-    /// How many requests; without it and without --time 4, and for 5 s with --latency and --udp
-    #[arg(long, short = 'c', value_name = "N", help_heading = "How many and how often")]
+    /// Number of requests [default without --time: 4; with --latency and --udp, 5s of requests]
+    #[arg(long, short = 'c', value_name = "N", help_heading = "Requests")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
-    /// For how long requests are begun
+    /// Length of the run
     #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
-    #[arg(help_heading = "How many and how often")]
+    #[arg(help_heading = "Requests")]
     pub time: Option<Span>,
 
-    /// From one request to the next; 1s without it, and none with --latency and --udp
+    /// Time between requests [default: 1s; none with --latency and --udp]
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, conflicts_with = "rate")]
-    #[arg(help_heading = "How many and how often")]
+    #[arg(help_heading = "Requests")]
     pub interval: Option<Span>,
 
-    /// Requests per second, or `flood`: the next one goes when an answer has come
+    /// Requests per second; `flood` sends the next request when an answer arrives
     #[arg(long, short = 'r', value_name = "N|flood", value_parser = pacing)]
-    #[arg(help_heading = "How many and how often")]
+    #[arg(help_heading = "Requests")]
     pub rate: Option<Pacing>,
 
-    /// How many requests do not count, at first; 1 without it, and 10 with --latency and --udp
-    #[arg(long, short = 'w', value_name = "N", help_heading = "How many and how often")]
+    /// Number of first requests to omit from the result [default: 1; 10 with --latency and --udp]
+    #[arg(long, short_alias = 'w', value_name = "N", help_heading = "Requests")]
     pub warmup: Option<u64>,
 
-    /// How long an answer is waited for; 2s without it, and 10s with --latency
+    /// Maximum wait for an answer [default: 2s; 10s with --latency]
     #[arg(long, value_name = "TIME", value_parser = span)]
-    #[arg(help_heading = "How many and how often")]
+    #[arg(help_heading = "Requests")]
     pub timeout: Option<Span>,
 
-    /// The size of a request, up to 1M with --latency and 65507 with --udp; an echo's data. 64 and
-    /// 56 without it
+    /// Size of a request, or of an ICMP echo's data; up to 1M with --latency, 65507 with --udp
+    /// [default: 64; 56 with ICMP]
     #[arg(long, short = 's', value_name = "SIZE", value_parser = bytes)]
     pub size: Option<Bytes>,
 
-    /// The size of an answer, up to as much; as the request's without it
+    /// Size of an answer [default: the size of the request]
     #[arg(long, value_name = "SIZE", value_parser = bytes, requires = "served")]
     pub response: Option<Bytes>,
 
-    /// Keep to this processor
-    #[arg(long, value_name = "N", help_heading = "How it is measured")]
+    /// Run on this processor only
+    #[arg(long, value_name = "N", help_heading = "The measurement")]
     pub cpu: Option<usize>,
 
-    /// Sleep until an answer comes, as most programs do; with --latency the server does, too
+    /// Sleep until an answer arrives, as most programs do; with --latency the server sleeps, too
     ///
-    /// The figures then hold what the system takes to wake a program, and the server's.
-    #[arg(long, help_heading = "How it is measured")]
+    /// The figures then include the time that the system takes to wake a program at each end.
+    #[arg(long, help_heading = "The measurement")]
     pub asleep: bool,
 
-    /// The file with the token that the server asks for
+    /// File with the server's token
     #[arg(long, value_name = "FILE", requires = "served")]
     pub token_file: Option<PathBuf>,
 
-    /// Count the times in N equal buckets, or between edges such as 0.1ms,0.5ms,1ms
+    /// Print a histogram of N equal buckets, or of buckets with these edges: 0.1ms,0.5ms,1ms
     #[arg(long, value_name = "N|EDGES", value_parser = buckets, help_heading = "Output")]
     pub histogram: Option<Buckets>,
 
-    /// Write each request that counts to this file, as CSV
+    /// Write each counted request to this file, as CSV
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub samples: Option<PathBuf>,
 
-    /// What is set on the packets of IP.
+    /// Settings of IP packets.
     #[command(flatten)]
     pub ip: IpArgs,
 
-    /// What is done beside the measurement, and with it.
+    /// Options of every measurement.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
 
@@ -152,16 +150,16 @@ pub struct PingArgs {
     pub json: JsonArgs,
 }
 
-/// When the next request goes.
+/// The time of the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// When the last one is answered.
+    /// A request after each answer.
     Flood,
-    /// After so long.
+    /// After an interval.
     Every(Span),
 }
 
-/// Requests per second: a number of them, or `flood`.
+/// Reads a rate: requests per second, or `flood`.
 fn pacing(text: &str) -> Result<Pacing, String> {
     let allowed = || "a rate is a number of requests per second, or `flood`".to_owned();
     if text == "flood" {
@@ -171,7 +169,7 @@ fn pacing(text: &str) -> Result<Pacing, String> {
     match rate {
         0.0 => Ok(Pacing::Flood),
         rate if rate > 1e6 => Err("a rate is at most 1000000 requests per second".to_owned()),
-        // One in a day and a half.
+        // About one request in a day and a half.
         rate if rate >= 1e-5 => Ok(Pacing::Every(Span::from_seconds(1.0 / rate))),
         _ => Err(allowed()),
     }

@@ -1,4 +1,4 @@
-//! A run, from what was asked for to its report.
+//! A run, from its arguments to its report.
 
 use std::cell::RefCell;
 use std::io;
@@ -10,11 +10,11 @@ use windlass_base::{Bytes, Failure, Span};
 use windlass_drive::Error;
 use windlass_drive::ping::report::{PingReport, source};
 use windlass_drive::ping::{
-    self, Asleep, Connect, Datagrams, Exchange, Icmp, Kind, Measured, Outcome, Plan, Prober,
-    TripSeen,
+    self, Connect, Datagrams, Exchange, Icmp, Kind, PingResults, Plan, Prober, SleepingEnds,
+    TripOutcome, TripSeen,
 };
 use windlass_host::cpu;
-use windlass_output::live::Live;
+use windlass_output::live::LiveView;
 use windlass_output::records::ping::{beginning, unreachable};
 use windlass_output::{Output, Page};
 
@@ -25,11 +25,11 @@ use super::view::Trips;
 use crate::commands::far_host::resolve;
 use crate::commands::send::{token, unconnected};
 use crate::commands::unwritten;
-use crate::commands::watched::Watched;
+use crate::commands::watched::WatchedRecord;
 
 /// The default size of a request.
 const REQUEST: u32 = 64;
-/// The default data of an echo, as other pings have it.
+/// Default data size of an echo, as in other pings.
 const ECHO: u32 = 56;
 /// The shortest time from one request to the next.
 const SHORTEST_INTERVAL: Duration = Duration::from_micros(1);
@@ -39,8 +39,7 @@ const LARGEST: u32 = 1 << 20;
 /// Runs the command.
 pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let run = Run::new(args)?;
-    // Before this thread keeps to one processor: a thread begins where the one is
-    // that starts it.
+    // Before this thread is pinned to a processor: a new thread inherits the pinning.
     let running = args.measuring.watching.start(output.wants_intervals())?;
     let doing = run.doing();
     let listening = args.measuring.live.listen(&doing)?;
@@ -54,9 +53,9 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     let mut samples = args.samples.as_deref().map(Samples::create).transpose()?;
     let mut prober = run.prober()?;
     let (report, unwritable) = run.measure(&mut *prober, samples.as_mut(), view, output, &stopped);
-    // The file first: standard output may be a pipe that nobody reads to its end.
+    // The file comes first: standard output may be a pipe whose reader stops early.
     let sampled = samples.map_or(Ok(()), Samples::end);
-    let report = Watched::new(report, running);
+    let report = WatchedRecord::new(report, running);
     if let Some(error) = unwritable {
         output.keep(&report);
         return Err(unwritten(error));
@@ -72,27 +71,28 @@ pub fn run(args: &PingArgs, output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-/// Every connection was refused.
+/// Makes the error for a run in which every connection was refused.
 fn refused(doing: String, port: u16) -> Failure {
     let wrong = format!("each connection was refused: nothing listens on port {port}");
-    Failure::new(doing, wrong).advise("A refusal is an answer of the host: its times stand above.")
+    Failure::new(doing, wrong)
+        .advise("The host answers, and the times above are valid. Check the port number.")
 }
 
 /// Keeps this thread to one processor.
 fn pin(number: usize) -> Result<(), Failure> {
     cpu::pin(number).map_err(|error| {
-        let failure = Failure::new(format!("cannot keep to processor {number}"), error);
+        let failure = Failure::new(format!("cannot run on processor {number}"), error);
         match cpu::allowed() {
             Ok(allowed) => {
                 let allowed: Vec<String> = allowed.iter().map(usize::to_string).collect();
-                failure.advise(format!("It may be one of {}.", allowed.join(", ")))
+                failure.advise(format!("Choose one of the processors {}.", allowed.join(", ")))
             }
             Err(_) => failure,
         }
     })
 }
 
-/// What was asked for.
+/// Requested run.
 struct Run<'a> {
     args: &'a PingArgs,
     kind: Kind,
@@ -109,7 +109,7 @@ impl<'a> Run<'a> {
             _ if args.udp => Kind::Udp,
             (true, _, _) => Kind::Latency,
             (_, true, Some(_)) => {
-                return Err(usage("ICMP has no ports").advise("Leave the port or --icmp out."));
+                return Err(usage("ICMP has no ports").advise("Omit the port or --icmp."));
             }
             (_, _, None) => Kind::Icmp,
             (_, _, Some(_)) => Kind::Connect,
@@ -120,14 +120,14 @@ impl<'a> Run<'a> {
             && plan.interval.is_some_and(|interval| interval > Exchange::LONGEST_INTERVAL)
         {
             let most = Span::from_duration(Exchange::LONGEST_INTERVAL);
-            return Err(usage(&format!("a server waits for the next request for {most} at most"))
+            return Err(usage(&format!("the server waits at most {most} for the next request"))
                 .advise("Give a shorter --interval."));
         }
         // As with --rate.
         if plan.interval.is_some_and(|interval| interval < SHORTEST_INTERVAL) {
             let least = Span::from_duration(SHORTEST_INTERVAL);
-            return Err(usage(&format!("an interval is {least} at least"))
-                .advise("With --rate flood the next request goes when an answer has come."));
+            return Err(usage(&format!("an interval is at least {least}"))
+                .advise("Use --rate flood to send each request when an answer arrives."));
         }
         let mut target = target.clone();
         if is_served(kind) {
@@ -140,7 +140,7 @@ impl<'a> Run<'a> {
         format!("cannot ping {}", self.args.target)
     }
 
-    /// Opens what it takes.
+    /// Opens the sockets for this kind of request.
     fn prober(&self) -> Result<Box<dyn Prober>, Failure> {
         let failed = |error| self.failure(&error);
         let (request, response) = self.sizes;
@@ -149,7 +149,7 @@ impl<'a> Run<'a> {
             Kind::Connect => Box::new(Connect::new(self.to, asleep).with(ip)),
             Kind::Latency => {
                 let token = self.args.token_file.as_deref().map(token).transpose()?;
-                let ends = Asleep { near: asleep, far: asleep };
+                let ends = SleepingEnds { near: asleep, far: asleep };
                 let sizes = (request, response);
                 let open = Exchange::open(self.to, token.as_ref(), sizes, ends, &ip);
                 Box::new(open.map_err(failed)?)
@@ -169,7 +169,7 @@ impl<'a> Run<'a> {
         &self,
         prober: &mut dyn Prober,
         mut samples: Option<&mut Samples>,
-        view: Option<(Live, Trips)>,
+        view: Option<(LiveView, Trips)>,
         output: &mut Output,
         stop: &dyn Fn() -> bool,
     ) -> (PingReport, Option<io::Error>) {
@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
                 samples.saw(seen);
             }
         };
-        // Who reads no lines needs no more of them.
+        // After failed output nobody reads further lines.
         let stop = || stop() || progress.borrow().is_unheard();
         let measured = ping::run(prober, &self.plan, &mut saw, &stop);
         let mut progress = progress.into_inner();
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
         (self.report(measured), progress.unwritten.take())
     }
 
-    /// The address, with the port where there is one.
+    /// Returns the address, with the port if there is one.
     fn address(&self) -> String {
         match self.kind {
             Kind::Icmp => self.to.ip().to_string(),
@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn report(&self, measured: Measured) -> PingReport {
+    fn report(&self, measured: PingResults) -> PingReport {
         let is = |kind| self.kind == kind;
         let (request, response) = self.sizes;
         let bytes = |size: u32| Bytes::new(size.into());
@@ -222,13 +222,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The error of a run in which nothing answered.
-    fn unanswered(&self, measured: &Measured) -> Failure {
+    /// Makes the error for a run without answers.
+    fn unanswered(&self, measured: &PingResults) -> Failure {
         if measured.sent == 0 {
-            return Failure::new(self.doing(), "it was stopped before the first answer");
+            return Failure::new(self.doing(), "interrupted before the first answer");
         }
         match &measured.unanswered {
-            Some(Outcome::Unreachable { why, by }) => {
+            Some(TripOutcome::Unreachable { why, by }) => {
                 Failure::new(self.doing(), unreachable(why, *by)).advise(format!(
                     "Check the address, and that there is a route to it: ip route get {}",
                     self.to.ip()
@@ -238,47 +238,46 @@ impl<'a> Run<'a> {
                 let failure = Failure::new(self.doing(), "nothing answered");
                 match self.kind {
                     Kind::Connect => failure.advise(format!(
-                        "The host may be down, or something on the way drops what goes to port \
-                         {}. Ask without the port to see whether the host answers at all.",
+                        "The host may be down, or a firewall drops packets to port {}. Ping the \
+                         host without a port to see whether it answers.",
                         self.to.port()
                     )),
                     Kind::Latency | Kind::Udp => failure.advise(format!(
-                        "Something on the way drops what goes to port {} by UDP, or what comes \
-                         from it. Ask by TCP: windlass ping HOST --latency",
+                        "A firewall may drop UDP packets to or from port {}. Use TCP: windlass \
+                         ping HOST --latency",
                         self.to.port()
                     )),
                     Kind::Icmp => failure.advise(
-                        "The host may be down, or something on the way drops ICMP. Ask one of its \
-                         TCP ports: windlass ping HOST:PORT",
+                        "The host may be down, or a firewall drops ICMP. Ping one of its TCP \
+                         ports: windlass ping HOST:PORT",
                     ),
                 }
             }
         }
     }
 
-    /// An error of the drive, for people.
+    /// Converts an error of the measurement for the user.
     fn failure(&self, error: &Error) -> Failure {
         let port = self.to.port();
-        let refused = || format!("Start windlass serve there; port {port} was tried.");
+        let refused = || format!("Start windlass serve on the host (tried: port {port}).");
         let unconnected = unconnected(error, port, refused).filter(|_| self.kind != Kind::Icmp);
         if let Some(advice) = unconnected {
             return Failure::new(self.doing(), error).advise(advice);
         }
         let advice = match error {
-            Error::NoIcmp { .. } => "Let all users ask for echoes: sysctl -w \
+            Error::NoIcmp { .. } => "Allow ICMP echoes for all users: sysctl -w \
                  net.ipv4.ping_group_range=\"0 2147483647\". Or give windlass the right: setcap \
-                 cap_net_raw+ep $(command -v windlass). Or ask a TCP port: windlass ping HOST:PORT"
+                 cap_net_raw+ep $(command -v windlass). Or ping a TCP port: windlass ping HOST:PORT"
                 .to_owned(),
             Error::Connect { .. } => {
-                "Check the address; one that begins with fe80 needs its interface: fe80::1%eth0"
-                    .to_owned()
+                "Check the address. An fe80 address needs its interface: fe80::1%eth0".to_owned()
             }
             Error::TokenNeeded => "Give the server's token with --token-file.".to_owned(),
             Error::Silent { .. } | Error::Gone { .. } if is_served(self.kind) => format!(
-                "Check the path, and that it is windlass serve that listens on port {port}."
+                "Check the path, and check that windlass serve is the program on port {port}."
             ),
             Error::Protocol(_) => {
-                format!("Check that it is windlass serve that listens on port {port}.")
+                format!("Check that windlass serve is the program on port {port}.")
             }
             _ => return Failure::new(self.doing(), error),
         };
@@ -286,23 +285,23 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether it is windlass serve that answers.
+/// Returns whether `windlass serve` answers this kind of request.
 fn is_served(kind: Kind) -> bool {
     matches!(kind, Kind::Latency | Kind::Udp)
 }
 
-/// The sizes of a request and of its answer.
+/// Returns the sizes of a request and of its answer.
 fn sizes(args: &PingArgs, kind: Kind) -> Result<(u32, u32), String> {
     let size = |name: &str, size: Option<Bytes>, default: u32, most: u32| match size {
         None => Ok(default),
         Some(size) => u32::try_from(size.get())
             .ok()
             .filter(|size| *size <= most)
-            .ok_or_else(|| format!("{name} is {} at most", Bytes::new(most.into()))),
+            .ok_or_else(|| format!("{name} has at most {}", Bytes::new(most.into()))),
     };
     match kind {
         Kind::Connect if args.size.is_some() => {
-            Err("a handshake carries no data, so there is no --size; --latency has one".to_owned())
+            Err("a TCP handshake carries no data; use --size with --latency or --udp".to_owned())
         }
         Kind::Connect => Ok((0, 0)),
         Kind::Icmp => Ok((size("an echo's data", args.size, ECHO, Icmp::LARGEST)?, 0)),
@@ -312,14 +311,14 @@ fn sizes(args: &PingArgs, kind: Kind) -> Result<(u32, u32), String> {
             let response = size("an answer", args.response, request, most)?;
             if kind == Kind::Udp && request.min(response) < Datagrams::SMALLEST {
                 let least = Bytes::new(Datagrams::SMALLEST.into());
-                return Err(format!("a datagram has a number: it is {least} at least"));
+                return Err(format!("a datagram carries a number, and has at least {least}"));
             }
             Ok((request, response))
         }
     }
 }
 
-/// How many, how often and how long.
+/// Returns the count, the interval and the timeout of the requests.
 fn plan(args: &PingArgs, kind: Kind) -> Plan {
     let is_latency = is_served(kind);
     let interval = match (args.interval, args.rate) {

@@ -5,19 +5,19 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use windlass_base::{Failure, Span};
-use windlass_drive::ping::{Outcome, TripSeen};
+use windlass_drive::ping::{TripOutcome, TripSeen};
 
 use crate::files::{self, WholeFile};
 
 /// The columns.
 const HEAD: &[u8] = b"number,begin_seconds,trip_seconds,outcome,resent\n";
 
-/// A file that is written while a run goes on. It is opened before anything is asked: a run of an
-/// hour must not end with a path that is wrong.
+/// A file that is written during a run. The file is opened before the first request: a run of an
+/// hour must not end with a wrong path.
 #[derive(Debug)]
 pub(super) struct Samples {
     path: PathBuf,
-    /// It takes its name when it is whole; nothing for a pipe or a device.
+    /// The file that takes its name at the end; `None` for a pipe or a device.
     whole: Option<WholeFile>,
     out: BufWriter<File>,
     /// The first row that could not be written.
@@ -25,7 +25,7 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Opens it.
+    /// Opens the file.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         let open = || {
             if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
@@ -45,14 +45,14 @@ impl Samples {
         Ok(samples)
     }
 
-    /// Adds a request, where it counts.
+    /// Adds a request, unless it is warm-up.
     pub(super) fn saw(&mut self, seen: &TripSeen<'_>) {
         if let Some(number) = seen.number {
             self.write(row(number, seen).as_bytes());
         }
     }
 
-    /// It is whole.
+    /// Completes the file and gives it its name.
     pub(super) fn end(mut self) -> Result<(), Failure> {
         let done = match self.broken.take() {
             Some(error) => Err(error),
@@ -71,10 +71,10 @@ impl Samples {
 
 fn row(number: u64, TripSeen { began, trip, .. }: &TripSeen<'_>) -> String {
     let outcome = match trip.outcome {
-        Outcome::Answered => "answered",
-        Outcome::Refused => "refused",
-        Outcome::Silent => "silent",
-        Outcome::Unreachable { .. } => "unreachable",
+        TripOutcome::Answered => "answered",
+        TripOutcome::Refused => "refused",
+        TripOutcome::Silent => "silent",
+        TripOutcome::Unreachable { .. } => "unreachable",
     };
     let seconds = |time: Span| {
         let nanos = time.as_nanos();
@@ -96,23 +96,26 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 mod tests {
     use std::time::Duration;
 
-    use windlass_drive::ping::{Measured, Trip};
+    use windlass_drive::ping::{PingResults, Trip};
 
     use super::*;
 
     #[test]
     fn a_row_has_what_came_of_a_request() {
-        let measured = Measured::default();
+        let measured = PingResults::default();
         let of = |outcome, micros| {
             let time = Duration::from_micros(micros);
             let trip = Trip { outcome, time, resent: false, altered: false, far_cpu: None };
             let began = Duration::from_millis(1_250);
             row(7, &TripSeen { number: Some(7), began, trip: &trip, measured: &measured })
         };
-        assert_eq!(of(Outcome::Answered, 51), "7,1.250000000,0.000051000,answered,false\n");
-        assert_eq!(of(Outcome::Refused, 2_000_051), "7,1.250000000,2.000051000,refused,false\n");
-        // The time of one without an answer is that of the patience, and no round trip.
-        assert_eq!(of(Outcome::Silent, 2_000_000), "7,1.250000000,,silent,false\n");
+        assert_eq!(of(TripOutcome::Answered, 51), "7,1.250000000,0.000051000,answered,false\n");
+        assert_eq!(
+            of(TripOutcome::Refused, 2_000_051),
+            "7,1.250000000,2.000051000,refused,false\n"
+        );
+        // Without an answer the time is the timeout, not a round trip.
+        assert_eq!(of(TripOutcome::Silent, 2_000_000), "7,1.250000000,,silent,false\n");
     }
 
     #[test]
@@ -125,7 +128,7 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), HEAD);
         let wrong = Samples::create(folder.path()).unwrap_err();
         assert!(wrong.to_string().contains("cannot write the samples"), "{wrong}");
-        // A disk without room is told at the end, and the run is not lost with it.
+        // A full disk is reported at the end, and the run is not lost.
         let full = Path::new("/dev/full");
         if full.exists() {
             Samples::create(full).unwrap().end().unwrap_err();

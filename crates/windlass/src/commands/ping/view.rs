@@ -4,7 +4,7 @@ use windlass_base::Span;
 use windlass_drive::ping::TripSeen;
 use windlass_output::figures;
 
-use windlass_output::live::{Series, Stretch, View};
+use windlass_output::live::{Series, View, ViewInterval};
 
 /// Trips closer than this share a column.
 const SHORTEST: Span = Span::from_millis(1_000);
@@ -21,21 +21,21 @@ pub(super) struct Trips {
 }
 
 impl Trips {
-    /// Of requests that go at this interval.
+    /// Makes the columns for requests at this interval.
     pub(super) fn new(interval: Option<Span>) -> Self {
         let every = interval.map_or(SHORTEST, |interval| interval.max(SHORTEST));
         let zero = Span::ZERO;
         Self { every, began: zero, answered: 0, sum: zero, most: zero, lost: 0 }
     }
 
-    /// The view, with nothing in it yet.
+    /// Makes the view, still empty.
     pub(super) fn view(&self, title: String) -> View {
         let series = [Series::time("mean"), Series::time("slowest"), Series::count("lost")];
         View::new(title, Some(self.every), series)
     }
 
-    /// A trip is over. Gives the column that it ended.
-    pub(super) fn saw(&mut self, seen: &TripSeen<'_>) -> Option<Stretch> {
+    /// Counts a finished trip. Returns a column if the trip ended it.
+    pub(super) fn saw(&mut self, seen: &TripSeen<'_>) -> Option<ViewInterval> {
         seen.number?;
         let time = Span::from_duration(seen.trip.time);
         let at = Span::from_duration(seen.began);
@@ -49,8 +49,8 @@ impl Trips {
         stretch
     }
 
-    /// What came in a column that is over at this time.
-    fn column(&mut self, at: Span, seen: &TripSeen<'_>) -> Stretch {
+    /// Returns the finished column that ends at this time, and begins the next one.
+    fn column(&mut self, at: Span, seen: &TripSeen<'_>) -> ViewInterval {
         let columns = at.as_nanos() / self.every.as_nanos();
         let (from, to) = (self.began, self.every * columns);
         let is_known = self.answered > 0;
@@ -69,7 +69,7 @@ impl Trips {
             .and(measured.times.within(0.5))
             .and(", p99 ")
             .and(measured.times.within(0.99));
-        Stretch { from, to, values, state, ..Stretch::default() }
+        ViewInterval { from, to, values, state, ..ViewInterval::default() }
     }
 }
 
@@ -77,15 +77,15 @@ impl Trips {
 mod tests {
     use std::time::Duration;
 
-    use windlass_drive::ping::{Measured, Outcome, Trip};
+    use windlass_drive::ping::{PingResults, Trip, TripOutcome};
 
     use super::*;
 
     #[test]
     fn trips_of_a_second_are_a_column() {
-        let measured = Measured::default();
+        let measured = PingResults::default();
         let mut trips = Trips::new(Some(Span::from_millis(100)));
-        let mut saw = |began: u64, time: u64, outcome: Outcome, number: Option<u64>| {
+        let mut saw = |began: u64, time: u64, outcome: TripOutcome, number: Option<u64>| {
             let trip = Trip {
                 outcome,
                 time: Duration::from_millis(time),
@@ -96,15 +96,15 @@ mod tests {
             let began = Duration::from_millis(began);
             trips.saw(&TripSeen { number, began, trip: &trip, measured: &measured })
         };
-        assert!(saw(0, 900, Outcome::Answered, None).is_none());
-        assert!(saw(0, 10, Outcome::Answered, Some(1)).is_none());
-        assert!(saw(500, 30, Outcome::Answered, Some(2)).is_none());
-        assert!(saw(900, 5, Outcome::Silent, Some(3)).is_none());
-        let first = saw(1_000, 70, Outcome::Answered, Some(4)).unwrap();
+        assert!(saw(0, 900, TripOutcome::Answered, None).is_none());
+        assert!(saw(0, 10, TripOutcome::Answered, Some(1)).is_none());
+        assert!(saw(500, 30, TripOutcome::Answered, Some(2)).is_none());
+        assert!(saw(900, 5, TripOutcome::Silent, Some(3)).is_none());
+        let first = saw(1_000, 70, TripOutcome::Answered, Some(4)).unwrap();
         assert_eq!((first.from, first.to), (Span::ZERO, Span::from_millis(1_000)));
         assert_eq!(first.values, [Some(0.02), Some(0.03), Some(1.0)]);
         // The time in which nothing was asked for belongs to the column before.
-        let second = saw(4_200, 1, Outcome::Answered, Some(5)).unwrap();
+        let second = saw(4_200, 1, TripOutcome::Answered, Some(5)).unwrap();
         assert_eq!((second.from, second.to), (first.to, Span::from_millis(4_000)));
         assert_eq!(second.values, [Some(0.07), Some(0.07), Some(0.0)]);
     }

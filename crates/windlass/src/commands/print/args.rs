@@ -1,4 +1,4 @@
-//! What may be said to `windlass print`.
+//! Arguments of `windlass print`.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 use windlass_base::values::{bytes, span};
 use windlass_base::{Bytes, Failure, Span};
-use windlass_measure::job::{Capturing, From, SendBuffer};
+use windlass_measure::job::{CapturePolicy, DocumentSource, SendBuffer};
 use windlass_print::{
-    Compression, Document, Follow, Ipp, Job, Lpr, OnBreak, Payload, Protocol, Raw, Sending,
-    Streaming, Target, TargetError,
+    Compression, Document, FollowMode, Ipp, Job, JobProtocol, Lpr, OnBreak, Payload, Protocol, Raw,
+    StreamSize, Target, TargetError,
 };
 use windlass_wire::ipp::Version;
 
@@ -18,43 +18,42 @@ use crate::arguments::{JsonArgs, one_of};
 use crate::commands::login::LoginArgs;
 use crate::commands::measuring::MeasuringArgs;
 
-/// How long nothing may move where nothing says so: as long as CUPS waits for the
-/// back-channel of a printer.
+/// Default of `--patience`: CUPS's wait for the back-channel of a printer.
 #[cfg(test)]
 const PATIENCE: Span = Span::from_millis(90_000);
 
-/// The shortest interval.
+/// Minimum interval.
 const SHORTEST: Span = Span::from_millis(10);
 
-/// How to speak with the printer.
+/// Print protocols.
 const PROTOCOLS: [(&str, &str, Protocol); 3] = [
-    ("raw", "The data alone, to port 9100 (`JetDirect`, `AppSocket`)", Protocol::Raw),
+    ("raw", "Raw data, to port 9100 (JetDirect, AppSocket)", Protocol::Raw),
     ("lpr", "LPR, to port 515 (RFC 1179)", Protocol::Lpr),
     ("ipp", "IPP, to port 631 (RFC 8010, RFC 8011)", Protocol::Ipp),
 ];
 
-/// Data that is made here.
+/// Generated test data.
 pub(in crate::commands) const PAYLOADS: [(&str, &str, Payload); 3] = [
-    ("zeros", "Zeros", Payload::Zeros),
-    ("random", "Bytes that nothing compresses", Payload::Random),
+    ("zeros", "Zero bytes", Payload::Zeros),
+    ("random", "Random bytes, which do not compress", Payload::Random),
     ("text", "Random letters and digits, in lines", Payload::Text),
 ];
 
-/// How a data file of LPR is announced whose size is not known.
-const STREAMING: [(&str, &str, Streaming); 2] = [
-    ("endless", "As 999999999999 bytes, as many print clients do", Streaming::Endless),
-    ("zero", "As 0 bytes", Streaming::Zero),
+/// Announced size of an LPR data file whose real size is not known.
+const STREAMING: [(&str, &str, StreamSize); 2] = [
+    ("endless", "Announce 999,999,999,999 bytes, as many print clients do", StreamSize::Endless),
+    ("zero", "Announce 0 bytes", StreamSize::Zero),
 ];
 
 /// Versions of IPP.
 const VERSIONS: [(&str, &str, Version); 2] =
     [("1.1", "1.1", Version(1, 1)), ("2.0", "2.0", Version(2, 0))];
 
-/// How a document is compressed.
+/// Compressions of a document.
 const COMPRESSIONS: [(&str, &str, Compression); 3] = [
-    ("none", "Not", Compression::None),
-    ("gzip", "As gzip does", Compression::Gzip),
-    ("deflate", "By deflate alone", Compression::Deflate),
+    ("none", "No compression", Compression::None),
+    ("gzip", "gzip (RFC 1952)", Compression::Gzip),
+    ("deflate", "deflate without a zlib header (RFC 1951)", Compression::Deflate),
 ];
 
 /// Reads a send buffer.
@@ -73,78 +72,78 @@ fn send_buffer(text: &str) -> Result<SendBuffer, String> {
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass print 192.0.2.9 --protocol raw job.prn     to port 9100 of a printer or a print server
-  windlass print socket://192.0.2.9 --pjl job.prn     and ask for the printer's status around it
-  windlass print lpd://192.0.2.9/lp job.prn           by LPR, to the queue lp
+  windlass print 192.0.2.9 --protocol raw job.prn     print to port 9100
+  windlass print socket://192.0.2.9 --pjl job.prn     the same, and ask for the printer's status
+  windlass print lpd://192.0.2.9/lp job.prn           print by LPR, to the queue lp
   windlass print ipp://printer/ipp/print report.pdf --format application/pdf --wait
-                                                      by IPP, until it is printed
+                                                      print by IPP, and wait for the job's end
   windlass print server --protocol ipp --queue laser report.ps --compression gzip
-                                                      to the queue laser of a CUPS server
+                                                      print to the queue laser of a CUPS server
   windlass print 192.0.2.9 --protocol raw --payload zeros --bytes 22226432 --explain
-                                                      how fast it takes data, and what limits it
+                                                      measure the rate, and explain what limits it
   windlass print 192.0.2.9 --protocol raw --send-buffer auto job.prn
-                                                      find out what send buffer the printer needs
+                                                      find the send buffer that the printer needs
   windlass print 192.0.2.9 --protocol raw --send-buffer auto:first.pcapng job.prn
-                                                      as a capture of an earlier job tells
+                                                      take its size from a capture of an earlier job
   pg_dump db | windlass print lpd://192.0.2.9/lp --stream -
-                                                      while it is made: the size is not known
+                                                      print data of unknown size as it arrives
   windlass device run hawking-h-ps1u -- windlass print 192.0.2.2 --protocol raw job.prn
-                                                      to an emulated device
+                                                      print to an emulated device
 
 The figures:
-  The rate is that of the data from its first byte handed to the kernel to the last that the peer's
-  TCP acknowledged. When the server itself answered that it has the job is told beside it. Bytes
-  are those that went over the line: with --compression fewer than the document has.
+  The rate covers the data from the first byte handed to the kernel to the last byte that the peer's
+  TCP acknowledged. The report also has the time until the server confirmed the job. Bytes are
+  counted as sent: with --compression they are fewer than the document's.
 
-What is waited for:
-  Where nothing moves for the --patience, it ends with an error; what a server says does not count
-  as moving. A raw job is over when the printer has all of the data and has closed. A printer that
-  leaves the connection open ends it after the patience, whatever it says meanwhile, and the job is
-  fine. docs/print.md has the details of each protocol.
+Timeouts:
+  Without progress for the time of --patience, windlass ends with an error. Only data that moves is
+  progress; a server's messages are not. A raw job is complete when the printer has all data and
+  closes the connection. If the printer keeps it open, windlass closes it after that time, and the
+  job still counts as complete. docs/print.md has the details of each protocol.
 
 Values:
   size   2920, 2920B, 56kB and MB, GB (1000s), 64KiB and MiB, GiB, or 64k, 1M, 1G (1024s)
   time   ns, us or µs, ms, s, m or min, h; a bare number is seconds")]
 pub struct PrintArgs {
-    /// Where it is printed.
+    /// Printer or print server.
     #[arg(value_name = "HOST")]
     #[arg(
-        help = "A host, or a printer's URI: ipp://HOST:PORT/PATH, lpd://HOST/QUEUE, socket://HOST:PORT"
+        help = "Printer: a host, or a URI: ipp://HOST:PORT/PATH, lpd://HOST/QUEUE, socket://HOST:PORT"
     )]
     pub host: String,
 
-    /// What is printed; `-` is standard input
+    /// File to print; `-` is standard input
     #[arg(value_name = "FILE", required_unless_present = "payload", conflicts_with = "payload")]
     pub file: Option<PathBuf>,
 
-    /// How to speak with it; a URI says it already
+    /// Print protocol; not needed with a URI
     #[arg(long, value_name = "PROTOCOL", value_parser = one_of(&PROTOCOLS))]
     pub protocol: Option<Protocol>,
 
-    /// The queue of LPR; that of a CUPS server, or the path, of IPP [default: /ipp/print]
-    #[arg(long, short = 'q', value_name = "NAME")]
+    /// Queue of LPR or CUPS, or the path of an IPP printer [default of IPP: /ipp/print]
+    #[arg(long, short_alias = 'q', value_name = "NAME")]
     pub queue: Option<String>,
 
-    /// Print data that is made here, instead of a file
+    /// Print generated data instead of a file
     #[arg(long, value_name = "KIND", value_parser = one_of(&PAYLOADS), requires = "bytes")]
     #[arg(help_heading = "The job")]
     pub payload: Option<Payload>,
 
-    /// How much of it
+    /// Size of the generated data
     #[arg(long, short = 'n', value_name = "SIZE", value_parser = bytes, help_heading = "The job")]
     // A file rules the payload out, and with it what asks for one.
     #[arg(requires = "payload", conflicts_with = "file")]
     pub bytes: Option<Bytes>,
 
-    /// What the job is called [default: the file's name]
+    /// Name of the job [default: the file's name]
     #[arg(long, value_name = "NAME", help_heading = "The job")]
     pub job_name: Option<String>,
 
-    /// Whose job it is [default: the one of the URI, or the user who runs windlass]
+    /// Owner of the job [default: the user in the URI, or the user who runs windlass]
     #[arg(long, value_name = "NAME", help_heading = "The job")]
     pub user: Option<String>,
 
-    /// How long nothing may move, and an answer may take
+    /// Give up after this long without progress or without an answer
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "90s")]
     #[arg(help_heading = "The job")]
     pub patience: Span,
@@ -157,81 +156,81 @@ pub struct PrintArgs {
     #[arg(long, conflicts_with = "stream", help_heading = "LPR")]
     pub data_first: bool,
 
-    /// Send standard input while it comes, announced with no size of its own
+    /// Send standard input as it arrives; SIZE is announced in place of the unknown size
     #[arg(long, value_name = "SIZE", num_args = 0..=1, require_equals = true)]
     #[arg(value_parser = one_of(&STREAMING), default_missing_value = "endless")]
     #[arg(help_heading = "LPR")]
-    pub stream: Option<Streaming>,
+    pub stream: Option<StreamSize>,
 
-    /// Send from a port of 721 to 731, as the RFC has it; it takes the right to
+    /// Send from a source port of 721 to 731 (RFC 1179); needs `CAP_NET_BIND_SERVICE`
     #[arg(long, help_heading = "LPR")]
     pub reserved_port: bool,
 
-    /// The version of requests
+    /// IPP version of the requests
     #[arg(long, value_name = "VERSION", value_parser = one_of(&VERSIONS), help_heading = "IPP")]
     pub ipp_version: Option<Version>,
 
-    /// Create the job first and send the document after it (Create-Job, Send-Document), as is done
-    /// for standard input
+    /// Create the job before sending the document (Create-Job, Send-Document); always on for
+    /// standard input
     #[arg(long, help_heading = "IPP")]
     pub create_job: bool,
 
-    /// Compress the document on the way
+    /// Compress the document in transit
     #[arg(long, value_name = "KIND", value_parser = one_of(&COMPRESSIONS), help_heading = "IPP")]
     pub compression: Option<Compression>,
 
-    /// What the document is [default: application/octet-stream, by which the printer finds out]
+    /// Media type of the document [default: application/octet-stream: the printer detects it]
     #[arg(long, value_name = "TYPE", help_heading = "IPP")]
     pub format: Option<String>,
 
-    /// Wait until the job is completed or given up, and tell its state
+    /// Wait until the job is completed, canceled or aborted, and report its state
     #[arg(long, help_heading = "IPP")]
     pub wait: bool,
 
-    /// How long at most [default: as long as it takes]
+    /// Limit of --wait [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = span, requires = "wait")]
     #[arg(help_heading = "IPP")]
     pub wait_limit: Option<Span>,
 
-    /// The send buffer; Linux grants twice as much, for data and what it keeps beside it
+    /// Send buffer (`SO_SNDBUF`); Linux doubles the size to allow for overhead
     ///
-    /// With auto the beginning of the job is looked at while it is sent, and where the send buffer
-    /// holds it back, that is raised to what the printer needs. With auto:FILE a capture of an
-    /// earlier job, or the JSON of windlass explain or windlass print, says the size beforehand.
+    /// With auto, windlass examines the start of the job while it is sent. If the send buffer
+    /// limits the job, windlass raises it to what the printer needs. With auto:FILE, the size comes
+    /// from a capture of an earlier job, or from the JSON of windlass explain or windlass print.
     #[arg(long, value_name = "SIZE|auto", value_parser = send_buffer, help_heading = "TCP")]
     pub send_buffer: Option<SendBuffer>,
 
-    /// The congestion control, as cubic or bbr
+    /// Congestion control algorithm, such as cubic or bbr
     #[arg(long, short = 'C', value_name = "NAME", help_heading = "TCP")]
     pub congestion: Option<String>,
 
-    /// The largest segment
+    /// Maximum segment size (MSS)
     #[arg(long, short = 'M', value_name = "BYTES", help_heading = "TCP")]
     #[arg(value_parser = clap::value_parser!(u16).range(88..=32_767))]
     pub mss: Option<u16>,
 
-    /// On Ctrl-C, reset the connection: else the kernel goes on to send what it has
+    /// On Ctrl-C, reset the connection; without this, the kernel still sends the buffered data
     #[arg(long, help_heading = "TCP")]
     pub reset: bool,
 
-    /// Explain the job's packets in full; they must be captured then
+    /// Explain the job's packets in full; fail if they cannot be captured
     #[arg(long, help_heading = "The measurement")]
     pub explain: bool,
 
-    /// Leave its packets alone, and judge by this end's kernel
+    /// Do not capture packets; judge by the figures of this host's kernel
     #[arg(long, conflicts_with = "explain", help_heading = "The measurement")]
     pub no_packets: bool,
 
-    /// How often figures are given
+    /// Time between reports
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
     #[arg(help_heading = "The measurement")]
     pub interval: Span,
 
-    /// Who asks, and who is trusted.
+    /// Login and trust.
     #[command(flatten)]
     pub login: LoginArgs,
 
-    /// What is done beside the measurement, and with it.
+    /// Options of every measurement.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
 
@@ -245,26 +244,26 @@ impl PrintArgs {
         Err(Failure::usage(self.doing(), wrong).advise(advice))
     }
 
-    /// What is being done, for messages.
+    /// Returns the task, for messages.
     pub(super) fn doing(&self) -> String {
         format!("cannot print on {}", self.host)
     }
 
-    /// Whether the job's packets are captured.
-    pub(super) const fn capturing(&self) -> Capturing {
+    /// Returns when the job's packets are captured.
+    pub(super) const fn capturing(&self) -> CapturePolicy {
         match (self.explain, self.no_packets) {
-            (true, _) => Capturing::Required,
-            (false, true) => Capturing::Never,
-            (false, false) => Capturing::WherePossible,
+            (true, _) => CapturePolicy::Required,
+            (false, true) => CapturePolicy::Never,
+            (false, false) => CapturePolicy::WherePossible,
         }
     }
 
-    /// Where from.
-    pub(super) fn from(&self) -> From {
+    /// Returns the source of the data.
+    pub(super) fn from(&self) -> DocumentSource {
         match (&self.file, self.payload) {
-            (_, Some(payload)) => From::Payload(payload),
-            (Some(path), None) if path.as_os_str() == "-" => From::StandardInput,
-            _ => From::File,
+            (_, Some(payload)) => DocumentSource::Payload(payload),
+            (Some(path), None) if path.as_os_str() == "-" => DocumentSource::StandardInput,
+            _ => DocumentSource::File,
         }
     }
 
@@ -282,23 +281,23 @@ impl PrintArgs {
         })
     }
 
-    /// The job that is asked for.
+    /// Returns the job that the arguments ask for.
     pub(super) fn job(&self) -> Result<Job, Failure> {
         let target = self.target()?;
         self.check(target.protocol)?;
         let way = match target.protocol {
-            Protocol::Raw => Sending::Raw(Raw { pjl: self.pjl, close: None }),
-            Protocol::Lpr => Sending::Lpr(Lpr {
+            Protocol::Raw => JobProtocol::Raw(Raw { pjl: self.pjl, close: None }),
+            Protocol::Lpr => JobProtocol::Lpr(Lpr {
                 data_first: self.data_first,
                 stream: self.stream,
                 host: host_name(),
-                // Jobs of one host have different names for a while.
+                // Names of one host's jobs differ for a while.
                 number: (std::process::id() % 1_000) as u16,
                 copies: 1,
             }),
-            Protocol::Ipp => Sending::Ipp(Ipp {
+            Protocol::Ipp => JobProtocol::Ipp(Ipp {
                 version: self.ipp_version.unwrap_or(Version(2, 0)),
-                create_job: self.create_job || self.from() == From::StandardInput,
+                create_job: self.create_job || self.from() == DocumentSource::StandardInput,
                 compression: self.compression.unwrap_or(Compression::None),
                 template: Vec::new(),
                 format: self
@@ -306,10 +305,10 @@ impl PrintArgs {
                     .clone()
                     .unwrap_or_else(|| "application/octet-stream".to_owned()),
                 follow: match (self.wait, self.wait_limit) {
-                    (false, _) => Follow::No,
-                    (true, limit) => {
-                        Follow::Within(limit.map_or(std::time::Duration::MAX, Span::to_duration))
-                    }
+                    (false, _) => FollowMode::No,
+                    (true, limit) => FollowMode::Within(
+                        limit.map_or(std::time::Duration::MAX, Span::to_duration),
+                    ),
                 },
             }),
         };
@@ -328,8 +327,8 @@ impl PrintArgs {
 
     fn job_name(&self) -> String {
         let of_file = || match (&self.file, self.from()) {
-            (_, From::Payload(_)) => "windlass test data".to_owned(),
-            (Some(path), From::File) => {
+            (_, DocumentSource::Payload(_)) => "windlass test data".to_owned(),
+            (Some(path), DocumentSource::File) => {
                 path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
             }
             _ => "standard input".to_owned(),
@@ -337,7 +336,7 @@ impl PrintArgs {
         self.job_name.clone().unwrap_or_else(of_file)
     }
 
-    /// Refuses what the protocol does not have.
+    /// Refuses options that the protocol does not have.
     fn check(&self, protocol: Protocol) -> Result<(), Failure> {
         let given = [
             ("--pjl", self.pjl, Protocol::Raw),
@@ -352,37 +351,41 @@ impl PrintArgs {
         ];
         for (name, is_given, of) in given {
             if is_given && protocol != of {
-                return self.refuse(format!("{name} is of {of}"), "Leave it out.");
+                return self.refuse(format!("{name} is an option of {of} only"), "Leave it out.");
             }
         }
-        if self.stream.is_some() && self.from() != From::StandardInput {
+        if self.stream.is_some() && self.from() != DocumentSource::StandardInput {
             return self.refuse(
                 "--stream is for standard input, whose size is not known",
                 "Give - for the file, or leave --stream out.",
             );
         }
         if self.interval < SHORTEST {
-            return self.refuse("an interval is 10 ms at the least", "Give a longer --interval.");
+            return self.refuse("the shortest interval is 10 ms", "Give a longer --interval.");
         }
         Ok(())
     }
 
-    /// The data. What LPR must know the size of is read first, into a file without
-    /// a name.
+    /// Returns the data. LPR announces the size, so standard input is first read into an unnamed
+    /// file.
     pub(super) fn document(&self, protocol: Protocol) -> Result<Document, Failure> {
         let (path, bytes) = match (self.from(), &self.file) {
-            (From::Payload(payload), _) => {
+            (DocumentSource::Payload(payload), _) => {
                 return Ok(Document::of(payload, self.bytes.map_or(0, Bytes::get)));
             }
-            (From::StandardInput, _) if protocol == Protocol::Lpr && self.stream.is_none() => {
+            (DocumentSource::StandardInput, _)
+                if protocol == Protocol::Lpr && self.stream.is_none() =>
+            {
                 return held().map_err(|error| {
                     Failure::new("cannot read standard input", error)
-                        .advise("With --stream it is sent while it comes, and not kept.")
+                        .advise("Use --stream to send it as it arrives, without storing it first.")
                 });
             }
-            (From::StandardInput, _) => return Ok(Document::new(Box::new(io::stdin()), None)),
-            (From::File, None) => (PathBuf::new(), None),
-            (From::File, Some(path)) => (path.clone(), fs::metadata(path).ok()),
+            (DocumentSource::StandardInput, _) => {
+                return Ok(Document::new(Box::new(io::stdin()), None));
+            }
+            (DocumentSource::File, None) => (PathBuf::new(), None),
+            (DocumentSource::File, Some(path)) => (path.clone(), fs::metadata(path).ok()),
         };
         let failed = |error: io::Error| {
             Failure::new(format!("cannot read {}", path.display()), error)
@@ -396,15 +399,16 @@ impl PrintArgs {
         // A pipe has no size of its own.
         let size = about.is_file().then_some(about.len());
         if size.is_none() && protocol == Protocol::Lpr {
-            let wrong = "LPR tells the size before the data, and it is not known";
+            let wrong =
+                "LPR announces the size before the data, and the size of this file is not known";
             let doing = format!("cannot print {}", path.display());
-            return Err(Failure::new(doing, wrong).advise("Give it as standard input: - < FILE"));
+            return Err(Failure::new(doing, wrong).advise("Pass it on standard input: - < FILE"));
         }
         Ok(Document::new(Box::new(file), size))
     }
 }
 
-/// Standard input to its end.
+/// Reads standard input to its end.
 fn held() -> io::Result<Document> {
     let mut file = tempfile::tempfile()?;
     let size = io::copy(&mut io::stdin().lock(), &mut file)?;
@@ -412,8 +416,8 @@ fn held() -> io::Result<Document> {
     Ok(Document::new(Box::new(file), Some(size)))
 }
 
-/// Whose a job is: the one who is named by the arguments or else by the URI, and
-/// without both the one who runs this.
+/// Returns the owner of a job: from the arguments, else from the URI, else the user who runs
+/// windlass.
 pub(in crate::commands) fn user_name(named: Option<&String>, of_uri: Option<&String>) -> String {
     let said = |name| std::env::var(name).ok().filter(|name| !name.is_empty());
     let runs = || said("USER").or_else(|| said("LOGNAME")).or_else(account_name);
@@ -421,8 +425,8 @@ pub(in crate::commands) fn user_name(named: Option<&String>, of_uri: Option<&Str
     user.unwrap_or_else(|| "anonymous".to_owned())
 }
 
-/// The name of the account that windlass runs as, where this host has it in its own
-/// list: a service or a container has no `$USER`.
+/// Returns the name of windlass's account in `/etc/passwd`: a service or a container has no
+/// `$USER`.
 fn account_name() -> Option<String> {
     let mut accounts = String::new();
     let file = File::open("/etc/passwd").ok()?;
@@ -431,17 +435,17 @@ fn account_name() -> Option<String> {
     windlass_host::census::user_name(&accounts, user).filter(|name| !name.is_empty())
 }
 
-/// The most that is read of the list of accounts.
+/// Maximum bytes read from `/etc/passwd`.
 const MAX_ACCOUNTS: u64 = 16 << 20;
 
-/// The name of this host, up to its first dot.
+/// Returns the name of this host, up to its first dot.
 pub(in crate::commands) fn host_name() -> String {
     let name = whole_host_name();
     let name = name.split('.').next().unwrap_or_default();
     if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
-/// The same as the kernel has it; nothing where it has none.
+/// Returns the kernel's host name; empty if it has none.
 pub(in crate::commands) fn whole_host_name() -> String {
     let mut name = String::new();
     let file = File::open("/proc/sys/kernel/hostname");
@@ -454,12 +458,12 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command, Driving};
+    use crate::cli::{Cli, Command, DriveCommands};
 
     fn asked(line: &str) -> Result<Job, Failure> {
         let words = ["windlass", "print"].into_iter().chain(line.split_whitespace());
         match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Driving(Driving::Print(args))) => args.job(),
+            Ok(Command::Driving(DriveCommands::Print(args))) => args.job(),
             Ok(_) => panic!("{line}"),
             Err(wrong) => Err(Failure::usage("parse", wrong)),
         }
@@ -472,11 +476,11 @@ mod tests {
         assert_eq!(job.patience.get(), Some(PATIENCE.to_duration()));
         let job = asked("lpd://bob@printer/lp - --stream").unwrap();
         assert_eq!((job.name.as_str(), job.user.as_str()), ("standard input", "bob"));
-        assert!(matches!(job.way, Sending::Lpr(Lpr { stream: Some(Streaming::Endless), .. })));
+        assert!(matches!(job.way, JobProtocol::Lpr(Lpr { stream: Some(StreamSize::Endless), .. })));
         let job = asked("ipp://printer - --stream").unwrap_err();
-        assert!(job.to_string().contains("--stream is of LPR"), "{job}");
+        assert!(job.to_string().contains("--stream is an option of LPR only"), "{job}");
         let is_created = |line: &str| match asked(line).unwrap().way {
-            Sending::Ipp(ipp) => ipp.create_job,
+            JobProtocol::Ipp(ipp) => ipp.create_job,
             _ => panic!("{line}"),
         };
         assert!(is_created("ipp://printer -") && is_created("ipp://printer a --create-job"));

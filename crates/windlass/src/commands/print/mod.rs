@@ -1,4 +1,4 @@
-//! `windlass print`: a job to a printer, and what held it back.
+//! `windlass print`: a job to a printer, and its limit.
 
 mod args;
 mod teller;
@@ -15,13 +15,13 @@ use windlass_drive::client::resolve;
 use windlass_lab::what_if;
 use windlass_measure::job::{self, JobOutcome, Plan};
 use windlass_output::Output;
-use windlass_output::records::print::Printed;
+use windlass_output::records::print::PrintJobReport;
 use windlass_print::{Answer, Error, Job, JobEnd, Protocol};
 use windlass_wire::ipp::JobState;
 use windlass_wire::lpr::Ack;
 
 use super::send::unconnected;
-use super::watched::Watched;
+use super::watched::WatchedRecord;
 use super::{login, unwritten};
 
 /// Runs the command.
@@ -57,22 +57,22 @@ pub fn run(args: &PrintArgs, output: &mut Output) -> anyhow::Result<()> {
         .map(|error| failed(args, &plan.job, &error))
         .or_else(|| answer.and_then(|answer| unfinished(args, answer)))
         .or(uncaptured);
-    // Where nothing was sent there is nothing to report.
+    // A job without sent data has no report.
     if let Some((report, running)) = report.zip(running) {
-        let printed = Printed { report, explained: args.explain };
-        output.print(&Watched::new(printed, running)).map_err(unwritten)?;
+        let printed = PrintJobReport { report, explained: args.explain };
+        output.print(&WatchedRecord::new(printed, running)).map_err(unwritten)?;
     }
     problem.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// A job that arrived and came to no good end.
+/// Returns the failure of a job that arrived but did not complete.
 fn unfinished(args: &PrintArgs, answer: &Answer) -> Option<Failure> {
     let Answer::Ipp(ipp) = answer else { return None };
     let doing = format!("cannot finish the job on {}", args.host);
     let Some(JobEnd { state, reasons, is_late, .. }) = &ipp.end else {
         return args
             .wait
-            .then(|| Failure::new(doing, "it was stopped while the job was waited for"));
+            .then(|| Failure::new(doing, "windlass was stopped while it waited for the job"));
     };
     let reasons = match reasons.is_empty() {
         true => String::new(),
@@ -90,11 +90,11 @@ fn unfinished(args: &PrintArgs, answer: &Answer) -> Option<Failure> {
     }
 }
 
-/// What to do where there is nothing at a path.
-const PATHS: &str = "Check the path: CUPS has its queues at /printers/NAME (--queue NAME), most \
-                     printers theirs at /ipp/print.";
+/// Advice for a path that the server does not have.
+const PATHS: &str = "Check the path: CUPS has its queues at /printers/NAME (--queue NAME); most \
+                     printers use /ipp/print.";
 
-/// An error of the sender, for people.
+/// Returns a sender's error with advice.
 fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
     if let Error::Dial(source) = error {
         return match source.downcast_ref::<Driven>() {
@@ -104,53 +104,62 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
     }
     let failure = Failure::new(args.doing(), error);
     let advice = match error {
-        Error::Lpr { ack: Ack::Later, .. } => "Its spool may be full. Try again later.".to_owned(),
+        Error::Lpr { ack: Ack::Later, .. } => {
+            "The server's spool may be full. Try again later.".to_owned()
+        }
         Error::Lpr { step: "the queue", .. } => format!(
-            "Check the name of the queue ({:?}), and that the server takes jobs from this host. \
-             Some take them from a port of 721 to 731 only: --reserved-port",
+            "Check the name of the queue ({:?}), and that the server accepts jobs from this host. \
+             For a server that wants a source port of 721 to 731, use --reserved-port.",
             job.target.queue
         ),
         Error::Ipp { status, .. } => match status.0 {
             0x0406 => PATHS.to_owned(),
-            0x0408 | 0x050b => "It takes no more for now: its spool is full, or has as many jobs \
-                                as it may. Try again later."
+            0x0408 | 0x050b => "The server's spool is full, or has its maximum number of jobs. \
+                                Try again later."
                 .to_owned(),
-            0x040a => "Give another --format: what a printer takes is in its \
+            0x040a => "Give another --format: the printer lists its formats in \
                        document-format-supported."
                 .to_owned(),
             0x040f => "Leave --compression out.".to_owned(),
             0x0501 if args.create_job => "Leave --create-job out.".to_owned(),
             0x0503 => "Give --ipp-version 1.1.".to_owned(),
-            0x0506 => "The queue does not accept jobs: an administrator has stopped it \
-                       (cupsaccept starts it again)."
+            0x0506 => "The queue does not accept jobs. An administrator can change that with \
+                       cupsaccept."
                 .to_owned(),
-            0x0507 => "It does another job. Try again later.".to_owned(),
+            0x0507 => "The printer is busy with another job. Try again later.".to_owned(),
             _ => return failure,
         },
         Error::Http { status, text, .. } => match status {
             401 => login::ADVICE.to_owned(),
             404 => PATHS.to_owned(),
-            413 => "Free some space on the server, or raise its limits (LimitRequestBody, MaxJobs \
+            413 => {
+                "Free some space on the server, or raise its limits (LimitRequestBody and MaxJobs \
                     of CUPS)."
-                .to_owned(),
-            426 => "Write ipps:// in place of ipp://.".to_owned(),
+                    .to_owned()
+            }
+            426 => "Write ipps:// instead of ipp://.".to_owned(),
             _ if text.is_empty() => return failure,
-            _ => format!("Its page says: {text}"),
+            _ => format!("The server's page says: {text}"),
         },
         Error::Silent { window_closed: true, .. } => {
-            "The printer may be out of paper, offline or stopped. --patience waits for longer."
+            "The printer may be out of paper, offline or stopped. Use --patience to wait longer."
                 .to_owned()
         }
         Error::Silent { .. } => {
             format!(
-                "Check the path, and that it speaks {}. --patience waits for longer.",
+                "Check the path, and that the server speaks {}. Use --patience to wait longer.",
                 job.target.protocol
             )
         }
         Error::Gone { .. } | Error::Protocol(_) => {
-            format!("Check that it speaks {} on port {}.", job.target.protocol, job.target.port)
+            format!(
+                "Check that the server speaks {} on port {}.",
+                job.target.protocol, job.target.port
+            )
         }
-        Error::Lost { .. } => "Check that it is on, and the network to it.".to_owned(),
+        Error::Lost { .. } => {
+            "Check that the printer is on, and check the network to it.".to_owned()
+        }
         Error::Document(_)
         | Error::Asked(_)
         | Error::Io { .. }
@@ -163,14 +172,14 @@ fn failed(args: &PrintArgs, job: &Job, error: &Error) -> Failure {
     failure.advise(advice)
 }
 
-/// An error of a connection, for people.
+/// Returns a connection's error with advice.
 fn failed_to_dial(args: &PrintArgs, job: &Job, error: &Driven) -> Failure {
     let port = job.target.port;
     let failure = Failure::new(args.doing(), error);
     let refused = || {
         let others = Protocol::ALL.into_iter().filter(|one| *one != job.target.protocol);
         let others: Vec<String> = others.map(|one| format!("{one} ({})", one.port())).collect();
-        format!("Nothing takes jobs on port {port} there. Try {}.", others.join(" or "))
+        format!("No server accepts jobs on port {port} of this host. Try {}.", others.join(" or "))
     };
     if let Some(advice) = unconnected(error, port, refused) {
         return failure.advise(advice);
@@ -178,11 +187,12 @@ fn failed_to_dial(args: &PrintArgs, job: &Job, error: &Driven) -> Failure {
     match error {
         Driven::Option { option: "the source port", source, .. } => match source.kind() {
             io::ErrorKind::PermissionDenied => failure.advise(
-                "Ports below 1024 take a right: run it as root, or grant it once: sudo setcap \
-                 cap_net_bind_service=ep \"$(command -v windlass)\". Most servers take any port.",
+                "Ports below 1024 need CAP_NET_BIND_SERVICE: run windlass as root, or once run: sudo \
+                 setcap cap_net_bind_service=ep \"$(command -v windlass)\". Most servers accept any \
+                 source port.",
             ),
             _ => failure
-                .advise("All of 721 to 731 are in use; each is free again a minute after its job."),
+                .advise("Ports 721 to 731 are all in use. Each is free again a minute after its job."),
         },
         Driven::Option { option, .. } if option.contains("congestion") => {
             failure.advise("See /proc/sys/net/ipv4/tcp_available_congestion_control.")

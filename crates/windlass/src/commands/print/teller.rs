@@ -1,4 +1,4 @@
-//! What is told while a job is sent.
+//! Progress of a job while it is sent.
 
 use std::io;
 use std::path::Path;
@@ -7,32 +7,32 @@ use std::time::Duration;
 use windlass_base::{Bytes, Failure};
 use windlass_drive::report::Interval;
 use windlass_drive::transfer::Transfer;
-use windlass_host::Running;
+use windlass_host::CurrentRun;
 use windlass_measure::job::Attendant;
 use windlass_output::live::{self};
-use windlass_output::records::send::{Live, Showing};
+use windlass_output::records::send::{LineFormatter, TransferView};
 use windlass_output::{Format, Output, Progress};
 
 use super::args::PrintArgs;
-use crate::live::Listening;
+use crate::live::StopSignals;
 use crate::reading;
 
-/// How often the line on a terminal changes.
+/// Time between changes of the line on a terminal.
 const CHANGE: Duration = Duration::from_millis(500);
 
-/// Tells what goes on.
+/// Reports the progress of a job.
 pub(super) struct Teller<'a> {
     args: &'a PrintArgs,
     output: &'a mut Output,
-    listening: &'a Listening,
-    /// The view, from where the job begins, and what makes its intervals.
-    view: Option<live::Live>,
-    showing: Showing,
-    live: Live,
+    listening: &'a StopSignals,
+    /// The view from the start of the job, with the builder of its intervals.
+    view: Option<live::LiveView>,
+    showing: TransferView,
+    live: LineFormatter,
     progress: Progress,
-    /// The line of a capture that tells the send buffer.
+    /// Progress line while the capture for the send buffer is read.
     reading: Option<reading::Progress>,
-    running: Option<Running>,
+    running: Option<CurrentRun>,
     unwritable: Option<io::Error>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Teller<'a> {
     pub(super) fn new(
         args: &'a PrintArgs,
         output: &'a mut Output,
-        listening: &'a Listening,
+        listening: &'a StopSignals,
     ) -> Self {
         let transfer = Transfer { interval: args.interval, ..Transfer::default() };
         Self {
@@ -48,8 +48,8 @@ impl<'a> Teller<'a> {
             output,
             listening,
             view: None,
-            showing: Showing::new(&transfer, windlass_drive::Protocol::Windlass),
-            live: Live::new(&transfer, windlass_drive::Protocol::Windlass),
+            showing: TransferView::new(&transfer, windlass_drive::Protocol::Windlass),
+            live: LineFormatter::new(&transfer, windlass_drive::Protocol::Windlass),
             progress: Progress::new(CHANGE, CHANGE),
             reading: None,
             running: None,
@@ -57,8 +57,8 @@ impl<'a> Teller<'a> {
         }
     }
 
-    /// Ends with the job. Whoever watched the machine meanwhile goes on.
-    pub(super) fn end(mut self) -> io::Result<Option<Running>> {
+    /// Ends with the job. The watch of the machine continues.
+    pub(super) fn end(mut self) -> io::Result<Option<CurrentRun>> {
         self.progress.clear();
         drop(self.view.take());
         if let Some(error) = self.unwritable {
@@ -97,7 +97,7 @@ impl Attendant for Teller<'_> {
         if let Some(lines) = self.live.lines(interval) {
             self.progress.clear();
             let told = self.output.say(|page| lines.into_iter().for_each(|line| page.line(line)));
-            // What is measured goes on where nobody reads it.
+            // The measurement continues without a reader.
             self.unwritable = told.err();
         }
     }

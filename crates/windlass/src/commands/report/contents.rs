@@ -1,9 +1,9 @@
-//! The beginning of a report on several captures: a table of what they came to, with links.
+//! The table of contents of a report on several captures: results with links.
 
 use windlass_output::html::{escaped, marked};
 use windlass_output::{Text, figures, verdict};
 
-use super::Reported;
+use super::CaptureContents;
 use super::markdown;
 
 /// The table of a report's connections and runs.
@@ -15,7 +15,7 @@ pub(super) struct Contents {
 /// A connection or a run.
 #[derive(Debug)]
 struct ContentsRow {
-    /// The capture or run, and the part of the page that is about it.
+    /// The capture or run, and its part of the page.
     subject: (String, String),
     /// The connection, and its part; `None` for a run.
     connection: Option<(String, String)>,
@@ -28,24 +28,24 @@ struct ContentsRow {
 
 /// The heads of its columns.
 const COLUMNS: [&str; 7] =
-    ["capture", "connection", "data", "rate", "held by", "of the time", "confidence"];
+    ["capture", "connection", "data", "rate", "limit", "share of time", "confidence"];
 
 /// The number of columns, from the left, that hold words.
 const WORDS: usize = 2;
 
-/// The part of a page that is about a capture or a run, by its place in the report.
+/// Returns the part of a page for a capture or a run, by its index in the report.
 pub(super) fn section(place: usize) -> String {
     format!("part{}", place + 1)
 }
 
-/// The part of a page that is about a connection.
+/// Returns the part of a page for a connection.
 pub(super) fn connection_section(place: usize, number: u64) -> String {
     format!("capture{}-connection{number}", place + 1)
 }
 
 impl Contents {
     /// Adds the connections of a capture.
-    pub(super) fn capture(&mut self, place: usize, reported: &Reported) {
+    pub(super) fn capture(&mut self, place: usize, reported: &CaptureContents) {
         for report in &reported.reports {
             let ends = format!("{}: {} → {}", report.number, report.sender, report.receiver);
             let verdict = &report.verdict;
@@ -61,7 +61,7 @@ impl Contents {
         }
     }
 
-    /// Adds a run, with its result and what held it back.
+    /// Adds a run with its result and limit.
     pub(super) fn run(&mut self, place: usize, title: String, result: Text, limit: String) {
         self.rows.push(ContentsRow {
             subject: (title, section(place)),
@@ -74,7 +74,7 @@ impl Contents {
         });
     }
 
-    /// The table as a part of a page.
+    /// Returns the table as a part of a page.
     pub(super) fn html(&self) -> String {
         let mut out = String::from(
             "<section class=\"contents\" id=\"contents\">\n<h2>Contents</h2>\n<table>\n<thead><tr>",
@@ -96,7 +96,7 @@ impl Contents {
         out
     }
 
-    /// The table as Markdown.
+    /// Returns the table as Markdown.
     pub(super) fn markdown(&self) -> String {
         let mut out = format!("\n| {} |\n|{}\n", COLUMNS.join(" | "), "---|".repeat(COLUMNS.len()));
         for row in &self.rows {

@@ -1,35 +1,36 @@
-//! The second pass over a capture: what the plots and the ladders of a report are made of.
+//! The second pass over a capture: data of the charts and packet ladders.
 
 use windlass_base::{Span, Timestamp};
 use windlass_trace::report::ConnectionReport;
-use windlass_trace::time_sequence::{Follow, Point, Series, TimeSequence};
+use windlass_trace::time_sequence::{ConnectionFollower, Point, Series, TimeSequence};
 use windlass_trace::{Transfer, report};
 use windlass_wire::{Endpoint, Observer, Segment};
 
 use super::ladder::Ladder;
 
-/// How many stretches the curves of all connections have together, for each kind of curve. At
-/// some 25 bytes each, and with nine kinds, the page stays within some 3 MB.
+/// Total stretches of all connections for each kind of curve. At about 25 bytes each, nine kinds
+/// of curve keep the page below about 3 MB.
 const STRETCHES: usize = 8_000;
 
-/// Packets of each piece of evidence, and pieces, whose surroundings are shown.
+/// Number of evidence items, and of packets of each, shown with the packets around them.
 const SHOWN: usize = 2;
 
-/// What is gathered of one connection.
+/// Chart data of one connection.
 #[derive(Debug)]
-pub(super) struct Gathered {
+pub(super) struct ChartData {
     sender: Endpoint,
     kept: usize,
     /// Nothing before its first packet.
     pub(super) series: Option<Series>,
     pub(super) ladder: Ladder,
-    /// The packet at which the transfer begins, and when that came.
+    /// First packet of the transfer, and its time.
     begins: Option<u64>,
     began: Option<Timestamp>,
 }
 
-impl Gathered {
-    /// Of a connection and its report; `share` is how many there are.
+impl ChartData {
+    /// Prepares the chart data of a connection and its report; `share` is the number of
+    /// connections.
     fn new(connection: &Transfer, report: &ConnectionReport, share: usize) -> Self {
         let evidence = &report.verdict.evidence;
         let packets = evidence.iter().take(SHOWN).flat_map(|one| one.packets.iter().take(SHOWN));
@@ -43,8 +44,8 @@ impl Gathered {
         }
     }
 
-    /// From the connection's first packet to the start of its transfer, from which the timeline
-    /// counts; nothing where that did not come by.
+    /// Returns the time from the connection's first packet to the start of its transfer; `None` if
+    /// the start was not seen.
     pub(super) fn lead(&self) -> Option<Span> {
         let (first, _) = self.series.as_ref()?.lived()?;
         Some(self.began?.since(first).or_zero())
@@ -66,31 +67,31 @@ impl Gathered {
 
 /// Gathers in a second pass.
 #[derive(Debug)]
-pub(super) struct Gathering {
-    follow: Follow,
+pub(super) struct ChartCollector {
+    follow: ConnectionFollower,
     /// In the order of the reports.
-    pub(super) all: Vec<Gathered>,
+    pub(super) all: Vec<ChartData>,
 }
 
-impl Gathering {
-    /// Of these connections and their reports.
+impl ChartCollector {
+    /// Prepares the chart data of these connections and their reports.
     pub(super) fn new(connections: &[Transfer], reports: &[ConnectionReport]) -> Self {
         let share = reports.len();
         let pairs = connections.iter().zip(reports);
-        let all = pairs.map(|(connection, report)| Gathered::new(connection, report, share));
+        let all = pairs.map(|(connection, report)| ChartData::new(connection, report, share));
         let all = all.collect();
         let graphs = reports.iter().map(|report| (report.number, graph(&report.receive_window)));
-        Self { follow: Follow::new(graphs), all }
+        Self { follow: ConnectionFollower::new(graphs), all }
     }
 }
 
-/// A graph whose windows are those of the report, where no handshake tells their scale.
+/// Returns a graph with the report's window scale if the handshake is missing.
 fn graph(window: &report::ReceiveWindow) -> TimeSequence {
     let graph = TimeSequence::new();
     if window.scale_known { graph } else { graph.with_shifts([window.scale; 2]) }
 }
 
-impl Observer for Gathering {
+impl Observer for ChartCollector {
     fn segment(&mut self, segment: &Segment) {
         let Some((place, point)) = self.follow.segment(segment) else { return };
         let Some(graph) = self.follow.graph(place) else { return };

@@ -16,7 +16,7 @@ pub(super) struct Rung {
     /// Its number as Wireshark counts.
     pub(super) number: u64,
     pub(super) time: Timestamp,
-    /// Whether it goes from the transfer's sender to its receiver.
+    /// True if the packet goes from the transfer's sender to its receiver.
     pub(super) from_sender: bool,
     pub(super) flags: String,
     /// From the start of its direction.
@@ -25,11 +25,11 @@ pub(super) struct Rung {
     /// From the start of the other direction.
     pub(super) ack: Option<i64>,
     pub(super) window: Option<Bytes>,
-    /// What is remarkable.
+    /// Notes on the packet.
     pub(super) notes: Vec<String>,
-    /// Whether the evidence names it.
+    /// True if the evidence names the packet.
     pub(super) is_evidence: bool,
-    /// Packets of the connection that are left out before it.
+    /// Packets of the connection that are left out before this one.
     pub(super) left_out: u64,
 }
 
@@ -38,16 +38,16 @@ pub(super) struct Rung {
 pub(super) struct Ladder {
     /// In order.
     wanted: Vec<u64>,
-    /// Those that are shown if a wanted one follows.
+    /// Packets that are shown if a wanted one follows.
     before: VecDeque<Rung>,
-    /// How many are still shown behind a wanted one.
+    /// Number of packets still to show after a wanted one.
     after: usize,
     left_out: u64,
     pub(super) rungs: Vec<Rung>,
 }
 
 impl Ladder {
-    /// The packets around these.
+    /// Selects the packets around these.
     pub(super) fn around(mut wanted: Vec<u64>) -> Self {
         wanted.sort_unstable();
         wanted.dedup();

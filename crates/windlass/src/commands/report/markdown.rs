@@ -5,16 +5,16 @@ use windlass_output::records::explain;
 use windlass_output::{Rows, Text, figures, verdict};
 use windlass_trace::report::ConnectionReport;
 
-use super::Reported;
+use super::CaptureContents;
 
-/// The title.
+/// Begins a report with its title.
 pub(super) fn begin(title: &str) -> String {
     format!("# {}\n", escaped(title))
 }
 
-/// What is said of a capture.
-pub(super) fn capture(out: &mut String, reported: &Reported) {
-    let Reported { capture, totals, reports, .. } = reported;
+/// Writes the part of a capture.
+pub(super) fn capture(out: &mut String, reported: &CaptureContents) {
+    let CaptureContents { capture, totals, reports, .. } = reported;
     line(out, &plain(&capture_head::head(capture)));
     for warning in capture_head::warnings(capture, *totals) {
         line(out, &format!("**{}**", escaped(&warning)));
@@ -28,7 +28,7 @@ pub(super) fn capture(out: &mut String, reported: &Reported) {
     }
 }
 
-/// A paragraph.
+/// Writes a paragraph.
 fn line(out: &mut String, text: &str) {
     out.push('\n');
     out.push_str(text);
@@ -63,7 +63,7 @@ fn plain(text: &Text) -> String {
     escaped(&text.plain())
 }
 
-/// Text in which nothing is markup, of Markdown or of the HTML in it.
+/// Escapes the markup in a text, of Markdown and of HTML.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {

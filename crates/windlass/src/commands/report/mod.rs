@@ -1,5 +1,4 @@
-//! `windlass report`: why a capture's transfers were slow, or what a run found that was kept, as
-//! a page to look at or as text for a ticket.
+//! `windlass report`: captures and kept runs as a page, or as text for a ticket.
 
 mod contents;
 mod gather;
@@ -14,22 +13,22 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use windlass_base::{Bytes, Failure};
-use windlass_capture::{CaptureFacts, FirstPass, Reading};
+use windlass_capture::{CaptureFacts, FirstPass, ReadSettings};
 use windlass_lab::what_if::try_remedies;
 use windlass_output::{Output, Text, figures};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::{Keep, Totals};
 
 use self::contents::Contents;
-use self::gather::{Gathered, Gathering};
-use self::run::{Named, RunsArgs};
+use self::gather::{ChartCollector, ChartData};
+use self::run::{NamedRun, RunsArgs};
 use super::{explain, unwritten};
 use crate::arguments::{FilterArgs, RangeArgs, is_picked};
 use crate::files::{self, WholeFile, check_output};
 use crate::reading;
 use crate::system::{by_system, on_linux};
 
-/// What its help ends with.
+/// Returns the examples of the help.
 fn examples() -> String {
     format!(
         "\
@@ -42,20 +41,20 @@ Examples:
   windlass report upload.pcap --port 9100 -o report.html{}",
         on_linux(
             "
-  windlass report last -o run.html         the last run that was kept, as windlass runs lists it
-  windlass report last -o run.svg          its graph alone"
+  windlass report last -o run.html         the last kept run (windlass runs lists them)
+  windlass report last -o run.svg          only the graph of that run"
         )
     )
 }
 
-/// What may be named.
+/// Returns the help of the subjects.
 fn subjects_help() -> String {
     format!(
-        "The captures: pcap, pcapng or snoop, plain or compressed with gzip or zstd, or the text \
-         that tcpdump prints; `-` reads standard input{}",
+        "Captures: pcap, pcapng or snoop, plain or compressed with gzip or zstd, or text output \
+         of tcpdump; `-` reads standard input{}",
         on_linux(
-            ". Or runs that were kept: the beginning of a name, last, last~1, or tag:WORD; a file \
-             of that name comes first"
+            ". Or kept runs: the start of a name, last, last~1 or tag:WORD; a file of the same \
+             name has priority"
         )
     )
 }
@@ -64,51 +63,50 @@ fn subjects_help() -> String {
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = examples())]
 pub struct ReportArgs {
-    /// What is reported on.
+    /// Captures and runs.
     #[arg(value_name = by_system("CAPTURE|RUN", "CAPTURE"), required = true)]
     #[arg(help = subjects_help())]
     pub captures: Vec<PathBuf>,
 
-    /// Where the report goes: a page (.html) that needs nothing else, Markdown (.md) without
-    /// pictures, or the charts alone (.svg)
+    /// Output file: a self-contained page (.html), Markdown without charts (.md), or only the
+    /// charts (.svg)
     #[arg(short, long, value_name = "FILE", required = true, help_heading = "Output")]
     pub output: PathBuf,
 
-    /// What the report is called
+    /// Title of the report
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     pub title: Option<String>,
 
-    /// Only the connection of this number, as reports count them; without it, the three that
-    /// carried most data of each capture
+    /// Report only on connection number N [default: the three largest of each capture]
     #[arg(long, value_name = "N", help_heading = "Which connections")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub connection: Option<u64>,
 
-    /// Which charts an .svg has, of the largest connection or of the one that --connection names;
-    /// without it, all
+    /// Chart of the .svg, for the largest connection or that of --connection; may be repeated
+    /// [default: all charts]
     #[arg(long = "chart", value_name = "NAME", help_heading = "Output")]
     pub charts: Vec<ChartName>,
 
-    /// Which connections.
+    /// Connection filters.
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// The stretch of the capture to look at.
+    /// Range of the capture.
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// Runs that were kept.
+    /// Kept runs.
     #[command(flatten)]
     pub runs: RunsArgs,
 }
 
-/// What is reported on.
+/// Subject of a report.
 enum Subject<'a> {
     Capture(&'a Path),
-    Run(Box<Named>),
+    Run(Box<NamedRun>),
 }
 
-/// What the arguments name. What is no file may be a run.
+/// Returns the subjects that the arguments name. A name without a file may be a run.
 fn subjects(args: &ReportArgs) -> Result<Vec<Subject<'_>>, Failure> {
     let mut subjects = Vec::new();
     for path in &args.captures {
@@ -123,18 +121,18 @@ fn subjects(args: &ReportArgs) -> Result<Vec<Subject<'_>>, Failure> {
 /// A chart of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ChartName {
-    /// New bytes by time, under the band of limits
+    /// Throughput, with a band of the limits above it
     Throughput,
-    /// Segments, ACK and window against time
+    /// Sequence numbers, ACKs and window over time
     Sequence,
-    /// Bytes in flight against the window
+    /// Bytes in flight and receive window over time
     Flight,
-    /// ACK latency and the round trip
+    /// ACK latency and round trip time
     Latency,
 }
 
 impl ChartName {
-    /// The chart that pages call so.
+    /// Returns the chart with this name on pages.
     fn of(id: &str) -> Option<Self> {
         Self::from_str(id, false).ok()
     }
@@ -143,7 +141,7 @@ impl ChartName {
 /// The connections of a capture that are reported on.
 const LARGEST: usize = 3;
 
-/// What a report is written as.
+/// Format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Html,
@@ -152,7 +150,7 @@ enum Form {
 }
 
 impl Form {
-    /// By the end of a file's name.
+    /// Returns the format of a file name's ending.
     fn of(path: &Path) -> Result<Self, Failure> {
         match path.extension().and_then(|end| end.to_str()) {
             Some("html" | "htm") => Ok(Self::Html),
@@ -160,24 +158,24 @@ impl Form {
             Some("svg") => Ok(Self::Svg),
             _ => {
                 let doing = format!("cannot write {}", path.display());
-                Err(Failure::usage(doing, "its name says neither HTML nor Markdown nor SVG")
+                Err(Failure::usage(doing, "its name does not end in .html, .md or .svg")
                     .advise("Name a file that ends in .html, .md or .svg."))
             }
         }
     }
 }
 
-/// What is reported of a capture.
-struct Reported {
+/// Contents of a report on a capture.
+struct CaptureContents {
     capture: CaptureFacts,
     totals: Totals,
     /// The largest first.
     reports: Vec<ConnectionReport>,
-    /// What was gathered of each; nothing for Markdown.
-    gathered: Vec<Gathered>,
+    /// Chart data of each connection; empty for Markdown.
+    gathered: Vec<ChartData>,
 }
 
-impl Reported {
+impl CaptureContents {
     /// Connections that carried data but are not reported on.
     fn left_out(&self) -> u64 {
         self.totals.connections_with_data.saturating_sub(self.reports.len() as u64)
@@ -193,9 +191,9 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
     if args.connection.is_some() && args.captures.len() > 1 {
         let doing = format!("cannot write {}", args.output.display());
         let wrong =
-            "--connection names one of a capture's connections, and there are several captures";
+            "--connection selects a connection of one capture, and there are several captures";
         return Err(Failure::usage(doing, wrong)
-            .advise("Give one capture, or leave it out.")
+            .advise("Give one capture, or leave --connection out.")
             .into());
     }
     let unwritable = |error: std::io::Error| {
@@ -205,7 +203,7 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
         let doing = format!("cannot write {}", args.output.display());
         return Err(Failure::usage(
             doing,
-            "--chart chooses what an SVG file has, and this is none",
+            "--chart selects the charts of an SVG file, and this is not one",
         )
         .advise("Name a file that ends in .svg, or leave --chart out: a page has all charts.")
         .into());
@@ -218,16 +216,16 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
     }) {
         let doing = format!("cannot write {}", args.output.display());
         let wrong = format!("there is no chart of {}", run.title());
-        let advice = "Runs of send and sweep have charts, and those made with --watch. Name a \
-                      file that ends in .html for what others found.";
+        let advice = "Only runs of send and sweep, and runs with --watch, have charts. For other \
+                      runs, name a file that ends in .html.";
         return Err(Failure::usage(doing, wrong).advise(advice).into());
     }
     if runs > 0 && !args.charts.is_empty() {
         let doing = format!("cannot write {}", args.output.display());
-        let wrong = "--chart names charts of a capture, and there is a run";
-        return Err(Failure::usage(doing, wrong).advise("Leave it out: a run has few.").into());
+        let wrong = "--chart selects the charts of a capture, and this is a run";
+        return Err(Failure::usage(doing, wrong).advise("Leave --chart out.").into());
     }
-    // Before anything is read: what takes long must not end with a path that is wrong.
+    // A wrong path fails before the captures are read.
     let file = WholeFile::create(&args.output).map_err(unwritable)?;
     let title = args.title.clone().unwrap_or_else(|| title(&subjects));
     let mut text = match form {
@@ -288,7 +286,7 @@ pub fn run(args: &ReportArgs, output: &mut Output) -> anyhow::Result<()> {
     output.say(|page| page.paragraph(said)).map_err(unwritten)
 }
 
-/// What a report is called that nobody named.
+/// Returns the default title.
 fn title(subjects: &[Subject<'_>]) -> String {
     let name = |subject: &Subject<'_>| match subject {
         Subject::Run(run) => run.title(),
@@ -304,11 +302,11 @@ fn title(subjects: &[Subject<'_>]) -> String {
     format!("{begin}{}{more}", names.join(", "))
 }
 
-/// Reads a capture: once for the reports, and once more for what is drawn.
-fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<Reported, Failure> {
+/// Reads a capture once for the reports, and again for the charts.
+fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<CaptureContents, Failure> {
     let filter = args.filter.into();
     let range = args.range.into();
-    let reading = Reading { file, filter, range, follow: false, doing: "report on" };
+    let reading = ReadSettings { file, filter, range, follow: false, doing: "report on" };
     let largest = if form == Form::Svg { 1 } else { LARGEST };
     let keep = args.connection.map_or(Keep::Largest(largest), Keep::Only);
     let first = FirstPass::over(&reading, keep, (), |pass| reading::read(&reading, pass))?;
@@ -329,7 +327,7 @@ fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<Reported, Fail
         report
     };
     let reports: Vec<ConnectionReport> = connections.iter().map(report).collect();
-    let mut gathering = Gathering::new(&connections, &reports);
+    let mut gathering = ChartCollector::new(&connections, &reports);
     if form != Form::Markdown {
         let mut interrupted = false;
         again.read(&mut gathering, |gathering| {
@@ -341,5 +339,5 @@ fn reported(args: &ReportArgs, file: &Path, form: Form) -> Result<Reported, Fail
             return Err(stopped());
         }
     }
-    Ok(Reported { capture, totals, reports, gathered: gathering.all })
+    Ok(CaptureContents { capture, totals, reports, gathered: gathering.all })
 }

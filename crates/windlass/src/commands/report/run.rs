@@ -1,4 +1,4 @@
-//! A report of a run that was kept.
+//! A report of a kept run.
 
 use std::path::{Path, PathBuf};
 
@@ -14,13 +14,13 @@ use super::contents::section;
 use super::markdown;
 use crate::keeping;
 
-/// A run, and what lists show of it.
-pub(super) struct Named {
+/// A run with its summary.
+pub(super) struct NamedRun {
     run: Run,
     summary: Summary,
 }
 
-/// Where runs are.
+/// Location of the runs.
 #[derive(Args, Clone, Debug)]
 pub struct RunsArgs {
     /// The folder of the runs
@@ -29,11 +29,11 @@ pub struct RunsArgs {
 }
 
 impl RunsArgs {
-    /// The runs that are meant by what may be a file; nothing where it is one, or names none.
+    /// Returns the runs that `path` names; `None` if it is a file or names no run.
     ///
     /// # Errors
-    /// Where there are none, or they cannot be read.
-    pub(super) fn named(&self, path: &Path) -> Result<Option<Vec<Named>>, Failure> {
+    /// Returns an error if there are no runs, or they cannot be read.
+    pub(super) fn named(&self, path: &Path) -> Result<Option<Vec<NamedRun>>, Failure> {
         let name = path.to_str().filter(|name| *name != "-" && !path.exists());
         let selector: Option<Selector> = name.and_then(|name| name.parse().ok());
         let Some(selector) = selector else { return Ok(None) };
@@ -42,30 +42,30 @@ impl RunsArgs {
         let ids: Vec<_> = selector.of(&runs)?.into_iter().map(|run| run.id).collect();
         let whole = |run: Result<Run, Failure>| {
             let run = run?;
-            Ok(Named { summary: Summary::of(&run), run })
+            Ok(NamedRun { summary: Summary::of(&run), run })
         };
         store.read(ids)?.map(whole).collect::<Result<_, _>>().map(Some)
     }
 }
 
-impl Named {
-    /// What a report on it is called.
+impl NamedRun {
+    /// Returns the title of its report.
     pub(super) fn title(&self) -> String {
         run::title(&self.run, &self.summary)
     }
 
-    /// Its result, as lists show it.
+    /// Returns the result of the run, as lists show it.
     pub(super) fn result(&self) -> Text {
         result(&Row::from(&self.summary))
     }
 
-    /// The limit that held it back; empty where none is known.
+    /// Returns its limit; empty if unknown.
     pub(super) fn limit(&self) -> String {
         let first = self.summary.verdicts.first();
         first.map(|one| one.cause.replace('/', " / ")).unwrap_or_default()
     }
 
-    /// As a part of a page; `place` is its own in the report.
+    /// Writes its part of a page; `place` is its index in the report.
     pub(super) fn html(&self, out: &mut String, place: usize, is_alone: bool) {
         let mut html = Html::new("");
         html.raw(&format!("<section class=\"run\" id=\"{}\">\n", section(place)));
@@ -77,12 +77,12 @@ impl Named {
         out.push_str(&html.part());
     }
 
-    /// What is drawn of it.
+    /// Returns its charts.
     pub(super) fn figures(&self) -> Vec<Figure> {
         run::figures(&self.run)
     }
 
-    /// As a part of a ticket: what it came to, how it was made, and what it printed.
+    /// Writes its part of a ticket: result, parameters and output.
     pub(super) fn markdown(&self, out: &mut String) {
         let Self { run, summary } = self;
         out.push_str(&format!("\n## {}\n\n| | |\n|---|---|\n", markdown::escaped(&self.title())));
@@ -104,7 +104,7 @@ impl Named {
             row("note", &note.text);
         }
         for kept in &run.records {
-            // Indented, nothing in it is markup.
+            // Indented text contains no markup.
             out.push('\n');
             for line in kept.text.lines() {
                 out.push_str(&format!("    {line}\n"));

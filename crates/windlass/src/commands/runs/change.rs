@@ -18,11 +18,11 @@ use crate::keeping;
 Examples:
   windlass runs note last 'with the old cable'")]
 pub struct NoteArgs {
-    /// The run, or tag:WORD for all with a tag
+    /// Run, or tag:WORD for all with a tag
     #[arg(value_name = "RUN")]
     pub run: Selector,
 
-    /// The note
+    /// Text of the note
     #[arg(value_name = "TEXT")]
     pub text: String,
 }
@@ -33,17 +33,17 @@ pub struct NoteArgs {
 Examples:
   windlass runs tag last baseline
   windlass runs tag tag:baseline --remove baseline
-                                           nothing has the tag any more")]
+                                           remove the tag from all runs")]
 pub struct TagArgs {
-    /// The run, or tag:WORD for all with a tag
+    /// Run, or tag:WORD for all with a tag
     #[arg(value_name = "RUN")]
     pub run: Selector,
 
-    /// The tags
+    /// Tags to give or remove
     #[arg(value_name = "WORD", required = true, value_parser = keeping::tag)]
     pub words: Vec<String>,
 
-    /// Take them away
+    /// Remove the tags
     #[arg(long)]
     pub remove: bool,
 }
@@ -54,34 +54,34 @@ pub struct TagArgs {
 Examples:
   windlass runs delete k2f9ab
   windlass runs delete --until 90d --dry-run
-                                           which runs are older than 90 days
-  windlass runs delete --until 90d         and they are gone")]
+                                           list the runs older than 90 days
+  windlass runs delete --until 90d         delete them")]
 pub struct DeleteArgs {
-    /// The runs, or tag:WORD for all with a tag
+    /// Runs, or tag:WORD for all with a tag
     #[arg(value_name = "RUN")]
     pub runs: Vec<Selector>,
 
-    /// Which of them, or of all.
+    /// Filter of the named runs, or of all.
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// Say which they are, and delete none
+    /// List the runs, and delete none
     #[arg(long)]
     pub dry_run: bool,
 }
 
-/// What was done with which runs.
+/// Runs that were changed, and the change.
 #[derive(Debug, Serialize)]
-struct Changed {
+struct ChangeReport {
     schema: Schema,
-    /// What was done.
+    /// The change.
     done: &'static str,
     runs: Vec<ChangedRun>,
     #[serde(skip)]
     sentence: &'static str,
 }
 
-/// A run with which something was done.
+/// A run that was changed.
 #[derive(Debug, Serialize)]
 struct ChangedRun {
     id: RunId,
@@ -91,12 +91,12 @@ struct ChangedRun {
     line: String,
 }
 
-impl Changed {
+impl ChangeReport {
     /// The shape of the JSON, described by `schemas/runs-change.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.runs-change", version: 1 };
 }
 
-impl Record for Changed {
+impl Record for ChangeReport {
     fn text(&self, page: &mut Page) {
         for run in &self.runs {
             page.line(run.line.as_str());
@@ -114,7 +114,7 @@ fn changed(run: &Summary) -> ChangedRun {
     ChangedRun { id: run.id, tags: run.tags.clone(), notes: run.notes, line: line(run) }
 }
 
-/// Changes each of the runs that are meant.
+/// Changes each selected run.
 fn each(
     selector: &Selector,
     store: &Store,
@@ -133,7 +133,8 @@ pub(super) fn note(args: &NoteArgs, store: &Store, output: &mut Output) -> anyho
         run.notes.push(Note { time, text: args.text.clone() });
     };
     let runs = each(&args.run, store, add)?;
-    let changed = Changed { schema: Changed::SCHEMA, done: "noted", runs, sentence: "noted" };
+    let changed =
+        ChangeReport { schema: ChangeReport::SCHEMA, done: "noted", runs, sentence: "noted" };
     output.print(&changed).map_err(unwritten)
 }
 
@@ -150,15 +151,15 @@ pub(super) fn tag(args: &TagArgs, store: &Store, output: &mut Output) -> anyhow:
     let runs = each(&args.run, store, change)?;
     let done = if args.remove { "untagged" } else { "tagged" };
     output
-        .print(&Changed { schema: Changed::SCHEMA, done, runs, sentence: done })
+        .print(&ChangeReport { schema: ChangeReport::SCHEMA, done, runs, sentence: done })
         .map_err(unwritten)
 }
 
 /// Runs `windlass runs delete`.
 pub(super) fn delete(args: &DeleteArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
     if args.runs.is_empty() && args.filter.filter().is_empty() {
-        return Err(Failure::usage("cannot delete", "no run is named")
-            .advise("Name runs, or say which: --until 90d, --tag WORD.")
+        return Err(Failure::usage("cannot delete runs", "no run is selected")
+            .advise("Name the runs, or select them: --until 90d, --tag WORD.")
             .into());
     }
     let runs = store.list()?.runs;
@@ -169,6 +170,6 @@ pub(super) fn delete(args: &DeleteArgs, store: &Store, output: &mut Output) -> a
     let (done, sentence) =
         if args.dry_run { ("found", "would be deleted") } else { ("deleted", "deleted") };
     let runs = found.into_iter().map(changed).collect();
-    let changed = Changed { schema: Changed::SCHEMA, done, runs, sentence };
+    let changed = ChangeReport { schema: ChangeReport::SCHEMA, done, runs, sentence };
     output.print(&changed).map_err(unwritten)
 }

@@ -2,15 +2,15 @@
 
 use clap::Args;
 use serde::Serialize;
-use windlass_base::figures::{Count, Counted, fixed};
+use windlass_base::figures::{Count, ItemCount, fixed};
 use windlass_base::{Failure, Rate, Schema, Sentence, sentence};
 use windlass_output::records::runs::{second, value};
 use windlass_output::{Column, Output, Page, Record, Rows, Style, Table, Text, figures};
 use windlass_runs::compare::{
-    CauseCount, Caution, Change, Claim, Compared, Comparison, Group, LEAST_REPEATS, Spread,
+    CauseCount, Caution, Change, Claim, Comparison, FigureComparison, Group, LEAST_REPEATS, Spread,
     Verdicts,
 };
-use windlass_runs::condition::{Condition, HELP, Held};
+use windlass_runs::condition::{Condition, ConditionMatch, HELP};
 use windlass_runs::{Selector, Store, Summary, Unit};
 
 use super::{all, members};
@@ -20,91 +20,90 @@ use crate::commands::unwritten;
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass runs compare last~1 last        the last two: what differs, and their figures
+  windlass runs compare last~1 last        compare the last two runs
   windlass runs compare tag:before tag:after
-                                           two groups of repeats
+                                           compare two groups of repeats
   windlass runs compare old=k2f9ab,m3t7xq new=tag:new
-                                           groups with names of their own
+                                           name the groups old and new
   windlass runs compare tag:main tag:branch --fail-if 'rate < 0.9 * baseline'
-                                           exit code 1 where it became slower by a tenth
+                                           exit with 1 if the rate fell by more than 10 %
 
 Conditions:
-  rate < 0.9 * baseline                    of medians; the baseline is the first group's
-  latency-p99 > 5ms, retransmissions > 1%  against a value
-  The figures are those of the table, by the names that --json has. A condition that holds is
-  exit code 1; several are alternatives.")]
+  rate < 0.9 * baseline                    compare a median with the baseline's median
+  latency-p99 > 5ms, retransmissions > 1%  compare a median with a value
+  Names of figures are as in the tables of the report. The exit code is 1 if any condition holds.")]
 pub struct CompareArgs {
-    /// A run, several with commas between them, or tag:WORD; NAME= before it gives it a name. The
-    /// first is the baseline
+    /// Group of runs: one run, several with commas between them, or tag:WORD. NAME=… names the
+    /// group. The first group is the baseline
     #[arg(value_name = "RUN", required = true, value_parser = group)]
-    pub groups: Vec<Wanted>,
+    pub groups: Vec<RequestedGroup>,
 
-    /// Exit with 1 where this holds
+    /// Exit with 1 if this condition holds
     #[arg(long, value_name = "CONDITION")]
-    #[arg(help = format!("Exit with 1 where this holds: {HELP}"))]
+    #[arg(help = format!("Exit with 1 if this condition holds: {HELP}"))]
     pub fail_if: Vec<Condition>,
 }
 
-/// A group that is wanted.
+/// A group of runs, as named on the command line.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct RequestedGroup {
     name: Option<String>,
     text: String,
     runs: Vec<Selector>,
 }
 
-fn group(text: &str) -> Result<Wanted, String> {
+fn group(text: &str) -> Result<RequestedGroup, String> {
     let (name, rest) = match text.split_once('=') {
-        // A tag may have the sign in it, too.
+        // A tag may contain the sign, too.
         Some((name, rest)) if !name.starts_with("tag:") && !name.is_empty() => {
             (Some(name.to_owned()), rest)
         }
         _ => (None, text),
     };
     let runs: Result<Vec<Selector>, String> = rest.split(',').map(str::parse).collect();
-    Ok(Wanted { name, text: rest.to_owned(), runs: runs? })
+    Ok(RequestedGroup { name, text: rest.to_owned(), runs: runs? })
 }
 
-/// What groups of runs come to.
+/// Report of a comparison.
 #[derive(Debug, Serialize)]
 pub(in crate::commands) struct CompareReport {
     schema: Schema,
     #[serde(flatten)]
     found: Comparison,
-    conditions: Vec<Judged>,
+    conditions: Vec<JudgedCondition>,
     /// True if figures have their names for people. Conditions use the other names.
     #[serde(skip)]
     is_for_page: bool,
 }
 
-/// A condition, and where it holds.
+/// A condition, and the groups for which it holds.
 #[derive(Debug, Serialize)]
-struct Judged {
+struct JudgedCondition {
     condition: String,
-    holds: Vec<Held>,
+    holds: Vec<ConditionMatch>,
 }
 
 impl CompareReport {
     /// The shape of the JSON, described by `schemas/runs-compare.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.runs-compare", version: 1 };
 
-    /// Of these groups.
+    /// Compares groups for the terminal.
     pub(in crate::commands) fn new(groups: &[Group]) -> Self {
         let found = Comparison::of(groups);
         Self { schema: Self::SCHEMA, found, conditions: Vec::new(), is_for_page: false }
     }
 
-    /// Compares these groups for a page, where nobody writes conditions.
+    /// Compares groups for a page, where there are no conditions.
     pub(in crate::commands) fn for_page(groups: &[Group]) -> Self {
         Self { is_for_page: true, ..Self::new(groups) }
     }
 
-    /// The name of a figure.
-    fn name(&self, figure: &Compared) -> String {
+    /// Returns the name of a figure.
+    fn name(&self, figure: &FigureComparison) -> String {
         if self.is_for_page { figure.name.says().to_owned() } else { figure.name.to_string() }
     }
 
-    /// A value of a figure: on a page a rate stands in bytes and in bits.
+    /// Returns a value of a figure; on a page a rate is in bytes and in bits.
     fn value(&self, number: f64, unit: Unit) -> Text {
         match unit {
             Unit::BytesPerSecond if self.is_for_page => {
@@ -153,7 +152,7 @@ impl Record for CompareReport {
             }
         }
         if !found.cautions.is_empty() {
-            page.heading("To be known");
+            page.heading("Notes");
             for caution in &found.cautions {
                 page.item("-", &warning(caution));
             }
@@ -174,9 +173,9 @@ impl CompareReport {
         if self.found.groups.len() < 2 && self.found.differs.is_empty() {
             return;
         }
-        page.heading("What differs");
+        page.heading("Differences");
         if self.found.differs.is_empty() {
-            page.indented(|page| page.line("nothing that is known: the same command and machine"));
+            page.indented(|page| page.line("nothing known: command and machine are the same"));
             return;
         }
         let columns = self.names().map(|name| Column::left(name).flexible());
@@ -194,7 +193,7 @@ impl CompareReport {
         page.indented(|page| page.table(&table));
     }
 
-    /// Runs that stand for themselves: a few side by side, and many one below the other.
+    /// Shows groups of one run: a few side by side, and many one below the other.
     fn single_runs(&self, page: &mut Page) {
         page.heading("Figures");
         let found = &self.found;
@@ -237,7 +236,7 @@ impl CompareReport {
         });
     }
 
-    /// A row for each run, and as many tables as it takes for all figures.
+    /// Shows a row for each run, in as many tables as the figures need.
     fn one_below_the_other(&self, page: &mut Page, figures: &[(String, Vec<Text>)]) {
         let names = self.names().map(|name| Text::from(name).width()).max().unwrap_or(0);
         let width = |(title, cells): &(String, Vec<Text>)| {
@@ -268,7 +267,7 @@ impl CompareReport {
         }
     }
 
-    fn figure(&self, page: &mut Page, figure: &Compared) {
+    fn figure(&self, page: &mut Page, figure: &FigureComparison) {
         let of = figure.of.as_ref().map(|of| format!(" of {of}")).unwrap_or_default();
         page.heading(format!("{}{of}", self.name(figure)));
         let mut table =
@@ -285,7 +284,7 @@ impl CompareReport {
 
     fn verdicts(&self, page: &mut Page, verdicts: &Verdicts) {
         let of = verdicts.of.as_ref().map(|of| format!(" of {of}")).unwrap_or_default();
-        let changed = if verdicts.changed { ": it is another" } else { "" };
+        let changed = if verdicts.changed { ": changed" } else { "" };
         page.heading(format!("limit{of}{changed}"));
         let mut rows = Rows::new();
         for (name, causes) in self.names().zip(&verdicts.groups) {
@@ -311,7 +310,7 @@ fn spread_cells(spread: Option<&Spread>, unit: Unit) -> [Text; 2] {
     [value(spread.median, unit), interval]
 }
 
-/// A difference in the figure's unit, or as a share of the baseline where that has one.
+/// Returns a change as a share of the baseline, or in the figure's unit if there is no share.
 fn read_change(change: &Change, by: f64, unit: Unit) -> Text {
     if change.share.is_some() {
         return figures::difference(by);
@@ -320,7 +319,7 @@ fn read_change(change: &Change, by: f64, unit: Unit) -> Text {
     Text::from(sign).and(value(by.abs(), unit))
 }
 
-/// By how much, as [`read_change`] reads it.
+/// Returns the number that [`read_change`] shows.
 fn by(change: &Change) -> f64 {
     change.share.unwrap_or(change.difference)
 }
@@ -348,10 +347,10 @@ fn change_cells(change: Option<&Change>, unit: Unit) -> [Text; 4] {
     [read(by(change)), interval, likelihood, Text::styled(style, claim)]
 }
 
-/// The least likelihood that is told.
+/// Smallest p that is shown as a number.
 const LEAST_P: f64 = 0.000_1;
 
-/// So many runs stand side by side.
+/// Maximum number of runs side by side.
 const SIDE_BY_SIDE: usize = 3;
 
 fn warning(caution: &Caution) -> Sentence {
@@ -359,21 +358,21 @@ fn warning(caution: &Caution) -> Sentence {
         Caution::FewRuns { groups, fewest } => {
             let groups = groups.join(", ");
             sentence!(
-                "With fewer than {least} runs in each group no difference is claimed; {count} is \
-                 what the smallest has ({groups}). windlass runs repeat makes more.",
-                count = Counted(*fewest as u64, "run"),
+                "No difference is claimed with fewer than {least} runs in each group; the smallest \
+                 has {count} ({groups}). windlass runs repeat makes more.",
+                count = ItemCount(*fewest as u64, "run"),
                 least = Count(LEAST_REPEATS as u64)
             )
         }
         Caution::NotInterleaved { group } => sentence!(
-            "All runs of {group} were before or after those of the baseline: what changed with \
-             time is in the difference, too. windlass runs repeat RUN -- COMMAND lets two \
-             settings take turns."
+            "All runs of {group} were before or after those of the baseline, so the difference \
+             includes changes of load over time. windlass runs repeat RUN -- COMMAND alternates \
+             two settings."
         ),
         Caution::Commands => sentence!("The runs are of different commands."),
         Caution::Failed { group, runs } => sentence!(
-            "{count} of {group} failed, and counts as far as it went.",
-            count = Counted(*runs as u64, "run")
+            "{count} of {group} failed; the figures include it up to the failure.",
+            count = ItemCount(*runs as u64, "run")
         ),
         Caution::Shared { run } => {
             let run = run.to_string();
@@ -382,7 +381,7 @@ fn warning(caution: &Caution) -> Sentence {
     }
 }
 
-impl Judged {
+impl JudgedCondition {
     fn text(&self, page: &mut Page) {
         if self.holds.is_empty() {
             page.line(
@@ -402,8 +401,12 @@ impl Judged {
     }
 }
 
-/// The groups that are meant.
-fn groups(wanted: &[Wanted], runs: &[Summary], store: &Store) -> Result<Vec<Group>, Failure> {
+/// Reads the groups that the command line names.
+fn groups(
+    wanted: &[RequestedGroup],
+    runs: &[Summary],
+    store: &Store,
+) -> Result<Vec<Group>, Failure> {
     let mut groups = Vec::new();
     for one in wanted {
         let mut ids = Vec::new();
@@ -428,14 +431,14 @@ pub(super) fn run(args: &CompareArgs, store: &Store, output: &mut Output) -> any
     let mut report = CompareReport::new(&groups(&args.groups, &runs, store)?);
     for condition in &args.fail_if {
         let holds = condition.holds(&report.found).map_err(|wrong| {
-            Failure::usage(format!("cannot tell whether {condition} holds"), wrong)
+            Failure::usage(format!("cannot check the condition {condition}"), wrong)
         })?;
-        report.conditions.push(Judged { condition: condition.to_string(), holds });
+        report.conditions.push(JudgedCondition { condition: condition.to_string(), holds });
     }
     output.print(&report).map_err(unwritten)?;
     match report.conditions.iter().find(|judged| !judged.holds.is_empty()) {
         Some(judged) => {
-            Err(Failure::new("this was not to be", format!("{} holds", judged.condition)).into())
+            Err(Failure::new("the comparison failed", format!("{} holds", judged.condition)).into())
         }
         None => Ok(()),
     }

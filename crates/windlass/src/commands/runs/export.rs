@@ -19,41 +19,42 @@ use crate::files::WholeFile;
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass runs export > runs.jsonl        all that is kept, a line for each run
+  windlass runs export > runs.jsonl        everything, one line of JSON per run
   windlass runs export --format csv --command send -o sends.csv
-                                           a row for each run, a column for each figure
-  windlass runs export --format long last  a row for each number and word of the last run,
-                                           its intervals included
+                                           one row per run, one column per figure
+  windlass runs export --format long last  one row per value of the last run, with
+                                           its intervals
 
-The long table has the columns run, command, target, tags, start_time, name, place and value: the
-name is the path of the value in the record without its numbers, the place these numbers, from 0,
-as 3/0 for the first stream of the fourth interval.")]
+Columns of the long table:
+  run, command, target, tags, start_time, name, place, value
+  The name is the path of the value in the record, without array indices. The place has these
+  indices, from 0: 3/0 is the first stream of the fourth interval.")]
 pub struct ExportArgs {
-    /// The runs, or tag:WORD for all with a tag; all of them without one
+    /// Runs, or tag:WORD for all with a tag [default: all runs]
     #[arg(value_name = "RUN")]
     pub runs: Vec<Selector>,
 
-    /// Which of them.
+    /// Filter of the runs.
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// As what
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value_t = Form::Json)]
     pub format: Form,
 
-    /// Into this file, which takes its name when it is whole
+    /// Write to this file; it appears under its name when it is complete
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// What runs are written as.
+/// Format of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Form {
-    /// A line of JSON for each run, with all that is kept
+    /// One line of JSON per run, with everything that is kept
     Json,
-    /// A table: a row for each run, and for each of its devices or directions
+    /// Table: one row per run, and per device or direction of a run
     Csv,
-    /// A long table: a row for each number and word of the records
+    /// Long table: one row per value of the records
     Long,
 }
 
@@ -62,10 +63,10 @@ pub(super) fn run(args: &ExportArgs, store: &Store, output: &mut Output) -> anyh
     let runs = all(store)?;
     let found = chosen(&args.runs, &args.filter, &runs)?;
     let Some(path) = &args.output else {
-        let mut to = Raw(output);
+        let mut to = RawOutput(output);
         return write(args.format, &found, store, &mut to).map_err(|wrong| match wrong {
-            Wrong::Write(error) => unwritten(error),
-            Wrong::Read(failure) => failure.into(),
+            ExportError::Write(error) => unwritten(error),
+            ExportError::Read(failure) => failure.into(),
         });
     };
     let doing = || format!("cannot write {}", path.display());
@@ -73,8 +74,8 @@ pub(super) fn run(args: &ExportArgs, store: &Store, output: &mut Output) -> anyh
     let file = WholeFile::create(path).map_err(no)?;
     let mut to = BufWriter::new(file.writer().map_err(no)?);
     write(args.format, &found, store, &mut to).map_err(|wrong| match wrong {
-        Wrong::Write(error) => no(error),
-        Wrong::Read(failure) => failure,
+        ExportError::Write(error) => no(error),
+        ExportError::Read(failure) => failure,
     })?;
     to.flush().map_err(no)?;
     file.take_name().map_err(no)?;
@@ -82,9 +83,9 @@ pub(super) fn run(args: &ExportArgs, store: &Store, output: &mut Output) -> anyh
 }
 
 /// Standard output, whatever its form.
-struct Raw<'a>(&'a mut Output);
+struct RawOutput<'a>(&'a mut Output);
 
-impl Write for Raw<'_> {
+impl Write for RawOutput<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.raw(bytes)?;
         Ok(bytes.len())
@@ -94,25 +95,30 @@ impl Write for Raw<'_> {
     }
 }
 
-/// Which side went wrong.
-enum Wrong {
+/// Error of an export: on the writing or the reading side.
+enum ExportError {
     Write(io::Error),
     Read(Failure),
 }
 
-impl From<io::Error> for Wrong {
+impl From<io::Error> for ExportError {
     fn from(error: io::Error) -> Self {
         Self::Write(error)
     }
 }
 
-impl From<Failure> for Wrong {
+impl From<Failure> for ExportError {
     fn from(failure: Failure) -> Self {
         Self::Read(failure)
     }
 }
 
-fn write(form: Form, runs: &[&Summary], store: &Store, to: &mut impl Write) -> Result<(), Wrong> {
+fn write(
+    form: Form,
+    runs: &[&Summary],
+    store: &Store,
+    to: &mut impl Write,
+) -> Result<(), ExportError> {
     match form {
         Form::Json => {
             for run in whole(runs, store)? {
@@ -145,7 +151,7 @@ fn row(fields: impl IntoIterator<Item = String>) -> String {
     format!("{}\r\n", fields.join(","))
 }
 
-/// The name of a figure's column, with its unit.
+/// Returns the name of a figure's column, with its unit.
 fn column(name: FigureName) -> String {
     let unit = match name.unit() {
         Unit::Count => String::new(),
@@ -154,7 +160,7 @@ fn column(name: FigureName) -> String {
     format!("{}{unit}", name.id().replace('-', "_"))
 }
 
-/// A row for each run, and for each of its rows; a column for each figure that any has.
+/// Returns a row for each run and each of its rows, with a column for each figure of any run.
 fn wide(runs: &[&Summary]) -> String {
     let mut names: Vec<FigureName> =
         runs.iter().flat_map(|run| &run.figures).map(|figure| figure.name).collect();
@@ -199,7 +205,7 @@ fn wide(runs: &[&Summary]) -> String {
     table
 }
 
-/// A row for each number and word of a run's records.
+/// Returns a row for each number and word of a run's records.
 fn long(run: &Run, summary: &Summary) -> String {
     let keys = [
         run.id.to_string(),
@@ -224,7 +230,7 @@ fn long(run: &Run, summary: &Summary) -> String {
     table
 }
 
-/// All numbers and words of a value, each with its path and the places in it.
+/// Calls `add` with each number and word of a value, with its path and array indices.
 fn flatten(value: &Value, name: &str, place: &str, add: &mut impl FnMut(&str, &str, &str)) {
     match value {
         Value::Null => {}

@@ -14,20 +14,20 @@ use crate::commands::unwritten;
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass runs list                       the last twenty
+  windlass runs list                       the newest twenty
   windlass runs list --command sweep --since 2026-11-01 --all
-                                           all sweeps of a month
+                                           all sweeps since 1 November
   windlass runs list --tag baseline --json | jq '.runs[].figures'")]
 pub struct ListArgs {
-    /// Which of them.
+    /// Filter of the runs.
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// So many at the most, the newest
+    /// List at most this many runs, the newest
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, conflicts_with = "all")]
     pub limit: usize,
 
-    /// All of them
+    /// List all runs
     #[arg(long)]
     pub all: bool,
 }
@@ -36,17 +36,17 @@ pub struct ListArgs {
 #[derive(Debug, Serialize)]
 struct List {
     schema: Schema,
-    /// The folder in which they are.
+    /// Folder of the runs.
     store: String,
     /// The oldest first.
     runs: Runs,
-    /// Older ones that were asked for and are not among them.
+    /// Number of matching older runs that are not listed.
     left_out: usize,
     /// Files that cannot be read as runs.
     unreadable: Vec<UnreadableFile>,
 }
 
-/// Runs as they are printed. There may be very many: none is held in both forms.
+/// Runs as they are printed. There may be very many: each is held in one form only.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Runs {
@@ -57,7 +57,7 @@ enum Runs {
     Table(Table),
 }
 
-/// The cells of a run, of which the last one is its tags.
+/// Returns the cells of a run; the last one has its tags.
 fn cells(run: &Row<'_>) -> [Text; 7] {
     let style = if run.exit_code == 0 { Style::Plain } else { Style::Bad };
     let failed = if run.exit_code == 0 { "" } else { ", failed" };
@@ -73,7 +73,7 @@ fn cells(run: &Row<'_>) -> [Text; 7] {
     ]
 }
 
-/// A table of runs, which are in order.
+/// Returns a table of runs, which are in order.
 fn table(rows: Vec<[Text; 7]>) -> Table {
     let has_tags = rows.iter().any(|[.., tags]| !tags.is_empty());
     let columns = [
@@ -108,14 +108,14 @@ impl Record for List {
     fn text(&self, page: &mut Page) {
         let Runs::Table(table) = &self.runs else { return };
         if table.is_empty() {
-            page.line(format!("There is no such run in {}.", self.store));
+            page.line(format!("No runs found in {}.", self.store));
         } else {
             page.table(table);
         }
         if self.left_out > 0 {
             page.line(
                 figures::counted(self.left_out as u64, "older run")
-                    .and(": --all lists them, --limit N so many"),
+                    .and(": list them with --all, or --limit N"),
             );
         }
         for one in self.unreadable.iter().take(MAX_TOLD) {
@@ -123,19 +123,19 @@ impl Record for List {
         }
         if self.unreadable.len() > MAX_TOLD {
             let more = (self.unreadable.len() - MAX_TOLD) as u64;
-            page.line(Text::from("and ").and(figures::counted(more, "file")).and(" more"));
+            page.line(Text::from("and ").and(figures::counted(more, "more file")));
         }
     }
 }
 
-/// So many files that cannot be read are named.
+/// Maximum number of unreadable files that are named.
 const MAX_TOLD: usize = 5;
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
     let filter = args.filter.filter();
     let count = if args.all { usize::MAX } else { args.limit };
-    // Without a filter it need not know of older ones what they are.
+    // Without a filter, older runs need not be read.
     let looked_at = if filter.is_empty() { count } else { usize::MAX };
     let (runs, left_out, unreadable) = match output.format() {
         Format::Text => {
@@ -161,7 +161,7 @@ pub(super) fn run(args: &ListArgs, store: &Store, output: &mut Output) -> anyhow
     output.print(&list).map_err(unwritten)
 }
 
-/// So many of a listing, and how many older ones are left out.
+/// Returns the newest `count` of a listing, and the number of older ones.
 fn newest<T>(listing: Listing<T>, count: usize) -> (Vec<T>, usize, Vec<UnreadableFile>) {
     let mut runs = listing.runs;
     let more = runs.len().saturating_sub(count);

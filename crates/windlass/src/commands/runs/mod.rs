@@ -39,21 +39,21 @@ use crate::keeping;
     after_long_help = "\
 Examples:
   windlass runs list --target printer --since 7d
-                                           what was measured to a printer in a week
+                                           measurements of a printer in the last week
   windlass runs show last                  the last run, as it was printed
-  windlass runs tag last baseline          a word to find it by
-  windlass runs compare tag:baseline last  what differs, and whether chance explains it
+  windlass runs tag last baseline          tag the last run, to find it later
+  windlass runs compare tag:baseline last  the differences, and if chance explains them
   windlass runs repeat last -n 10 -- send HOST --window 256k
-                                           ten of each, in turn, and how they compare
+                                           ten runs of each in turn, then compared
   windlass runs export --format csv -o runs.csv
-                                           a table for a spreadsheet
+                                           a table for a spreadsheet, one row per run
 
-Which run:
-  the beginning of its name (k2f9ab), last, last~1 for the one before, or tag:WORD for all that
-  have the tag. docs/runs.md has more."
+Values of RUN:
+  k2f9ab (the beginning of a run's name), last, last~1 (the run before the last), or tag:WORD (all
+  runs with the tag). docs/runs.md has more."
 )]
 pub struct RunsArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub runs: Runs,
 
@@ -66,46 +66,46 @@ pub struct RunsArgs {
     pub json: JsonArgs,
 }
 
-/// What there is to do.
+/// Subcommands of `windlass runs`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Runs {
-    /// List the runs, the newest last
+    /// List runs, newest last
     List(ListArgs),
 
-    /// Show a run as it was printed, and where it was made
+    /// Show a run as it was printed, with its command line and host
     ///
-    /// With --json it is all that is kept: the arguments, the host with its settings, and the
+    /// --json prints everything that is kept: the arguments, the host with its settings, and the
     /// records with each interval.
     Show(ShowArgs),
 
-    /// Write a note to runs
+    /// Add a note to runs
     Note(NoteArgs),
 
-    /// Give runs a tag, or take it away
+    /// Add tags to runs, or remove them
     Tag(TagArgs),
 
     /// Delete runs
     Delete(DeleteArgs),
 
-    /// Write runs as JSON, as a table, or as one long table of all figures
+    /// Export runs as JSON, as a table, or as one long table of all values
     Export(ExportArgs),
 
-    /// Hold runs, or groups of repeats, against the first of them
+    /// Compare runs, or groups of repeated runs, with a baseline
     ///
-    /// It tells what differed between them in what was asked for and in the machine, the medians
-    /// of their figures with intervals of 95 %, by how much they differ, with which likelihood
-    /// chance alone does that (the rank test of Wilcoxon, Mann and Whitney), and whether the
-    /// limit changed. With fewer than five runs each no difference is claimed.
+    /// The report has the differences in options and machine, the median of each figure with a
+    /// 95 % confidence interval, and the change with its p-value (Mann-Whitney rank test). It also
+    /// says if the limit changed. A difference is claimed only with five or more runs in each
+    /// group.
     Compare(CompareArgs),
 
-    /// Make a run again, so many times, in turn with another where one is named
+    /// Repeat a run, alone or in turn with another command
     ///
-    /// Each repeat is kept, with a tag for the series. Two settings take turns, so that what
-    /// changes with time meets both alike; at the end they are compared.
+    /// Each repeat is kept, with a tag for the series. Two commands take turns, so that both meet
+    /// the same changes in load; at the end they are compared.
     Repeat(RepeatArgs),
 }
 
-/// Runs the command; `is_kept` tells whether arguments are of a command whose run is kept.
+/// Runs the command. `is_kept` returns whether a command with these arguments keeps its run.
 pub fn run(
     args: &RunsArgs,
     is_kept: fn(&[String]) -> bool,
@@ -124,7 +124,7 @@ pub fn run(
     }
 }
 
-/// Which runs.
+/// Options that select runs.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FilterArgs {
     /// Only runs of this command: send, "spool load"
@@ -135,17 +135,17 @@ pub struct FilterArgs {
     #[arg(long, value_name = "TEXT", help_heading = "Which runs")]
     pub target: Option<String>,
 
-    /// Only runs with this tag; of several with all of them
+    /// Only runs with this tag; with several tags, only runs that have all
     #[arg(long = "tag", value_name = "WORD", help_heading = "Which runs")]
     pub tags: Vec<String>,
 
-    /// Only runs that began then or later: a day, a time, or how long ago (7d, 12h)
+    /// Only runs since this date, time, or age (7d, 12h)
     #[arg(long, value_name = "WHEN", help_heading = "Which runs", value_parser = when)]
-    pub since: Option<When>,
+    pub since: Option<PointInTime>,
 
-    /// Only runs that began before
+    /// Only runs before this date, time, or age
     #[arg(long, value_name = "WHEN", help_heading = "Which runs", value_parser = when)]
-    pub until: Option<When>,
+    pub until: Option<PointInTime>,
 
     /// Only runs that failed
     #[arg(long, help_heading = "Which runs")]
@@ -158,23 +158,23 @@ impl FilterArgs {
             command: self.command.clone(),
             target: self.target.clone(),
             tags: self.tags.clone(),
-            since: self.since.map(When::time),
-            until: self.until.map(When::time),
+            since: self.since.map(PointInTime::time),
+            until: self.until.map(PointInTime::time),
             failed: self.failed,
         }
     }
 }
 
-/// A point in time, as people say it.
+/// A point in time, absolute or relative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum When {
-    /// Then.
+pub enum PointInTime {
+    /// An absolute time.
     At(Timestamp),
-    /// So many nanoseconds ago.
+    /// A span before now.
     Ago(windlass_base::Span),
 }
 
-impl When {
+impl PointInTime {
     fn time(self) -> Timestamp {
         match self {
             Self::At(time) => time,
@@ -183,33 +183,33 @@ impl When {
     }
 }
 
-/// A day or a time in UTC, or how long ago.
-fn when(text: &str) -> Result<When, String> {
-    let allowed = "a time is 2026-11-26, 2026-11-26T11:17:31Z, 7d or 12h";
+/// Parses a date or a time in UTC, or an age.
+fn when(text: &str) -> Result<PointInTime, String> {
+    let allowed = "a time is written as 2026-11-26, 2026-11-26T11:17:31Z, 7d or 12h";
     if let Some(days) = text.strip_suffix('d') {
         let days = days.parse::<u32>().map_err(|_| allowed.to_owned())?;
-        return Ok(When::Ago(windlass_base::Span::from_seconds(f64::from(days) * 86_400.0)));
+        return Ok(PointInTime::Ago(windlass_base::Span::from_seconds(f64::from(days) * 86_400.0)));
     }
     if let Ok(span) = values::span_with_unit(text) {
-        return Ok(When::Ago(span));
+        return Ok(PointInTime::Ago(span));
     }
     let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
-    whole.parse().map(When::At).map_err(|_| allowed.to_owned())
+    whole.parse().map(PointInTime::At).map_err(|_| allowed.to_owned())
 }
 
-/// All runs of a store, one at least.
+/// Returns all runs of a store, at least one.
 fn all(store: &Store) -> Result<Vec<Summary>, Failure> {
     let runs = store.list()?.runs;
     if runs.is_empty() {
-        let wrong = format!("{} has none", store.folder().display());
-        return Err(Failure::new("cannot find a run", wrong)
-            .advise("Measure something: each run of send, ping, print and the like is kept."));
+        let wrong = format!("no run is kept in {}", store.folder().display());
+        return Err(Failure::new("cannot find a run", wrong).advise(
+            "Measure first: each run of send, ping, print and other measurements is kept.",
+        ));
     }
     Ok(runs)
 }
 
-/// Those of them that are named, or all where none is, as far as they pass; each once, the oldest
-/// first.
+/// Returns the named runs (all if none is named) that pass the filter, each once, oldest first.
 fn chosen<'a>(
     selectors: &[Selector],
     filter: &FilterArgs,
@@ -229,7 +229,7 @@ fn chosen<'a>(
     Ok(chosen)
 }
 
-/// Runs as a comparison takes them.
+/// Reads runs as members of a comparison.
 pub(super) fn members(store: &Store, ids: Vec<RunId>) -> Result<Vec<Member>, Failure> {
     store.read(ids)?.map(|run| Ok(Member::of(&run?))).collect()
 }
@@ -241,9 +241,9 @@ mod tests {
     #[test]
     fn a_time_is_a_day_or_a_moment_or_a_while_ago() {
         let day = Timestamp::from_nanos(1_795_651_200_000_000_000);
-        assert_eq!(when("2026-11-26"), Ok(When::At(day)));
-        assert_eq!(when("2026-11-26T01:00:00+01:00"), Ok(When::At(day)));
-        let ago = |seconds: f64| Ok(When::Ago(windlass_base::Span::from_seconds(seconds)));
+        assert_eq!(when("2026-11-26"), Ok(PointInTime::At(day)));
+        assert_eq!(when("2026-11-26T01:00:00+01:00"), Ok(PointInTime::At(day)));
+        let ago = |seconds: f64| Ok(PointInTime::Ago(windlass_base::Span::from_seconds(seconds)));
         assert_eq!((when("7d"), when("12h")), (ago(604_800.0), ago(43_200.0)));
         for wrong in ["", "yesterday", "d", "-3d", "2026-13-01", "26.11.2026"] {
             assert!(when(wrong).is_err(), "{wrong}");

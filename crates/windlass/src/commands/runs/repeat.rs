@@ -22,42 +22,42 @@ use crate::interrupt;
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass runs repeat last -n 10          the last run ten times more
+  windlass runs repeat last -n 10          repeat the last run ten times
   windlass runs repeat k2f9ab -n 10 -- send HOST --window 256k
-                                           ten of it and ten of the other, in turn
+                                           ten runs of each command, in turn
   windlass runs repeat last -n 10 --tag cable-b
-                                           with a tag of your own, to compare with later
+                                           add a tag, for a later comparison
 
-What is repeated runs in the folder and with the arguments of the first time, and is kept with the
-tag of the series. Of two settings now the one and now the other is first: A B, B A, A B.")]
+Each repeat runs in the folder and with the arguments of the original run, and is kept with the tag
+of the series. Two commands alternate, and swap their order each time: A B, B A, A B.")]
 pub struct RepeatArgs {
-    /// The run: the beginning of its name, last, or last~1
+    /// Run to repeat: the beginning of its name, last, or last~1
     #[arg(value_name = "RUN")]
     pub run: Selector,
 
-    /// How often
+    /// Number of repeats of each command
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub number: u32,
 
-    /// A tag for the repeats, beside that of the series; may be given again
+    /// Tag for the repeats, besides the tag of the series; may be repeated
     #[arg(long, value_name = "WORD", value_parser = crate::keeping::tag)]
     pub tag: Vec<String>,
 
-    /// Another windlass command that takes turns with it, behind `--`
+    /// Second windlass command to alternate with, after `--`
     #[arg(last = true, value_name = "COMMAND")]
     pub other: Vec<OsString>,
 }
 
-/// How often the progress line changes.
+/// Time between two changes of the progress line.
 const CHANGE: Duration = Duration::from_millis(100);
 
-/// After so many failures in a row it is given up.
+/// Number of failures in a row after which the series ends.
 const HOPELESS: u32 = 3;
 
-/// One of the settings that are repeated.
+/// A setting that is repeated.
 struct Setting {
-    /// What its group is called.
+    /// Name of its group.
     name: String,
     /// The tag of its repeats.
     tag: String,
@@ -65,12 +65,12 @@ struct Setting {
     directory: Option<String>,
 }
 
-/// What became of the repeats.
+/// Results of the repeats.
 #[derive(Default)]
 struct Tally {
     failed: u32,
     in_a_row: u32,
-    /// What the first of them said.
+    /// Message of the first failure.
     first: Option<String>,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     let id = args.run.one(&all(store)?)?;
     let first = store.read([id])?.next().transpose()?.ok_or_else(|| {
-        Failure::new(format!("cannot repeat run {}", id.short()), "there is no such run")
+        Failure::new(format!("cannot repeat run {}", id.short()), "the run is not in the store")
     })?;
     let doing = format!("cannot repeat run {}", first.id.short());
     let series = RunId::by_chance().map_err(|error| Failure::new(&doing, error))?;
@@ -94,7 +94,7 @@ pub(super) fn run(
     let all = args.number as usize * settings.len();
     let (mut tally, mut made, mut last) = (Tally::default(), 0_usize, String::new());
     for turn in 0..args.number {
-        // Now the one is first and now the other, so that what drifts meets both alike.
+        // The order alternates, so that drift meets both settings alike.
         let order: Vec<&Setting> =
             if turn % 2 == 0 { settings.iter().collect() } else { settings.iter().rev().collect() };
         for setting in order {
@@ -125,20 +125,20 @@ pub(super) fn run(
     progress.clear();
     let groups = groups(&settings, store)?;
     if groups.is_empty() {
-        let wrong = tally.first.unwrap_or_else(|| "it was stopped".to_owned());
+        let wrong = tally.first.unwrap_or_else(|| "the series was stopped".to_owned());
         return Err(Failure::new(doing, wrong).into());
     }
     output.print(&CompareReport::new(&groups)).map_err(unwritten)?;
     let tags: Vec<String> = settings.iter().map(|one| format!("tag:{}", one.tag)).collect();
-    eprintln!("windlass: the same again: windlass runs compare {}", tags.join(" "));
+    eprintln!("windlass: to compare again: windlass runs compare {}", tags.join(" "));
     conclude(&doing, &tally, made, all)
 }
 
-/// Whether all was well.
+/// Returns an error if a repeat failed or is missing.
 fn conclude(doing: &str, tally: &Tally, made: usize, all: usize) -> anyhow::Result<()> {
     let first = tally.first.as_deref().unwrap_or_default();
     if tally.in_a_row >= HOPELESS {
-        let wrong = format!("{HOPELESS} repeats failed one after the other: {first}");
+        let wrong = format!("{HOPELESS} repeats failed in a row: {first}");
         return Err(Failure::new(doing, wrong).into());
     }
     if tally.failed > 0 {
@@ -146,13 +146,13 @@ fn conclude(doing: &str, tally: &Tally, made: usize, all: usize) -> anyhow::Resu
         return Err(Failure::new(doing, wrong).into());
     }
     if made < all {
-        let wrong = format!("it was stopped after {made} of {all} repeats");
+        let wrong = format!("the series was stopped after {made} of {all} repeats");
         return Err(Failure::new(doing, wrong).into());
     }
     Ok(())
 }
 
-/// The settings that take turns: the run's, and the one behind `--`.
+/// Returns the settings to alternate: those of the run, and those after `--`.
 fn settings(
     args: &RepeatArgs,
     first: &Run,
@@ -162,9 +162,9 @@ fn settings(
     let doing = || format!("cannot repeat run {}", first.id.short());
     let arguments: Vec<OsString> = bare(&first.arguments).into_iter().map(OsString::from).collect();
     if is_redacted(&first.arguments) {
-        let wrong = "its arguments were not kept as they were: one has a password, or is no text";
+        let wrong = "its arguments were not kept in full: one has a password, or is not text";
         return Err(Failure::new(doing(), wrong).advise(format!(
-            "Give the command behind --: windlass {}",
+            "Give the command after --: windlass {}",
             command_line(&first.arguments)
         )));
     }
@@ -181,9 +181,10 @@ fn settings(
     let other = args.other.iter().map(|one| one.to_string_lossy().into_owned());
     let other: Vec<String> = bare(&other.collect::<Vec<_>>());
     if !is_kept(&other) {
-        let wrong = format!("windlass {} is no command that keeps its runs", command_line(&other));
-        return Err(Failure::usage(doing(), wrong)
-            .advise("Behind -- stands the command without windlass, as: send HOST --window 256k"));
+        let wrong = format!("windlass {} does not keep its runs", command_line(&other));
+        return Err(Failure::usage(doing(), wrong).advise(
+            "Give a command that measures after --, without windlass: send HOST --window 256k",
+        ));
     }
     let other = Setting {
         name: "B".to_owned(),
@@ -194,13 +195,13 @@ fn settings(
     Ok(vec![one, other])
 }
 
-/// Returns whether a run's arguments are no longer what they were: one had a password, or was no
+/// Returns whether a run's arguments were changed to keep them: one had a password, or was not
 /// text.
 pub(in crate::commands) fn is_redacted(arguments: &[String]) -> bool {
     arguments.iter().any(|one| one.contains('\u{fffd}') || one.contains(":…@"))
 }
 
-/// Arguments without those that say where and under which words a run is kept.
+/// Returns the arguments without `--store` and `--note`.
 pub(in crate::commands) fn bare(arguments: &[String]) -> Vec<String> {
     let mut bare = Vec::new();
     let mut words = arguments.iter();
@@ -214,7 +215,7 @@ pub(in crate::commands) fn bare(arguments: &[String]) -> Vec<String> {
     bare
 }
 
-/// One repeat. The error is what it said last.
+/// Runs one repeat. The error is its message.
 fn once(program: &Path, setting: &Setting, args: &RepeatArgs, store: &Store) -> Result<(), String> {
     let mut command = Command::new(program);
     command.args(&setting.arguments).arg("--store").arg(store.folder());
@@ -230,17 +231,17 @@ fn once(program: &Path, setting: &Setting, args: &RepeatArgs, store: &Store) -> 
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let error = said.lines().find_map(|line| line.strip_prefix("error: "));
-    Err(error.map_or_else(|| format!("it ended with {}", output.status), str::to_owned))
+    Err(error.map_or_else(|| format!("the command ended with {}", output.status), str::to_owned))
 }
 
-/// What the newest run came to, where it has this tag.
+/// Returns the result of the newest run, if it has this tag.
 fn newest(store: &Store, tag: &str) -> Option<String> {
     let has_tag = |row: &Row<'_>| row.tags.iter().any(|one| **one == *tag);
     let seen = |row: &Row<'_>| has_tag(row).then(|| result(row).plain());
     store.rows(1, None, seen).ok()?.runs.into_iter().flatten().next()
 }
 
-/// The groups of the repeats that were kept.
+/// Returns the groups of the repeats that were kept.
 fn groups(settings: &[Setting], store: &Store) -> Result<Vec<Group>, Failure> {
     let runs = store.list()?.runs;
     let mut groups = Vec::new();

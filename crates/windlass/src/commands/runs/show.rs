@@ -16,19 +16,19 @@ Examples:
   windlass runs show last                  the last run
   windlass runs show k2f9ab --json | jq '.records[].record.intervals'")]
 pub struct ShowArgs {
-    /// The run: the beginning of its name, last, or last~1
+    /// Run: the beginning of its name, last, or last~1
     #[arg(value_name = "RUN")]
     pub run: Selector,
 }
 
-/// A run, all of it.
+/// A complete run.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-struct Shown {
+struct ShownRun {
     run: Run,
 }
 
-impl Record for Shown {
+impl Record for ShownRun {
     fn text(&self, page: &mut Page) {
         let run = &self.run;
         let mut rows = facts(run);
@@ -51,7 +51,7 @@ impl Record for Shown {
 pub(super) fn run(args: &ShowArgs, store: &Store, output: &mut Output) -> anyhow::Result<()> {
     let id = args.run.one(&all(store)?)?;
     for run in store.read([id])? {
-        output.print(&Shown { run: run? }).map_err(unwritten)?;
+        output.print(&ShownRun { run: run? }).map_err(unwritten)?;
     }
     Ok(())
 }

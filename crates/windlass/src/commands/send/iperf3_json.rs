@@ -18,7 +18,7 @@ pub(super) fn print(record: &impl Serialize, output: &mut Output) -> io::Result<
     output.raw(&text)
 }
 
-/// What this machine says of itself, as `uname -a` has it.
+/// Returns the description of this machine, as `uname -a` prints it.
 fn system() -> String {
     let kernel = |name: &str| {
         let text = fs::read_to_string(format!("/proc/sys/kernel/{name}"));

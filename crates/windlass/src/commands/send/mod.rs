@@ -1,4 +1,4 @@
-//! `windlass send`: a transfer to a host, and what holds it back.
+//! `windlass send`: a transfer to a host, and its limit.
 
 mod args;
 mod flent;
@@ -19,26 +19,26 @@ use windlass_base::Failure;
 use windlass_drive::client::{self, Test};
 use windlass_drive::control::Token;
 use windlass_drive::report::{Interval, Outcome};
-use windlass_drive::side::Ends;
+use windlass_drive::side::ThreadSettings;
 use windlass_drive::socket::Options;
 use windlass_drive::transfer::Transfer;
 use windlass_drive::{Error, Protocol, Source, datagrams as ttcp, iperf, iperf3, plain};
-use windlass_output::records::send::{Live, SendReport, Showing};
+use windlass_output::records::send::{LineFormatter, SendReport, TransferView};
 use windlass_output::{Format, Output};
 
 use self::stream::{Event, Line};
 use super::unwritten;
-use super::watched::Watched;
-use crate::live::Listening;
+use super::watched::WatchedRecord;
+use crate::live::StopSignals;
 
 /// The longest file that is taken for a token, in bytes.
 const LONGEST_TOKEN: u64 = 4_096;
 
-/// How long a server that has served one test may take to be ready for the next:
-/// those of iperf3 and ttcp serve one client at a time.
+/// Maximum time until a server is ready for the next test: iperf3 and ttcp servers serve one
+/// client at a time.
 const RECOVERY: Duration = Duration::from_secs(3);
 
-/// How often it is tried.
+/// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Runs the command.
@@ -54,7 +54,7 @@ pub fn run(args: &SendArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     let mut is_first = true;
     loop {
-        let ends = Ends { source: source.take(), ..Ends::default() };
+        let ends = ThreadSettings { source: source.take(), ..ThreadSettings::default() };
         let patience = if is_first { Duration::ZERO } else { RECOVERY };
         let ended = once(args, &transfer, token.as_ref(), ends, patience, &listening, output);
         is_first = false;
@@ -77,15 +77,15 @@ fn once(
     args: &SendArgs,
     transfer: &Transfer,
     token: Option<&Token>,
-    ends: Ends,
+    ends: ThreadSettings,
     patience: Duration,
-    listening: &Listening,
+    listening: &StopSignals,
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let stopped: &dyn Fn() -> bool = &|| listening.stop.load(Ordering::Relaxed);
     let protocol = args.protocol;
-    let mut live = Live::new(transfer, protocol).with(args.format);
-    let mut showing = Showing::new(transfer, protocol);
+    let mut live = LineFormatter::new(transfer, protocol).with(args.format);
+    let mut showing = TransferView::new(transfer, protocol);
     let mut intervals = Vec::<Interval>::new();
     let is_text = output.format() == Format::Text && !args.json_iperf3;
     let mut unwritable = None;
@@ -108,7 +108,7 @@ fn once(
             unwritable = say(output, Event::Interval { interval }).err();
         }
         if let Some(lines) = live.lines(interval).filter(|_| is_text && unwritable.is_none()) {
-            // What is measured goes on where nobody reads it.
+            // The measurement continues without a reader.
             unwritable =
                 output.say(|page| lines.into_iter().for_each(|line| page.line(line))).err();
         }
@@ -134,8 +134,8 @@ fn once(
     let (broken, interrupted) = (outcome.failure.is_some(), outcome.stopped);
     let report = SendReport::new(&args.host, to, protocol, transfer, &outcome, intervals);
     let report = report.with(args.format);
-    let report = Watched::new(report, running);
-    // The file first: standard output may be a pipe that nobody reads to its end.
+    let report = WatchedRecord::new(report, running);
+    // The file comes first: standard output may be a pipe whose reader stops early.
     let drawn = args.flent.as_deref().map_or(Ok(()), |file| flent::write(&report, file));
     if let Some(error) = unwritable {
         output.keep(&report);
@@ -161,21 +161,21 @@ fn once(
         Some(error) if broken => {
             Err(broke_off(spoken, &args.host, args.port(), error).doing(doing).into())
         }
-        // Who stops a test has what it measured by then, as with ping(8).
+        // A stopped test reports its results so far, as ping(8) does.
         _ if interrupted && !stopped() => Err(Failure::new(doing, "the server was stopped").into()),
         _ => Ok(()),
     }
 }
 
-/// Says a line of JSON, at once.
+/// Prints a line of JSON at once.
 fn say(output: &mut Output, event: Event<'_>) -> io::Result<()> {
     output.print_line(&Line::of(event)).and_then(|()| output.flush())
 }
 
-/// Whether a server may only need a moment.
+/// Returns whether the server may only need a moment.
 ///
-/// `ttcp -r` ends behind its test. Until then the kernel takes connections in its name, and
-/// it resets them: while they are made, or later.
+/// `ttcp -r` exits after its test. Until then the kernel accepts connections for it, and resets
+/// them during the handshake or later.
 fn is_not_ready(protocol: Protocol, made: &Result<(SocketAddr, Outcome), Error>) -> bool {
     match made {
         Err(Error::Connect { source, .. }) => matches!(
@@ -188,12 +188,12 @@ fn is_not_ready(protocol: Protocol, made: &Result<(SocketAddr, Outcome), Error>)
     }
 }
 
-/// Makes a test in the protocol that is asked for, and says where it went.
+/// Runs a test in the requested protocol; returns the address of the server, too.
 fn make(
     args: &SendArgs,
     transfer: &Transfer,
     token: Option<&Token>,
-    ends: Ends,
+    ends: ThreadSettings,
     stopped: &dyn Fn() -> bool,
     tell: &mut dyn FnMut(&Interval),
 ) -> Result<(SocketAddr, Outcome), Error> {
@@ -230,12 +230,12 @@ fn make(
 /// Reads a token.
 pub(super) fn token(path: &Path) -> Result<Token, Failure> {
     let doing = format!("cannot read the token in {}", path.display());
-    let advice = "Write the token into a file of your own: one line of text.";
+    let advice = "Write the token into a file that you can read, as one line of text.";
     let mut text = String::new();
     let file = File::open(path);
     file.and_then(|file| file.take(LONGEST_TOKEN).read_to_string(&mut text))
         .map_err(|error| Failure::new(&doing, error).advise(advice))?;
-    Token::new(&text).ok_or_else(|| Failure::new(doing, "it is empty").advise(advice))
+    Token::new(&text).ok_or_else(|| Failure::new(doing, "the file is empty").advise(advice))
 }
 
 fn source(path: &Path) -> Result<Source, Failure> {
@@ -248,45 +248,44 @@ fn source(path: &Path) -> Result<Source, Failure> {
     });
     let file = open.map_err(|error| {
         Failure::new(format!("cannot read {}", path.display()), error)
-            .advise("Give a file, or - for standard input.")
+            .advise("Name a file that you can read, or - for standard input.")
     })?;
     Ok(Source::reader(file))
 }
 
-/// What was wrong with a test that ran, in this protocol, by UDP or not: what listens there is
-/// known.
+/// Returns the failure of a test that ran, in this protocol, over UDP or TCP: the server is known.
 pub(super) fn broke_off(spoken: (Protocol, bool), host: &str, port: u16, error: Error) -> Failure {
     match error {
         Error::Gone { .. } | Error::Silent { .. } => {
             Failure::new(format!("cannot send to {host}"), error)
-                .advise("Check the path, and that the server runs there still.")
+                .advise("Check the path, and check that the server still runs.")
         }
         error => failure_with(spoken, host, port, error),
     }
 }
 
-/// What to do where no connection came about; `refused` where nobody listens.
+/// Returns advice for a failed connection; `refused` is the advice for a port without a listener.
 pub(super) fn unconnected(
     error: &Error,
     port: u16,
     refused: impl FnOnce() -> String,
 ) -> Option<String> {
     match error {
-        Error::Resolve { .. } => Some("Check the name, or give an address.".to_owned()),
+        Error::Resolve { .. } => Some("Check the name, or give an IP address.".to_owned()),
         Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => {
             Some(refused())
         }
         _ if is_reset(error) => Some(format!(
-            "Check what listens on port {port}: it takes connections and resets them."
+            "Check which program listens on port {port}: it accepts connections and resets them."
         )),
         Error::Connect { .. } => {
-            Some(format!("Check that the host is reachable and that nothing blocks port {port}."))
+            Some(format!("Check that the host is reachable and no firewall blocks port {port}."))
         }
         _ => None,
     }
 }
 
-/// Whether the other end took a connection and reset it before this one had it: it is there.
+/// Returns whether the peer reset the connection during the handshake: the host exists.
 fn is_reset(error: &Error) -> bool {
     matches!(error, Error::Connect { source, .. } if source.kind() == io::ErrorKind::ConnectionReset)
 }
@@ -299,8 +298,8 @@ pub(super) fn failure_with(
 ) -> Failure {
     let server = protocol.server(udp);
     let doing = format!("cannot send to {host}");
-    let refused = || format!("Start {server} there, or give its --port; {port} was tried.");
-    let what_listens = || format!("Check that it is {server} that listens on port {port}.");
+    let refused = || format!("Start {server} on the host, or give its --port (tried: {port}).");
+    let what_listens = || format!("Check that {server} is the program on port {port}.");
     if let Some(advice) = unconnected(&error, port, refused).filter(|_| !is_reset(&error)) {
         return Failure::new(doing, error).advise(advice);
     }
@@ -308,13 +307,15 @@ pub(super) fn failure_with(
         _ if is_reset(&error) => what_listens(),
         Error::TokenNeeded => "Give the server's token with --token-file.".to_owned(),
         Error::Refused(wrong) if wrong.contains("token") => {
-            "Check that both ends have the same line in their --token-file.".to_owned()
+            "Use the same token in the --token-file of both ends.".to_owned()
         }
         Error::Option { option, .. } if option.contains("congestion") => {
-            "See /proc/sys/net/ipv4/tcp_available_congestion_control on that end.".to_owned()
+            "Choose one of /proc/sys/net/ipv4/tcp_available_congestion_control on that end."
+                .to_owned()
         }
         Error::Iperf3(iperf3::Failure::Server { code: iperf3::Code::CONGESTION, .. }) => {
-            "See /proc/sys/net/ipv4/tcp_available_congestion_control on that end.".to_owned()
+            "Choose one of /proc/sys/net/ipv4/tcp_available_congestion_control on the server."
+                .to_owned()
         }
         Error::Iperf3(iperf3::Failure::Busy | iperf3::Failure::Server { .. }) => {
             return Failure::new(doing, error);
@@ -331,7 +332,7 @@ pub(super) fn failure_with(
 mod tests {
     use super::*;
 
-    /// What to do about a connection that ends like this while it is made.
+    /// Returns the advice for a handshake that fails with this error.
     fn advice(kind: io::ErrorKind) -> String {
         let error = Error::Connect { to: "192.0.2.2:5201".to_owned(), source: kind.into() };
         let failure = failure_with((Protocol::Windlass, false), "192.0.2.2", 5201, error);
@@ -341,9 +342,9 @@ mod tests {
     #[test]
     fn who_resets_a_connection_is_there_and_is_another_server() {
         let reset = advice(io::ErrorKind::ConnectionReset);
-        assert!(reset.contains("windlass serve that listens on port 5201"), "{reset}");
+        assert!(reset.contains("windlass serve is the program on port 5201"), "{reset}");
         let refused = advice(io::ErrorKind::ConnectionRefused);
-        assert!(refused.contains("Start windlass serve there"), "{refused}");
+        assert!(refused.contains("Start windlass serve on the host"), "{refused}");
         let lost = advice(io::ErrorKind::TimedOut);
         assert!(lost.contains("Check that the host is reachable"), "{lost}");
     }

@@ -1,4 +1,4 @@
-//! What `windlass send --json-stream` says before its report: a line for each event.
+//! Lines that `windlass send --json-stream` prints before its report: one for each event.
 
 use serde::Serialize;
 use windlass_base::Schema;
@@ -15,13 +15,13 @@ pub(super) struct Line<'a> {
     event: Event<'a>,
 }
 
-/// What happens.
+/// Event of a test.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(super) enum Event<'a> {
     /// A test is asked for.
     Begins { host: &'a str, port: u16, protocol: Protocol, transfer: &'a Transfer },
-    /// A stretch of it is over.
+    /// An interval of the test is over.
     Interval { interval: &'a Interval },
 }
 
@@ -35,6 +35,6 @@ impl<'a> Line<'a> {
 }
 
 impl Record for Line<'_> {
-    // It is JSON that is asked for.
+    // These lines exist as JSON only.
     fn text(&self, _: &mut Page) {}
 }

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use windlass_base::Bytes;
 
-/// Writes in blocks of one size, however the data comes. What is left when it is flushed is a
-/// shorter one.
+/// A writer of blocks of one size, whatever the sizes of the input. A flush writes the rest as a
+/// shorter block.
 pub(super) struct Blocks<W> {
     to: W,
     size: usize,
@@ -42,9 +42,9 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Written(Vec<Vec<u8>>);
+    struct WrittenBlocks(Vec<Vec<u8>>);
 
-    impl Write for Written {
+    impl Write for WrittenBlocks {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.push(bytes.to_vec());
             Ok(bytes.len())
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn blocks_are_full_but_for_the_last() {
-        let mut blocks = Blocks::new(Written::default(), Bytes::new(4));
+        let mut blocks = Blocks::new(WrittenBlocks::default(), Bytes::new(4));
         for piece in [&b"ab"[..], b"cdefghij", b"", b"k"] {
             blocks.write_all(piece).unwrap();
         }

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::values::{self, PacketRange};
 use windlass_base::{Failure, Schema, Span, Timestamp};
-use windlass_capture::{CaptureFacts, FirstPass, Reading};
+use windlass_capture::{CaptureFacts, FirstPass, ReadSettings};
 use windlass_output::records::not_tcp;
 use windlass_output::{Column, Output, Page, Record, Style, Table, Text, figures};
 use windlass_trace::Keep;
@@ -37,31 +37,31 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub capture: CaptureArgs,
 
-    /// Only the connection of this number, as reports count them
+    /// Show only connection number N of the report
     #[arg(long, value_name = "N", conflicts_with = "all")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     #[arg(help_heading = "Which connections")]
     pub connection: Option<u64>,
 
-    /// Show every connection, its packets among the others'
+    /// Show all connections, with packets in the order of the capture
     #[arg(long, help_heading = "Which connections")]
     pub all: bool,
 
-    /// Which connections.
+    /// Connection filters.
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// The stretch of the capture to look at.
+    /// Range of the capture.
     #[command(flatten)]
     pub range: RangeArgs,
 
-    /// Only these packets, both ends included: 10..20, 10.., ..20 or 10
+    /// Show only these packets: 10..20 (both included), 10.., ..20 or 10
     #[arg(long, value_name = "A..B", value_parser = values::packets)]
     pub packets: Option<PacketRange>,
 
-    /// Draw the connection instead, as xplot shows it: sequence numbers against time, with ACKs
-    /// and window. The larger transfer goes to FILE, the other, where it carried data, to a
-    /// second one beside it: upload.back.xpl for upload.xpl
+    /// Write a time-sequence graph for xplot instead: sequence numbers over time, with ACKs and
+    /// window. FILE holds the direction with more data. A second file, such as upload.back.xpl
+    /// for upload.xpl, holds the other direction if it carried data
     #[arg(long, value_name = "FILE", conflicts_with = "all", help_heading = "Output")]
     pub xplot: Option<PathBuf>,
 
@@ -70,7 +70,7 @@ pub struct ShowArgs {
     pub json: JsonArgs,
 }
 
-/// A conversation as `windlass show` prints it: first this, then its packets.
+/// The first record of `windlass show`; the packets follow.
 #[derive(Debug, Serialize)]
 struct Heading {
     schema: Schema,
@@ -86,23 +86,23 @@ struct Heading {
 struct Row {
     /// As Wireshark counts.
     packet: u64,
-    /// From 1 in order of appearance; 0 for a late packet of one that ended.
+    /// From 1 in order of appearance; 0 for a late packet of an ended connection.
     connection: u64,
     /// From the first packet that is shown.
     seconds: Span,
-    /// From the one before.
+    /// From the previous packet.
     delta_seconds: Span,
     source: String,
     destination: String,
-    /// Whether it goes from the sender to the receiver.
+    /// True if the packet goes from the sender to the receiver.
     from_sender: bool,
     flags: String,
-    /// From the start of its direction; null where the capture does not say.
+    /// Sequence number from the start of its direction; null if the capture does not show it.
     sequence: Option<u64>,
     bytes: u32,
     /// From the start of the other direction.
     acknowledgment: Option<u64>,
-    /// In bytes, scaled where the handshake tells the scale.
+    /// Window in bytes, scaled if the handshake shows the scale.
     window_bytes: Option<u64>,
     notes: Vec<String>,
     #[serde(skip)]
@@ -176,7 +176,7 @@ impl Record for Row {
 
 /// Runs the command.
 pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
-    let reading = Reading {
+    let reading = ReadSettings {
         file: &args.capture.file,
         filter: args.filter.into(),
         range: args.range.into(),
@@ -204,7 +204,7 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
         receiver: ends.map(|connection| read.name(connection.receiver())),
     };
     output.print_line(&heading).map_err(unwritten)?;
-    let mut second = Second {
+    let mut second = PrintPass {
         output,
         shown,
         range: args.packets,
@@ -224,7 +224,7 @@ pub fn run(args: &ShowArgs, output: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-/// The connection that is shown; nothing where all are.
+/// Returns the number of the shown connection; `None` with `--all`.
 fn chosen<N>(args: &ShowArgs, first: &FirstPass<N>) -> anyhow::Result<Option<u64>> {
     let doing = format!("cannot show {}", args.capture.name());
     let totals = first.totals;
@@ -249,7 +249,7 @@ fn chosen<N>(args: &ShowArgs, first: &FirstPass<N>) -> anyhow::Result<Option<u64
 }
 
 /// The second pass: prints.
-struct Second<'a> {
+struct PrintPass<'a> {
     output: &'a mut Output,
     shown: Option<u64>,
     range: Option<PacketRange>,
@@ -263,7 +263,7 @@ struct Second<'a> {
     failed: Option<std::io::Error>,
 }
 
-impl Observer for Second<'_> {
+impl Observer for PrintPass<'_> {
     fn segment(&mut self, segment: &Segment) {
         if self.failed.is_some() {
             return;

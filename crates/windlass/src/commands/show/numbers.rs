@@ -1,15 +1,14 @@
-//! Sequence numbers and windows as people read them: from the start of the
-//! connection, and in bytes.
+//! Relative sequence numbers, and windows in bytes.
 
 use std::collections::HashMap;
 
 use windlass_wire::{Endpoint, Flags, Segment};
 
-/// The most directions whose start is remembered; the rest is shown with the
-/// numbers of the wire.
+/// Maximum number of directions with a known start; others are shown with absolute sequence
+/// numbers.
 const MAX_STARTS: usize = 1 << 16;
 
-/// Where the numbers of a direction start, and its window's scale.
+/// Start of a direction's sequence numbers, and its window scale.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     sequence: Option<u32>,
@@ -25,16 +24,15 @@ pub(super) struct Numbers {
 
 /// A segment's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Relative {
+pub(super) struct RelativeNumbers {
     pub(super) sequence: Option<u64>,
     pub(super) acknowledgment: Option<u64>,
     pub(super) window: Option<u64>,
 }
 
 impl Numbers {
-    /// A segment's numbers from the start of its connection: a SYN has 0, the
-    /// first data 1.
-    pub(super) fn relative(&mut self, connection: u64, segment: &Segment) -> Relative {
+    /// Returns a segment's numbers from the start of its connection: a SYN has 0, the first data 1.
+    pub(super) fn relative(&mut self, connection: u64, segment: &Segment) -> RelativeNumbers {
         let (from, to) = ((connection, segment.source), (connection, segment.destination));
         let has_ack = segment.flags.has(Flags::ACK);
         let is_syn = segment.flags.has(Flags::SYN);
@@ -61,7 +59,7 @@ impl Numbers {
             (true, Some(shift), Some(_)) => shift.min(14),
             _ => 0,
         };
-        Relative {
+        RelativeNumbers {
             sequence: segment.sequence.map(|sequence| count(sequence, start.sequence)),
             acknowledgment: has_ack.then(|| count(segment.acknowledgment, other.sequence)),
             window: (!segment.flags.has(Flags::RST)).then(|| u64::from(segment.window) << shift),

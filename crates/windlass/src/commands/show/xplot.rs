@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use windlass_base::values::PacketRange;
 use windlass_base::{Failure, Schema};
-use windlass_capture::{CaptureFacts, FirstPass, Reading};
+use windlass_capture::{CaptureFacts, FirstPass, ReadSettings};
 use windlass_output::{Page, Record, Text, figures};
-use windlass_trace::time_sequence::{Follow, Point, TimeSequence, Xplot};
+use windlass_trace::time_sequence::{ConnectionFollower, Point, TimeSequence, Xplot};
 use windlass_wire::{Endpoint, Observer, Segment};
 
 use super::ShowArgs;
 use crate::files::{self, WholeFile, check_output};
 use crate::reading;
 
-/// What is gathered before it is written, in bytes.
+/// Size of the write buffer in bytes.
 const GATHERED: usize = 1 << 16;
 
 /// The record of `windlass show --xplot`.
 #[derive(Debug, Serialize)]
-pub(super) struct Drawn {
+pub(super) struct XplotReport {
     schema: Schema,
     capture: CaptureFacts,
     /// The connection that is drawn.
     connection: u64,
-    /// The larger transfer first; the other only where it carried data.
+    /// The larger transfer first; the other direction only if it carried data.
     files: Vec<DrawnFile>,
 }
 
@@ -34,16 +34,16 @@ pub(super) struct Drawn {
 #[derive(Debug, Serialize)]
 struct DrawnFile {
     file: String,
-    /// Whose bytes are drawn.
+    /// Sender of the drawn bytes.
     sender: String,
     receiver: String,
     /// Segments with data.
     segments: u64,
-    /// ACKs of them.
+    /// ACKs of these segments.
     acks: u64,
 }
 
-impl Record for Drawn {
+impl Record for XplotReport {
     fn text(&self, page: &mut Page) {
         for drawn in &self.files {
             page.paragraph(
@@ -59,11 +59,11 @@ impl Record for Drawn {
                     .and("."),
             );
         }
-        page.paragraph("xplot shows it.");
+        page.paragraph("Open it with xplot.");
     }
 }
 
-/// The file of the other direction: `upload.back.xpl` beside `upload.xpl`.
+/// Returns the file of the other direction: `upload.back.xpl` for `upload.xpl`.
 fn back(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(".back");
@@ -112,7 +112,7 @@ impl Graph {
         self.text.clear();
     }
 
-    /// Ends it, and gives it its name.
+    /// Ends the file and gives it its name.
     fn finish(mut self, ends: [&str; 2]) -> Result<DrawnFile, Failure> {
         if let Some(xplot) = self.xplot.take() {
             xplot.end(&mut self.text);
@@ -132,10 +132,10 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// The second pass: draws.
-struct Drawing {
-    follow: Follow,
+struct XplotPass {
+    follow: ConnectionFollower,
     range: Option<PacketRange>,
-    /// Whose bytes are the larger transfer; the first packet's sender's where none is.
+    /// Sender of the larger transfer; without data, the sender of the first packet.
     sender: Option<Endpoint>,
     /// Of the larger transfer, and of the other direction.
     graphs: [Graph; 2],
@@ -144,7 +144,7 @@ struct Drawing {
     name: Box<dyn Fn(Endpoint) -> String>,
 }
 
-impl Observer for Drawing {
+impl Observer for XplotPass {
     fn segment(&mut self, segment: &Segment) {
         let Some((place, point)) = self.follow.segment(segment) else { return };
         let Some(ends) = self.follow.graph(place).and_then(TimeSequence::ends) else { return };
@@ -167,16 +167,16 @@ impl Observer for Drawing {
 pub(super) fn draw(
     args: &ShowArgs,
     path: &Path,
-    reading: &Reading<'_>,
+    reading: &ReadSettings<'_>,
     first: FirstPass<()>,
     number: u64,
-) -> Result<Drawn, Failure> {
+) -> Result<XplotReport, Failure> {
     let doing = format!("cannot write {}", path.display());
     let FirstPass { read, connections, again, .. } = first;
     let found = connections.iter().find(|connection| connection.number() == number);
     let capture = CaptureFacts::new(args.capture.name(), &read);
-    let mut drawing = Drawing {
-        follow: Follow::new([(number, TimeSequence::new())]),
+    let mut drawing = XplotPass {
+        follow: ConnectionFollower::new([(number, TimeSequence::new())]),
         range: args.packets,
         sender: found.map(windlass_trace::Transfer::sender),
         graphs: [Graph::create(path)?, Graph::create(&back(path))?],
@@ -192,20 +192,23 @@ pub(super) fn draw(
     if interrupted {
         return Err(Failure::new(doing, "stopped by Ctrl-C; nothing was written"));
     }
-    let Drawing { graphs: [forth, back], names: [sender, receiver], .. } = drawing;
+    let XplotPass { graphs: [forth, back], names: [sender, receiver], .. } = drawing;
     if forth.xplot.is_none() {
-        return Err(Failure::new(doing, "no packet of the connection is among those of --packets")
-            .advise("Leave --packets out, or name others."));
+        return Err(Failure::new(
+            doing,
+            "the range of --packets holds no packet of the connection",
+        )
+        .advise("Leave --packets out, or give another range."));
     }
     let mut files = vec![forth.finish([&sender, &receiver])?];
     if back.segments > 0 {
         files.push(back.finish([&receiver, &sender])?);
     }
     let schema = Schema { name: "windlass.show-xplot", version: 1 };
-    Ok(Drawn { schema, capture, connection: number, files })
+    Ok(XplotReport { schema, capture, connection: number, files })
 }
 
-/// Refuses what cannot be written, before anything is read.
+/// Checks the output files before the capture is read.
 pub(super) fn check(capture: &Path, path: &Path) -> Result<(), Failure> {
     check_output(capture, path, "the graph")?;
     check_output(capture, &back(path), "the graph")

@@ -1,4 +1,4 @@
-//! `windlass spool certificate`: a certificate that vouches for itself.
+//! `windlass spool certificate`: a self-signed certificate.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -7,7 +7,7 @@ use clap::Args;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
 use windlass_output::{Output, Page, Record};
-use windlass_spool::{MAX_DAYS, SelfSigned, SelfSignedError};
+use windlass_spool::{MAX_DAYS, SelfSignedCertificate, SelfSignedError};
 
 use crate::commands::print::whole_host_name;
 use crate::commands::unwritten;
@@ -17,38 +17,38 @@ use crate::commands::unwritten;
 #[command(after_long_help = "\
 Examples:
   windlass spool certificate --name print.example.org --name 192.0.2.7
-                                           certificate.pem and key.pem in this folder
+                                           write certificate.pem and key.pem in this folder
   windlass spool serve --printer office=socket://192.0.2.9 --tls 0.0.0.0:8632 \\
       --certificate certificate.pem --key key.pem
-                                           a server with them
+                                           run a server with them
   lp -E -h print.example.org:8632 -d office FILE
-                                           prints there, encrypted")]
+                                           print over TLS")]
 pub struct CertificateArgs {
-    /// A name or an address by which clients call the server.
-    #[arg(long, short = 'n', value_name = "NAME")]
-    #[arg(help = "A name or an address by which clients call the server; may be given again \
+    /// Name or address of the server, as its clients use it.
+    #[arg(long, short_alias = 'n', value_name = "NAME")]
+    #[arg(help = "Name or address of the server, as its clients use it; may be given again \
                 [default: the name of this host, localhost, 127.0.0.1 and ::1]")]
     pub name: Vec<String>,
 
-    /// Where the certificate is written
+    /// File for the certificate
     #[arg(long, value_name = "FILE", default_value = "certificate.pem")]
     pub certificate: PathBuf,
 
-    /// Where the key is written; only its owner may read it
+    /// File for the private key; only its owner may read it
     #[arg(long, value_name = "FILE", default_value = "key.pem")]
     pub key: PathBuf,
 
-    /// For how many days it holds
+    /// Number of days for which the certificate is valid
     #[arg(long, value_name = "N", default_value_t = 3_650)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_DAYS)))]
     pub days: u32,
 
-    /// Replace what is there
+    /// Overwrite existing files
     #[arg(long)]
     pub replace: bool,
 }
 
-/// What was made.
+/// The certificate and key that were made.
 #[derive(Debug, Serialize)]
 struct CertificateReport {
     schema: Schema,
@@ -57,7 +57,7 @@ struct CertificateReport {
     names: Vec<String>,
     /// The SHA-256 of the certificate.
     fingerprint: String,
-    /// The last day on which it holds.
+    /// The last day of its validity.
     until: String,
 }
 
@@ -69,14 +69,14 @@ pub(super) fn run(args: &CertificateArgs, output: &mut Output) -> anyhow::Result
             if source.kind() == std::io::ErrorKind::AlreadyExists);
         let failure = Failure::new("cannot make a certificate", &error);
         match (&error, exists) {
-            (_, true) => failure.advise("Replace it with --replace, or give another file."),
+            (_, true) => failure.advise("Overwrite the file with --replace, or give another file."),
             (SelfSignedError::Made(_), _) => {
-                failure.advise("Names have letters of ASCII; give addresses and names with --name.")
+                failure.advise("Give names in ASCII letters, or addresses, with --name.")
             }
             _ => failure,
         }
     };
-    let made = SelfSigned::new(&names, args.days, SystemTime::now()).map_err(failed)?;
+    let made = SelfSignedCertificate::new(&names, args.days, SystemTime::now()).map_err(failed)?;
     made.write(&args.certificate, &args.key, args.replace).map_err(failed)?;
     let report = CertificateReport {
         schema: Schema { name: "windlass.spool-certificate", version: 1 },
@@ -89,7 +89,7 @@ pub(super) fn run(args: &CertificateArgs, output: &mut Output) -> anyhow::Result
     output.print(&report).map_err(unwritten)
 }
 
-/// By what this host is called.
+/// Returns the names of this host.
 fn usual_names() -> Vec<String> {
     let host = whole_host_name();
     let own = (!host.is_empty() && host != "localhost").then_some(host);
@@ -103,7 +103,7 @@ impl Record for CertificateReport {
             self.certificate.display(),
             self.key.display()
         ));
-        page.line(format!("for {}, up to {}", self.names.join(", "), self.until));
+        page.line(format!("for {}; valid until {}", self.names.join(", "), self.until));
         page.line(self.fingerprint.as_str());
     }
 }

@@ -12,7 +12,7 @@ pub use account::AccountArgs;
 pub use certificate::CertificateArgs;
 use clap::{Args, Subcommand};
 pub use control::Control;
-pub use load::{LoadArgs, Spoken};
+pub use load::{LoadArgs, SubmissionMethod};
 pub use password::PasswordArgs;
 pub use salvage::SalvageArgs;
 pub use serve::ServeArgs;
@@ -30,14 +30,14 @@ use crate::keeping::KeepArgs;
     after_long_help = "\
 Examples:
   windlass spool load ipp://127.0.0.1/printers/dummy --jobs 15000
-                                           how fast a spooler takes jobs, and processes them
+                                           measure how fast a spooler accepts and processes jobs
   windlass spool load 'ipp://127.0.0.1/printers/dummy{0..279}' --jobs 201600 --payload pdf
                                            the same over 280 queues
   windlass spool serve --printer office=socket://192.0.2.9
-                                           a spool of its own, in front of a printer"
+                                           run a spooler in front of a printer"
 )]
 pub struct SpoolArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub spool: Spool,
 
@@ -46,55 +46,53 @@ pub struct SpoolArgs {
     pub json: JsonArgs,
 }
 
-/// What there is to do.
+/// Subcommands of `windlass spool`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Spool {
-    /// Queue jobs on a spooler by the thousand, and say how fast it is and what limits it
+    /// Load a spooler with thousands of jobs, and report its speed and its bottleneck
     ///
-    /// It makes the job files, queues them round robin over the queues, and waits until the spooler
-    /// has processed all. It tells the time to queue and to process, jobs and bytes per second, how
-    /// long an acknowledgement took, how many jobs waited, each refusal in the server's own words,
-    /// and what was at its limit meanwhile.
+    /// Generates job files, queues them round robin over the queues, and waits until the spooler
+    /// has processed all jobs. Reports the time to queue and to process, jobs and bytes per second,
+    /// acknowledgement times, waiting jobs, refusals in the server's words, and the bottleneck.
     Load(Box<LoadArgs>),
 
-    /// Serve a spool: take jobs by IPP, LPR and raw data, keep them, and forward them to printers
+    /// Run a spooler: accept jobs by IPP, LPR and raw data, store and forward them to printers
     ///
-    /// It acknowledges a job when it is as safe as --durability says, keeps it however the server
-    /// ends, and forwards it to the device of its printer, again and again where that fails. A full
-    /// spool refuses new jobs in the words of each protocol and goes on when there is room.
+    /// Acknowledges a job once it is as safe as --durability says, and keeps it however the server
+    /// ends. Forwards each job to the device of its printer, and retries if that fails. A full
+    /// spool refuses new jobs in each protocol's way, and accepts jobs again once it has room.
     Serve(Box<ServeArgs>),
 
-    /// Say who printed how much, by the account that a spool wrote
+    /// Sum up an account log: who printed how much
     ///
-    /// It adds up the lines of windlass spool serve --account-log by user, printer, day or what is
-    /// billed. Pages that cannot be told are not guessed: their jobs are counted apart.
+    /// Adds up the lines of windlass spool serve --account-log by user, printer, day or billing
+    /// account. Unknown page counts are not guessed: their jobs are counted separately.
     Account(AccountArgs),
-    /// Bring every whole job out of a damaged spool
+    /// Recover intact jobs from a damaged spool
     ///
-    /// It reads the journal record by record past any damage, compares each document with its
-    /// checksum, and says which jobs are whole, damaged or lost. The damaged folder is not changed;
-    /// with --to the jobs that are whole are put into a new one. Those of which a newer state may be
-    /// lost are held there, as they may have been printed. It exits with 1 where something was not
-    /// whole.
+    /// Reads the journal past any damage, compares each document with its checksum, and lists the
+    /// jobs as whole, uncertain, damaged or lost. The damaged folder is not changed. With --to,
+    /// whole jobs are put into a new spool. Uncertain jobs are put there too, but held: they may
+    /// have been printed. The exit code is 1 if anything was damaged.
     Salvage(SalvageArgs),
 
-    /// Make a certificate for windlass spool serve that vouches for itself, and its key
+    /// Make a self-signed certificate and its key for windlass spool serve
     Certificate(CertificateArgs),
 
     /// Set or remove a user's password in a file for windlass spool serve
     ///
-    /// It asks for the password, or reads the first line of standard input where that is no
-    /// terminal. The file holds hashes by Argon2id, and only its owner may read it. A server that
-    /// runs sees a change within a second.
+    /// Asks for the password at a terminal, or reads it from the first line of standard input. The
+    /// file holds Argon2id hashes, and only its owner may read it. A running server applies a
+    /// change within a second.
     Password(PasswordArgs),
 
-    /// What asks a server.
+    /// Commands that send requests to a server.
     #[command(flatten)]
     Control(Box<Control>),
 }
 
 impl SpoolArgs {
-    /// Whether and how the run is kept, where it measures.
+    /// Returns the arguments for keeping a measured run.
     pub fn keeping(&self) -> Option<&KeepArgs> {
         match &self.spool {
             Spool::Load(args) => Some(&args.measuring.keep_run),

@@ -11,7 +11,7 @@ use windlass_spool::set_password;
 
 use crate::commands::unwritten;
 
-/// The longest line that is read.
+/// Maximum bytes of a line.
 const MAX_LINE: u64 = 4_096;
 
 /// The arguments of `windlass spool password`.
@@ -19,13 +19,13 @@ const MAX_LINE: u64 = 4_096;
 #[command(after_long_help = "\
 Examples:
   windlass spool password /etc/windlass/passwords ann
-                                           asks for ann's password twice
+                                           ask for ann's password twice
   windlass spool password passwords ann < file
-                                           the first line of a file
+                                           read the password from a file's first line
   windlass spool password passwords ann --remove
-                                           ann has none any more")]
+                                           remove ann")]
 pub struct PasswordArgs {
-    /// The file; it is made where there is none
+    /// File of users and password hashes; created if it does not exist
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
 
@@ -38,7 +38,7 @@ pub struct PasswordArgs {
     pub remove: bool,
 }
 
-/// What was done.
+/// The change that was made.
 #[derive(Debug, Serialize)]
 struct PasswordReport {
     schema: Schema,
@@ -57,7 +57,7 @@ pub(super) fn run(args: &PasswordArgs, output: &mut Output) -> anyhow::Result<()
     let done = match (args.remove, was_there) {
         (true, true) => "removed",
         (true, false) => {
-            return Err(Failure::new(doing(), "there is no such user in it").into());
+            return Err(Failure::new(doing(), "the file has no such user").into());
         }
         (false, true) => "changed",
         (false, false) => "added",
@@ -67,7 +67,7 @@ pub(super) fn run(args: &PasswordArgs, output: &mut Output) -> anyhow::Result<()
     output.print(&PasswordReport { schema, file, user, done }).map_err(unwritten)
 }
 
-/// The password: asked for without an echo, or the first line of standard input.
+/// Returns the password: asked for without an echo, or the first line of standard input.
 fn asked(user: &str, doing: &dyn Fn() -> String) -> Result<String, Failure> {
     let no = |error: io::Error| Failure::new(doing(), error);
     if !io::stdin().is_terminal() {
@@ -75,15 +75,17 @@ fn asked(user: &str, doing: &dyn Fn() -> String) -> Result<String, Failure> {
         io::Read::take(io::stdin().lock(), MAX_LINE).read_line(&mut line).map_err(no)?;
         let line = line.trim_end_matches(['\n', '\r']).to_owned();
         if line.is_empty() {
-            return Err(Failure::usage(doing(), "standard input has no password")
-                .advise("Its first line is the password; at a terminal it is asked for."));
+            return Err(Failure::usage(doing(), "the first line of standard input is empty")
+                .advise(
+                    "Write the password as the first line, or run the command at a terminal.",
+                ));
         }
         return Ok(line);
     }
     let ask = |what: &str| rpassword::prompt_password(format!("{what} of {user}: ")).map_err(no);
     let password = ask("password")?;
-    if ask("the same again, password")? != password {
-        return Err(Failure::usage(doing(), "the two are not the same"));
+    if ask("again, password")? != password {
+        return Err(Failure::usage(doing(), "the two passwords differ"));
     }
     Ok(password)
 }

@@ -1,4 +1,4 @@
-//! `windlass spool salvage`: jobs out of a damaged spool.
+//! `windlass spool salvage`: recovery of jobs from a damaged spool.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use serde::Serialize;
 use windlass_base::{Bytes, Failure, Schema, Timestamp};
 use windlass_output::{Output, Page, Record, Style, Table, Text, figures};
 use windlass_spool::store::{Error, Fate};
-use windlass_spool::{Salvaged, SalvagedJob, ToldJob, salvage};
+use windlass_spool::{JobSummary, SalvagedJob, SalvagedSpool, salvage};
 
 use crate::commands::unwritten;
 
-/// The most lines of jobs that are not whole.
+/// Maximum number of lines about damaged jobs.
 const MAX_LINES: usize = 50;
 
 /// The arguments of `windlass spool salvage`.
@@ -19,35 +19,35 @@ const MAX_LINES: usize = 50;
 #[command(after_long_help = "\
 Examples:
   windlass spool salvage /var/spool/windlass
-                                           what can be had of it; nothing is changed
+                                           list the jobs that can be recovered; change nothing
   windlass spool salvage /var/spool/windlass --to /var/spool/windlass.new
                                            put the jobs that are whole into a new spool
   windlass spool serve --spool /var/spool/windlass.new --config spool.toml
-                                           and serve that")]
+                                           serve the new spool")]
 pub struct SalvageArgs {
-    /// The spool that is damaged; it is not changed
+    /// Damaged spool; it is not changed
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
 
-    /// Put the jobs whose documents are whole into a new spool
+    /// Put the jobs with whole documents into a new spool
     #[arg(long, value_name = "FOLDER")]
     pub to: Option<PathBuf>,
 }
 
-/// What a damaged spool holds.
+/// Contents of a damaged spool.
 #[derive(Debug, Serialize)]
 struct SalvageReport {
     schema: Schema,
     folder: PathBuf,
-    /// Null where nothing was put anywhere.
+    /// Folder of the new spool; null if none was made.
     to: Option<PathBuf>,
-    /// Jobs that are as they were.
+    /// Intact jobs.
     whole: u64,
-    /// Those of them that wait.
+    /// Unfinished jobs among them.
     waiting: u64,
-    /// Jobs whose documents are there, and of which a newer state may be lost.
+    /// Jobs with complete documents whose newer state may be lost.
     uncertain: u64,
-    /// Jobs whose documents are not there.
+    /// Jobs whose documents are missing or altered.
     damaged: u64,
     /// Jobs of which only the number is known.
     lost: u64,
@@ -68,9 +68,9 @@ struct Journal {
 struct Job {
     id: u32,
     fate: &'static str,
-    /// What is wrong with its documents.
+    /// Damage of its documents.
     why: Option<String>,
-    /// From here on what its record tells; null where that is lost.
+    /// From here on, fields of its record; null if the record is lost.
     printer: Option<String>,
     user: Option<String>,
     host: Option<String>,
@@ -81,7 +81,7 @@ struct Job {
     created: Option<Timestamp>,
 }
 
-/// A text of a client, in one line.
+/// Returns a text of a client in one line.
 fn one_line(text: &str) -> String {
     text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }
@@ -95,7 +95,7 @@ impl Job {
             Fate::Lost => ("lost", None),
         };
         let told = job.told.as_ref();
-        let text = |of: fn(&ToldJob) -> &str| told.map(|told| one_line(of(told)));
+        let text = |of: fn(&JobSummary) -> &str| told.map(|told| one_line(of(told)));
         let created = |millis: u64| {
             let nanos = i64::try_from(millis.saturating_mul(1_000_000)).unwrap_or(i64::MAX);
             Timestamp::from_nanos(nanos)
@@ -124,15 +124,15 @@ pub(super) fn run(args: &SalvageArgs, output: &mut Output) -> anyhow::Result<()>
     if salvaged.is_whole {
         return Ok(());
     }
-    let doing = format!("not all of the spool in {} is whole", args.folder.display());
+    let doing = format!("the spool in {} is damaged", args.folder.display());
     let wrong = match report.damaged + report.lost {
-        0 => "what came last, or newer states of jobs, are lost".to_owned(),
-        lost => format!("{} cannot be had", figures::counted(lost, "job").plain()),
+        0 => "the last jobs, or the last states of jobs, are lost".to_owned(),
+        lost => format!("{} cannot be recovered", figures::counted(lost, "job").plain()),
     };
     let failure = Failure::new(doing, wrong);
     Err(match args.to {
         Some(_) => failure,
-        None => failure.advise("Put what is whole into a new spool with --to FOLDER."),
+        None => failure.advise("Put the whole jobs into a new spool with --to FOLDER."),
     }
     .into())
 }
@@ -141,11 +141,11 @@ fn failed(args: &SalvageArgs, error: &Error) -> Failure {
     let doing = format!("cannot salvage the spool in {}", args.folder.display());
     let failure = Failure::new(doing, error);
     match error {
-        Error::Held { folder, .. } if *folder == args.folder => {
-            failure.advise("A server has it, so it is not damaged beyond use; end that first.")
-        }
+        Error::Held { folder, .. } if *folder == args.folder => failure.advise(
+            "A server uses this spool, so it is not damaged beyond use. End the server first.",
+        ),
         Error::NotEmpty { .. } | Error::Held { .. } => {
-            failure.advise("Give a folder that is not there yet with --to.")
+            failure.advise("Give a folder that does not exist yet with --to.")
         }
         Error::Full(_) => failure.advise("Give a folder on another disk with --to."),
         _ => failure,
@@ -153,7 +153,7 @@ fn failed(args: &SalvageArgs, error: &Error) -> Failure {
 }
 
 impl SalvageReport {
-    fn new(args: &SalvageArgs, salvaged: &Salvaged) -> Self {
+    fn new(args: &SalvageArgs, salvaged: &SalvagedSpool) -> Self {
         let count = |of: &dyn Fn(&SalvagedJob) -> bool| {
             salvaged.jobs.iter().filter(|job| of(job)).count() as u64
         };
@@ -184,13 +184,14 @@ impl Record for SalvageReport {
         let Self { whole, waiting, uncertain, damaged, lost, journal, .. } = self;
         let whole = jobs(*whole).and(" whole, ").and(figures::count(*waiting).as_str());
         page.line(whole.and(if *waiting == 1 {
-            " of them is not over"
+            " of them is unfinished"
         } else {
-            " of them are not over"
+            " of them are unfinished"
         }));
         if *uncertain > 0 {
-            let text = jobs(*uncertain)
-                .and(" uncertain: a newer state is lost, so they may be printed or canceled");
+            let text = jobs(*uncertain).and(
+                " uncertain: a newer state may be lost, so they may have been printed or canceled",
+            );
             page.line(text.and(if self.to.is_some() { "; they are held" } else { "" }));
         }
         if *damaged > 0 {
@@ -198,9 +199,9 @@ impl Record for SalvageReport {
         }
         if *lost > 0 {
             let text = Text::styled(Style::Warn, jobs(*lost).plain().as_str());
-            page.line(text.and(" lost: only the number is known"));
+            page.line(text.and(" lost: only the job number is known"));
         }
-        let end = if journal.cut { ", and its end is not there" } else { "" };
+        let end = if journal.cut { ", and its end is missing" } else { "" };
         page.line(format!(
             "the journal has {} whole, {} damaged and {} missing{end}",
             figures::counted(journal.whole, "record").plain(),
@@ -209,7 +210,7 @@ impl Record for SalvageReport {
         ));
         let broken: Vec<&Job> = self.jobs.iter().filter(|job| job.fate != "whole").collect();
         if !broken.is_empty() {
-            let mut table = Table::headed("job: | is | printer | user | size: | name | why");
+            let mut table = Table::headed("job: | state | printer | user | size: | name | damage");
             for job in broken.iter().take(MAX_LINES) {
                 let text = |of: &Option<String>| Text::from(of.as_deref().unwrap_or_default());
                 table.push([
@@ -225,7 +226,7 @@ impl Record for SalvageReport {
             page.table(&table);
             if broken.len() > MAX_LINES {
                 let more = figures::count((broken.len() - MAX_LINES) as u64);
-                page.line(format!("… and {more} more; --json has all"));
+                page.line(format!("… and {more} more; --json lists all"));
             }
         }
         if let Some(to) = &self.to {

@@ -1,4 +1,4 @@
-//! What may be said to `windlass sweep`.
+//! The command line of `windlass sweep`.
 
 use std::path::PathBuf;
 
@@ -13,30 +13,30 @@ use crate::commands::measuring::MeasuringArgs;
 use crate::live::LIVE;
 use crate::system::{by_system, on_linux};
 
-/// What stands for standard output.
+/// The file name of standard output.
 pub(super) const STDOUT: &str = "-";
 
-/// Which way the data goes.
+/// The directions of the data.
 const WAYS: [(&str, &str, &[Direction]); 3] = [
-    ("up", "From here", &[Direction::Up]),
-    ("down", "To here", &[Direction::Down]),
-    ("both", "From here, then to here", &Direction::ALL),
+    ("up", "From this host to HOST", &[Direction::Up]),
+    ("down", "From HOST to this host", &[Direction::Down]),
+    ("both", "Up, then down", &Direction::ALL),
 ];
 
-/// Which congestion controls are tried.
+/// The congestion controls to measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Controls {
     /// The system's own alone.
     Own,
-    /// Beside it cubic and bbr, where the sender offers them.
+    /// The system's own, and cubic and bbr where the sender offers them.
     Usual,
-    /// All that this host knows.
+    /// All that this host offers.
     All,
-    /// These.
+    /// Named ones.
     Named(Vec<CongestionControl>),
 }
 
-/// How it is called.
+/// Returns the usage line.
 const fn usage() -> &'static str {
     by_system(
         "windlass sweep [OPTIONS] <HOST>\n       windlass sweep [OPTIONS] --simulate <SCENARIO>",
@@ -44,50 +44,50 @@ const fn usage() -> &'static str {
     )
 }
 
-/// What its help ends with.
+/// Returns the last part of the help.
 fn examples() -> String {
     format!(
         "\
 Examples:
-{to_hosts}  windlass sweep --simulate gigabit             the set-up of the paper, in virtual time
+{to_hosts}  windlass sweep --simulate gigabit             sweep a simulated gigabit path
   windlass sweep --simulate long-fat --windows 512k,1m,2m,4m --streams 1
-                                                these windows, and no others
+                                                measure these four windows only
   windlass sweep --simulate gigabit --windows 512..4m --full --csv > gigabit.csv
-                                                from below one segment up to the end
+                                                measure every window, and write a table
   windlass sweep --simulate ./office.toml --json | jq .directions[].recommendation
-                                                a path of your own
+                                                sweep your own simulated path
 
 {other_end}Scenarios:
-  gigabit            1 Gbit/s Ethernet between two PCs, 2.55 ms
-  white-space        an 89 Mbit/s radio link between two stretches of Ethernet, 2.45 ms
-  white-space-radio  the same with a radio on which both ways take turns
-  fading-radio       such a radio whose rate follows its signal
-  long-fat           500 Mbit/s over 20 ms
-  or the path of a TOML file, which docs/sweep.md describes
+  gigabit            1 Gbit/s Ethernet between two PCs, RTT 2.55 ms
+  white-space        89 Mbit/s radio link between two Ethernet links, RTT 2.45 ms
+  white-space-radio  the same path with a half-duplex radio
+  fading-radio       the half-duplex radio with a changing rate
+  long-fat           500 Mbit/s, RTT 20 ms
+  or a TOML file that describes a path: see docs/sweep.md
 
-What is measured:
-  First what the kernel does by itself: with one stream and with several, by each congestion
-  control. Then the least window with which one stream does as well. What decides is measured again,
-  by turns; what shows the curves comes last. 4k..4m bounds the search, and its powers of two are the
-  curve; 1,2,4 are these values alone.
+Measurements:
+  The sweep first measures the kernel's own settings: one stream, several streams, and each
+  congestion control. Then it finds the smallest window with which one stream reaches the best rate.
+  The decisive settings are measured again, in turns. The curves come last. A range (4k..4m) bounds
+  the search, and its powers of two form the curve. A list (1,2,4) measures exactly these values.
 
-Ending:
-  Each measurement ends when its rate is steady and known to 2 %. All of them take 90 s at most, or
-  200 round trips where that is longer. Ctrl-C keeps and prints what was measured; exit code 1 then.",
+Duration:
+  A measurement ends when its rate is steady and known to 2 %. The sweep takes at most 90 s, or 200
+  round trips if that is longer. After Ctrl-C it keeps and prints the measurements made so far, and
+  exits with code 1.",
         to_hosts = on_linux(
-            "  windlass sweep 192.0.2.2                      what makes the path to a host fast, and back
+            "  windlass sweep 192.0.2.2                      find the best settings, in both directions
   windlass sweep 192.0.2.2 --direction up --html path.html
-                                                one way, and a page with plots
+                                                measure one direction, and write a page of plots
   windlass sweep 192.0.2.2 --congestion all --within 5min --state path.jsonl
-                                                at length; again to go on after Ctrl-C
-  windlass sweep 192.0.2.2 --protocol iperf3    against a stock iperf3 -s
+                                                sweep for 5 minutes; run again to resume
+  windlass sweep 192.0.2.2 --protocol iperf3    measure with a stock iperf3 -s
 "
         ),
         other_end = on_linux(
             "\
-The other end:
-  windlass serve runs on HOST, or a stock iperf3 -s. A measurement loads the path as fast as it
-  goes.
+The server:
+  Run windlass serve or a stock iperf3 -s on HOST. Each measurement loads the path fully.
 
 "
         ),
@@ -98,96 +98,94 @@ The other end:
 #[derive(Args, Clone, Debug)]
 #[command(override_usage = usage(), after_long_help = examples())]
 pub struct SweepArgs {
-    /// The host at the other end.
+    /// The server.
     #[command(flatten)]
     pub to: HostArgs,
 
-    /// Sweep this path in virtual time: a name from the list, or a TOML file
+    /// Sweep a simulated path in virtual time: the name of a scenario, or a TOML file
     #[arg(long, value_name = "SCENARIO", conflicts_with = "host")]
     pub simulate: Option<String>,
 
-    /// What is set on the packets of IP.
+    /// Settings of IP packets.
     #[command(flatten)]
     pub ip: IpArgs,
 
-    /// Congestion controls beside the sender's own: usual (cubic and bbr), all that this host
-    /// knows, own for none, or names: bbr,cubic. What the sender does not offer is left out
+    /// Congestion controls to measure beside the sender's own: usual (cubic and bbr), all (those of
+    /// this host), own (no others), or names (bbr,cubic). Those that the sender lacks are skipped
     #[arg(long, value_name = "NAMES", default_value = "usual", value_parser = controls)]
-    #[arg(help_heading = "What to measure")]
+    #[arg(help_heading = "The measurements")]
     pub congestion: Controls,
 
-    /// The receive windows, with one stream each
+    /// Receive windows to measure, with one stream
     #[arg(long, short = 'w', value_name = "SIZES", default_value = "4k..4m")]
-    #[arg(value_parser = windows, help_heading = "What to measure")]
+    #[arg(value_parser = windows, help_heading = "The measurements")]
     pub windows: Ladder,
 
-    /// The numbers of parallel streams, with a window of --stream-window each
-    #[arg(long, short = 's', value_name = "COUNTS", default_value = "1..32")]
-    #[arg(value_parser = streams, help_heading = "What to measure")]
+    /// Numbers of parallel streams to measure, with --stream-window
+    #[arg(long, short = 'P', short_alias = 's', value_name = "COUNTS", default_value = "1..32")]
+    #[arg(value_parser = streams, help_heading = "The measurements")]
     pub streams: Ladder,
 
-    /// The window of each parallel stream
+    /// Receive window of each parallel stream
     #[arg(long, value_name = "SIZE", default_value = "56k")]
-    #[arg(value_parser = window, help_heading = "What to measure")]
+    #[arg(value_parser = window, help_heading = "The measurements")]
     pub stream_window: Bytes,
 
-    /// Which way the data goes, from here: up, down or both, one after the other
+    /// Direction of the data
     ///
-    /// Ways of a scenario that are alike are measured once.
-    #[arg(long, value_name = "WAY", default_value = "both", help_heading = "What to measure")]
+    /// A scenario whose directions are alike is measured in one direction only.
+    #[arg(long, value_name = "WAY", default_value = "both", help_heading = "The measurements")]
     #[arg(value_parser = one_of(&WAYS))]
     pub direction: &'static [Direction],
 
-    /// How often what decides is measured, and each of a list of values; the median counts
-    /// [default: 3, or 1 where nothing is left to chance]
-    #[arg(long, short = 'r', value_name = "N", help_heading = "What to measure")]
+    /// Number of measurements of each decisive setting and each listed value; the median counts
+    /// [default: 3, or 1 for scenarios without randomness]
+    #[arg(long, short_alias = 'r', value_name = "N", help_heading = "The measurements")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=i64::from(Plan::MAX_REPEATS)))]
     pub repeat: Option<u16>,
 
-    /// How long a measurement takes at most [default: by the round trip, or what the scenario
-    /// says]
+    /// Maximum length of a measurement [default: by the RTT, or the scenario's]
     #[arg(long, short = 't', value_name = "TIME", value_parser = time)]
-    #[arg(help_heading = "What to measure")]
+    #[arg(help_heading = "The measurements")]
     pub time: Option<Span>,
 
-    /// How long all of them take at most [default: 90s, or 200 round trips where that is longer;
-    /// without bound for lists of values and with --full]
-    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "What to measure")]
+    /// Maximum length of the sweep [default: 90s, or 200 round trips if that is longer; no limit
+    /// for lists of values and with --full]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = "The measurements")]
     pub within: Option<Span>,
 
-    /// Send at most this much data in all, both directions together
+    /// Limit the data that the sweep sends, both directions together
     #[arg(long, value_name = "SIZE", value_parser = values::bytes)]
-    #[arg(help_heading = "What to measure")]
+    #[arg(help_heading = "The measurements")]
     pub bytes: Option<Bytes>,
 
-    /// Measure every window and number of streams of the ranges, instead of a search
-    #[arg(long, help_heading = "What to measure")]
+    /// Measure every window and number of streams of the ranges, without a search
+    #[arg(long, help_heading = "The measurements")]
     pub full: bool,
 
-    /// Decide by this number what is left to chance [default: what the scenario says]
-    #[arg(long, value_name = "N", conflicts_with = "host", help_heading = "What to measure")]
+    /// Seed of the random numbers [default: the scenario's]
+    #[arg(long, value_name = "N", conflicts_with = "host", help_heading = "The measurements")]
     pub seed: Option<u64>,
 
-    /// Keep each measurement in this file, and begin with those that are there
+    /// Keep each measurement in this file, and resume from it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub state: Option<PathBuf>,
 
-    /// Write the points as CSV to this file; without FILE to standard output, instead of the text
+    /// Write the points as CSV to this file; without FILE, to standard output in place of the text
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     #[arg(help_heading = "Output")]
     pub csv: Option<PathBuf>,
 
-    /// Write a page with plots to this file, which needs no network; without FILE to standard
-    /// output
+    /// Write an HTML page with plots to this file; without FILE, to standard output
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = STDOUT)]
     #[arg(help_heading = "Output")]
     pub html: Option<PathBuf>,
 
-    /// Print a line of JSON for each measurement as it comes, and the report as the last one
+    /// Print one line of JSON for each measurement, and the report as the last line
     #[arg(long, help_heading = "Output", conflicts_with = "json", conflicts_with_all = LIVE)]
     pub json_stream: bool,
 
-    /// What is done beside the measurement, and with it.
+    /// Options of every measurement.
     #[command(flatten)]
     pub measuring: MeasuringArgs,
 
@@ -197,12 +195,12 @@ pub struct SweepArgs {
 }
 
 impl SweepArgs {
-    /// Refuses what cannot be done, and what standard output cannot do.
+    /// Refuses options that exclude each other.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.measuring.watching.is_wanted() && self.simulate.is_some() {
-            let wrong = "virtual time passes as fast as this machine can";
+            let wrong = "a simulated path runs in virtual time";
             return Err(Failure::usage("cannot watch this machine meanwhile", wrong)
-                .advise("Watch the sweep of the path to a host, or leave --watch out."));
+                .advise("Omit --watch, or sweep the path to a HOST."));
         }
         let to_stdout =
             |file: &Option<PathBuf>| file.as_ref().is_some_and(|file| file.as_os_str() == STDOUT);
@@ -216,7 +214,7 @@ impl SweepArgs {
         Ok(())
     }
 
-    /// What is asked for. Where both ways are alike, one tells of both.
+    /// Returns the plan. Where both directions are alike, only one is measured.
     pub(super) fn plan(&self, alike: bool, repeat: u16) -> Plan {
         let told = if alike && self.direction.len() > 1 { 1 } else { self.direction.len() };
         Plan {
@@ -234,7 +232,7 @@ impl SweepArgs {
     }
 }
 
-/// Congestion controls: a word, or names.
+/// Reads congestion controls: a word, or names.
 fn controls(text: &str) -> Result<Controls, String> {
     match text {
         "own" => Ok(Controls::Own),
@@ -243,28 +241,28 @@ fn controls(text: &str) -> Result<Controls, String> {
         names => {
             let names = names.split(',').map(|name| name.trim().parse::<CongestionControl>());
             let names: Result<_, _> = names.collect();
-            let why = |wrong| format!("{wrong}; usual, all, own, or names are written: bbr,cubic");
+            let why = |wrong| format!("{wrong}; write usual, all, own, or names: bbr,cubic");
             names.map(Controls::Named).map_err(why)
         }
     }
 }
 
-/// Windows: sizes and ranges of sizes.
+/// Reads windows: sizes and ranges of sizes.
 fn windows(text: &str) -> Result<Ladder, String> {
-    let allowed = "sizes are written as 4k..4m or 16k,64k,1m";
+    let allowed = "write sizes as 4k..4m or 16k,64k,1m";
     ladder(text, Plan::LARGEST_WINDOW, allowed, |size| values::bytes(size).map(Bytes::get))
 }
 
-/// The window of each of several streams.
+/// Reads the window of each parallel stream.
 fn window(text: &str) -> Result<Bytes, String> {
     let window = values::bytes(text)?;
     let error = PlanError::TooLarge(Plan::LARGEST_WINDOW);
     Some(window).filter(|window| window.get() <= Plan::LARGEST_WINDOW).ok_or(error.to_string())
 }
 
-/// Numbers of streams, and ranges of them.
+/// Reads numbers of streams, and ranges of them.
 fn streams(text: &str) -> Result<Ladder, String> {
-    let allowed = "numbers are written as 1..32 or 1,2,10";
+    let allowed = "write numbers as 1..32 or 1,2,10";
     ladder(text, Plan::MAX_STREAMS, allowed, |number| {
         let digits = number.bytes().all(|byte| byte.is_ascii_digit());
         number.parse().ok().filter(|_| digits).ok_or_else(|| allowed.to_owned())
@@ -288,11 +286,11 @@ fn ladder(
     Ladder::new(&steps, most).map_err(|error| format!("{error}; {allowed}"))
 }
 
-/// How long one measurement takes.
+/// Reads the maximum length of a measurement.
 fn time(text: &str) -> Result<Span, String> {
     let time = values::span(text)?;
     let longest = PathScenario::LONGEST;
-    Some(time).filter(|time| *time <= longest).ok_or(format!("one takes {longest} at most"))
+    Some(time).filter(|time| *time <= longest).ok_or(format!("the maximum is {longest}"))
 }
 
 #[cfg(test)]

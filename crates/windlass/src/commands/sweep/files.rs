@@ -1,4 +1,4 @@
-//! Where the table and the page go.
+//! Destinations of the table and the page.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -9,32 +9,32 @@ use windlass_base::Failure;
 use super::args::STDOUT;
 use crate::files::{self, WholeFile};
 
-/// Where something goes.
+/// Destination of an output.
 pub(super) enum Target {
-    /// To standard output.
+    /// Standard output.
     Stdout,
-    /// To a file.
-    File(Written),
+    /// A file.
+    File(OutputFile),
 }
 
-/// A file that is to be written. It is opened before anything is measured: a
-/// sweep of an hour must not end with a path that is wrong.
-pub(super) struct Written {
+/// A file that is to be written. The file is opened before the first measurement: a sweep of an
+/// hour must not end with a wrong path.
+pub(super) struct OutputFile {
     what: &'static str,
     path: PathBuf,
-    to: To,
+    to: FileKind,
 }
 
-enum To {
-    /// It takes its name when it is whole: until then the one of the last sweep
+enum FileKind {
+    /// A file that takes its name once it is complete: until then the file of the last sweep
     /// stays.
     Whole(WholeFile),
-    /// A pipe or a device, which nothing can take the place of.
+    /// A pipe or a device, which cannot be replaced.
     Special(File),
 }
 
 impl Target {
-    /// Where `what` goes.
+    /// Opens the destination of `what`.
     pub(super) fn open(what: &'static str, path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == STDOUT {
             return Ok(Self::Stdout);
@@ -42,26 +42,26 @@ impl Target {
         let cannot = |error: std::io::Error| unwritable(what, path, &error);
         let special = fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let to = if special {
-            To::Special(File::options().write(true).open(path).map_err(cannot)?)
+            FileKind::Special(File::options().write(true).open(path).map_err(cannot)?)
         } else if path.is_dir() || path.file_name().is_none() {
             return Err(cannot(std::io::ErrorKind::IsADirectory.into()));
         } else {
-            To::Whole(WholeFile::create(path).map_err(cannot)?)
+            FileKind::Whole(WholeFile::create(path).map_err(cannot)?)
         };
-        Ok(Self::File(Written { what, path: path.to_owned(), to }))
+        Ok(Self::File(OutputFile { what, path: path.to_owned(), to }))
     }
 }
 
-impl Written {
+impl OutputFile {
     /// Writes all of it. Where it cannot be written, the file is as it was before then.
     pub(super) fn write(self, bytes: &[u8]) -> Result<(), Failure> {
         let Self { what, path, to } = self;
         let cannot = |error: std::io::Error| unwritable(what, &path, &error);
         match to {
-            To::Special(mut file) => {
+            FileKind::Special(mut file) => {
                 file.write_all(bytes).and_then(|()| file.flush()).map_err(cannot)
             }
-            To::Whole(file) => {
+            FileKind::Whole(file) => {
                 let write = |mut out: File| out.write_all(bytes).and_then(|()| out.flush());
                 file.writer().and_then(write).and_then(|()| file.take_name()).map_err(cannot)
             }

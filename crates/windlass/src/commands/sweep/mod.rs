@@ -1,4 +1,4 @@
-//! `windlass sweep`: what makes a path fast.
+//! `windlass sweep`: the best window and streams of a path.
 
 mod args;
 mod files;
@@ -21,31 +21,32 @@ use stream::{Event, Stream};
 use windlass_base::{Failure, Measurement, Span};
 use windlass_lab::PathScenario;
 use windlass_output::html::sweep as page;
-use windlass_output::live::{Live, MOST_ROWS};
+use windlass_output::live::{LiveView, MOST_ROWS};
 use windlass_output::records::sweep::{csv, view};
 use windlass_output::{Format, Output, Progress, Text, figures};
 use windlass_sweep::report::{Path, SweepReport};
 use windlass_sweep::{Limits, Plan, Probe, Sweep};
 
 use super::unwritten;
-use super::watched::Watched;
+use super::watched::WatchedRecord;
 use crate::files::read_text;
 
-/// The time between two updates of the line that says how far the sweep is.
+/// Time between two updates of the progress line.
 const UPDATE: Duration = Duration::from_millis(100);
 
-/// What came of a probe.
-pub(super) enum Gave {
-    /// This was measured.
+/// Result of a probe.
+pub(super) enum ProbeResult {
+    /// The measurement.
     Measured(Box<Measurement>),
     /// The sender does not offer the congestion control.
     Refused,
 }
 
-/// Measures what a probe asks for; `None` where it was told to stop.
-type Measure<'a> = dyn FnMut(Probe, Limits, &AtomicBool) -> Result<Option<Gave>, Failure> + 'a;
+/// Measures a probe; returns `None` if it was stopped.
+type Measure<'a> =
+    dyn FnMut(Probe, Limits, &AtomicBool) -> Result<Option<ProbeResult>, Failure> + 'a;
 
-/// Runs the command. Where it fails, what was measured by then is printed all the same.
+/// Runs the command. After a failure, the results so far are still printed.
 pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     args.check()?;
     match &args.simulate {
@@ -57,9 +58,9 @@ pub fn run(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
 /// Sweeps a path in virtual time.
 fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     if args.ip.is_set() {
-        let wrong = "a path in virtual time has no packets of IP to mark";
+        let wrong = "a simulated path has no IP packets to mark";
         return Err(Failure::usage("cannot sweep", wrong)
-            .advise("Leave out --dscp, --tos, --ttl and --bind, or --simulate.")
+            .advise("Omit --dscp, --tos, --ttl and --bind, or omit --simulate.")
             .into());
     }
     let simulation = Simulation::new(PathScenario::named(name, &read_text)?, args.seed);
@@ -69,17 +70,17 @@ fn simulated(name: &str, args: &SweepArgs, output: &mut Output) -> anyhow::Resul
     let measure = |probe: Probe, limits: Limits, stop: &AtomicBool| {
         Ok(simulation.measure(probe, limits, stop))
     };
-    drive(args, plan, simulation.path(), measure, output, Watched::virtually)
+    drive(args, plan, simulation.path(), measure, output, WatchedRecord::virtually)
 }
 
-/// Sweeps, whatever measures, and writes what came of it.
+/// Sweeps with any method of measuring, and writes the results.
 fn drive(
     args: &SweepArgs,
     plan: Plan,
     path: Path,
-    mut measure: impl FnMut(Probe, Limits, &AtomicBool) -> Result<Option<Gave>, Failure>,
+    mut measure: impl FnMut(Probe, Limits, &AtomicBool) -> Result<Option<ProbeResult>, Failure>,
     output: &mut Output,
-    watched: impl FnOnce(SweepReport) -> Watched<SweepReport>,
+    watched: impl FnOnce(SweepReport) -> WatchedRecord<SweepReport>,
 ) -> anyhow::Result<()> {
     let doing = match path.kind {
         "host" => format!("cannot finish the sweep of the path to {}", path.name),
@@ -96,40 +97,41 @@ fn drive(
     let title = || format!("windlass sweep: {}", path.title);
     let view = listening.show(output, || view::view(title()))?;
     let mut telling = match view {
-        Some(view) => Telling::View(view, Vec::new()),
-        None if args.json_stream => Telling::Stream(Stream::new(output)),
-        None => Telling::Line(Progress::new(Duration::ZERO, UPDATE)),
+        Some(view) => ProgressOutput::View(view, Vec::new()),
+        None if args.json_stream => ProgressOutput::Stream(Stream::new(output)),
+        None => ProgressOutput::Line(Progress::new(Duration::ZERO, UPDATE)),
     };
-    if let Telling::Stream(stream) = &mut telling {
+    if let ProgressOutput::Stream(stream) = &mut telling {
         stream.say(Event::Begins { name: &path.name, within_seconds: sweep.budget() });
     }
     let mut broken =
         measured(&mut sweep, &mut measure, state.as_mut(), &listening.stop, &mut telling).err();
     let streamed = match telling {
-        Telling::Stream(stream) => stream.end(),
-        Telling::Line(_) | Telling::View(..) => Ok(()),
+        ProgressOutput::Stream(stream) => stream.end(),
+        ProgressOutput::Line(_) | ProgressOutput::View(..) => Ok(()),
     };
     let taken = sweep.taken();
     if broken.is_none() && sweep.next().is_some() {
-        let wrong = format!("it was interrupted after {taken} measurements");
+        let wrong = format!("interrupted after {taken} measurements");
         let mut failure = Failure::new(&doing, wrong);
         if let Some(state) = &state {
-            failure = failure.advise(format!("The same command goes on with {}.", state.name()));
+            failure =
+                failure.advise(format!("Run the same command to continue with {}.", state.name()));
         }
         broken = Some(failure);
     }
     if taken == 0
         && let Some(failure) = broken
     {
-        // A table of nothing helps nobody.
+        // An empty table is useless.
         return Err(failure.into());
     }
     let record = watched(SweepReport::new(&sweep, path));
-    // The files first: standard output may be a pipe that nobody reads to its
-    // end. What is measured is not lost with one that cannot be written.
+    // The files come first: standard output may be a pipe whose reader stops early. A file that
+    // cannot be written does not lose the results.
     let mut unwritable = None;
     let mut to_stdout = None;
-    let pages = [(csv, csv_of as fn(&Watched<SweepReport>) -> String), (html, page_of)];
+    let pages = [(csv, csv_of as fn(&WatchedRecord<SweepReport>) -> String), (html, page_of)];
     for (target, make) in pages {
         match target {
             Some(Target::Stdout) => to_stdout = Some(make),
@@ -155,66 +157,66 @@ fn drive(
     broken.or(unwritable).map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-fn csv_of(record: &Watched<SweepReport>) -> String {
+fn csv_of(record: &WatchedRecord<SweepReport>) -> String {
     csv::table(&record.record)
 }
 
-fn page_of(record: &Watched<SweepReport>) -> String {
+fn page_of(record: &WatchedRecord<SweepReport>) -> String {
     let start = record.start_time().map(|time| time.to_string());
     page::page(&record.record, start.as_deref())
 }
 
-/// How it is told how far it is.
-enum Telling<'a> {
-    /// By a line on the terminal that changes.
+/// Form in which progress is reported.
+enum ProgressOutput<'a> {
+    /// A changing line on the terminal.
     Line(Progress),
-    /// By a view, with what was measured, the newest first.
-    View(Live, Vec<Vec<Text>>),
-    /// By a line of JSON for each measurement.
+    /// A view with the measurements, newest first.
+    View(LiveView, Vec<Vec<Text>>),
+    /// A line of JSON for each measurement.
     Stream(Stream<'a>),
 }
 
-/// Measures until there is nothing to ask, or it is told to stop.
+/// Measures until the sweep has no more probes, or is stopped.
 fn measured(
     sweep: &mut Sweep,
     measure: &mut Measure<'_>,
     mut state: Option<&mut SweepState>,
     stop: &AtomicBool,
-    telling: &mut Telling<'_>,
+    telling: &mut ProgressOutput<'_>,
 ) -> Result<(), Failure> {
     while let Some(probe) = sweep.next() {
         if stop.load(Ordering::Relaxed) {
             break;
         }
         match telling {
-            Telling::Line(progress) => progress.tell(|| line(probe, sweep)),
-            Telling::View(view, _) => view.say(line(probe, sweep)),
-            Telling::Stream(_) => {}
+            ProgressOutput::Line(progress) => progress.tell(|| line(probe, sweep)),
+            ProgressOutput::View(view, _) => view.say(line(probe, sweep)),
+            ProgressOutput::Stream(_) => {}
         }
         let before = sweep.spent();
         let Some(gave) = measure(probe, sweep.limits(probe), stop)? else { break };
-        // It was asked for just now.
+        // `handle` cannot fail: the sweep asked for this probe just now.
         let measurement = match gave {
-            Gave::Measured(measurement) => {
+            ProbeResult::Measured(measurement) => {
                 let _ = sweep.handle(probe, *measurement);
                 Some(measurement)
             }
-            Gave::Refused => {
+            ProbeResult::Refused => {
                 let _ = sweep.refuse(probe);
                 None
             }
         };
         match (&mut *telling, &measurement) {
-            (Telling::View(view, rows), Some(measurement)) => {
+            (ProgressOutput::View(view, rows), Some(measurement)) => {
                 rows.insert(0, view::row(probe, measurement));
                 rows.truncate(MOST_ROWS);
                 let (from, to) = (before, sweep.spent());
                 view.push(view::stretch((from, to), measurement, rows.clone()));
             }
-            (Telling::Stream(stream), measurement) => {
+            (ProgressOutput::Stream(stream), measurement) => {
                 stream.tell(probe, measurement.as_deref(), sweep);
             }
-            (Telling::View(..), None) | (Telling::Line(_), _) => {}
+            (ProgressOutput::View(..), None) | (ProgressOutput::Line(_), _) => {}
         }
         if let Some(state) = &mut state {
             state.keep(probe, measurement.as_deref())?;
@@ -223,7 +225,7 @@ fn measured(
     Ok(())
 }
 
-/// What is measured now, and how long it all may still take.
+/// Returns the progress line: the current measurement, and the time spent and allowed.
 fn line(probe: Probe, sweep: &Sweep) -> String {
     let setting = probe.setting;
     let mut text = format!(

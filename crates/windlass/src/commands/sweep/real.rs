@@ -1,4 +1,4 @@
-//! The path to a host, where windlass serve or a stock iperf3 runs.
+//! The path to a host with windlass serve or a stock iperf3.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -12,41 +12,40 @@ use windlass_drive::control::Token;
 use windlass_drive::ip::Ip;
 use windlass_drive::iperf3;
 use windlass_drive::report::{DirectionReport, Interval, Outcome};
-use windlass_drive::side::Ends;
+use windlass_drive::side::ThreadSettings;
 use windlass_drive::socket::Options;
-use windlass_drive::transfer::{self, Buffers, End, Transfer, Until};
+use windlass_drive::transfer::{self, Buffers, End, EndCondition, Transfer};
 use windlass_drive::verdict::{DirectionSeen, verdict};
 use windlass_drive::{Error, Protocol};
 use windlass_output::Output;
 use windlass_sweep::report::Path;
-use windlass_sweep::{Direction, Limits, Probe, Setting, Steady, Stretch, Told};
+use windlass_sweep::{DataInterval, Direction, Limits, Probe, SenderSample, Setting, SteadyRate};
 
 use super::args::Controls;
-use super::{Gave, SweepArgs, drive};
+use super::{ProbeResult, SweepArgs, drive};
 use crate::commands::send;
-use crate::commands::watched::Watched;
+use crate::commands::watched::WatchedRecord;
 
-/// How often what decides is measured: as often as it takes for one that is off to be
-/// seen.
+/// Repeats of each deciding measurement: the fewest among which an outlier shows.
 const REPEATS: u16 = 3;
-/// A test would end by itself so long after it is ended from here: data that is under way then
-/// is nobody's to wait for.
+/// Duration of a test that the client ends itself: far longer than any test, so that nobody waits
+/// for data in flight.
 const NEVER: Span = Span::from_millis(3_600_000);
-/// How long a stock server may take from one test to the next.
+/// Maximum time that a stock server may take between two tests.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Where Linux says which congestion controls it has.
+/// File with the congestion controls of this Linux kernel.
 const OFFERED: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 /// Sweeps the path to a host.
 pub(super) fn sweep(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()> {
     let name = args.to.host.as_deref().ok_or_else(|| {
-        Failure::usage("cannot sweep", "there is no path")
-            .advise("Name a HOST on which windlass serve runs, or a scenario with --simulate.")
+        Failure::usage("cannot sweep", "no path was given")
+            .advise("Name a HOST that runs windlass serve, or a scenario with --simulate.")
     })?;
     if args.bytes.is_some() && args.to.protocol == Protocol::Iperf3 {
-        let wrong = "a stock iperf3 ends a test by its time or by its data, and not by both";
-        return Err(Failure::usage("cannot bound the data of the sweep", wrong)
-            .advise("Run windlass serve there, or bound the time by --within.")
+        let wrong = "a stock iperf3 limits a test by time or by data, not by both";
+        return Err(Failure::usage("cannot limit the data of the sweep", wrong)
+            .advise("Run windlass serve on the host, or limit the time with --within.")
             .into());
     }
     let host = Host::reach(name, args)?;
@@ -56,11 +55,11 @@ pub(super) fn sweep(args: &SweepArgs, output: &mut Output) -> anyhow::Result<()>
     let running = args.measuring.watching.start(output.wants_intervals())?;
     let measure =
         |probe: Probe, limits: Limits, stop: &AtomicBool| host.measure(probe, limits, stop);
-    drive(args, plan, host.path(), measure, output, |record| Watched::new(record, running))
+    drive(args, plan, host.path(), measure, output, |record| WatchedRecord::new(record, running))
 }
 
-/// What is tried beside the system's own. Which of them a sender offers, it says when it is
-/// asked.
+/// Returns the congestion controls to try beside the system's default. A sender refuses the ones
+/// that it lacks.
 fn congestions(asked: &Controls) -> Vec<CongestionControl> {
     let known = || std::fs::read_to_string(OFFERED).unwrap_or_default();
     let offered =
@@ -84,9 +83,9 @@ struct Host {
     to: SocketAddr,
     token: Option<Token>,
     protocol: Protocol,
-    /// Whether a test was made.
+    /// True once a test was made.
     has_answered: Cell<bool>,
-    /// What is set on the packets of IP.
+    /// IP options of sent packets.
     ip: Ip,
 }
 
@@ -100,7 +99,7 @@ impl Host {
         // A connection to iperf3 is a test already.
         let to = match protocol {
             Protocol::Iperf3 => client::resolve(name, port).and_then(|found| {
-                found.first().copied().ok_or(Error::Asked("there is no address".to_owned()))
+                found.first().copied().ok_or(Error::Asked("the host has no address".to_owned()))
             }),
             _ => client::reach(name, port, &Options::beside(&ip)),
         };
@@ -137,28 +136,27 @@ impl Host {
         probe: Probe,
         limits: Limits,
         stop: &AtomicBool,
-    ) -> Result<Option<Gave>, Failure> {
+    ) -> Result<Option<ProbeResult>, Failure> {
         let setting = probe.setting;
         let stock = self.protocol == Protocol::Iperf3;
         let transfer = Transfer { ip: self.ip.clone(), ..transfer(&setting, limits, stock) };
         let began = Instant::now();
-        let seen = RefCell::new(Seen::within(limits));
+        let seen = RefCell::new(TestObservations::within(limits));
         let told_to = || stop.load(Ordering::Relaxed);
         let mut tell = |interval: &Interval| seen.borrow_mut().add(interval);
         let outcome = if stock {
-            // A stock server that is left in mid-test tells nothing of it.
+            // A stock server reports nothing about an aborted test.
             self.with_iperf3(&transfer, &told_to, &mut tell)
         } else {
             let token = self.token.as_ref();
             let test = Test { to: self.to, token, transfer: &transfer, latency: true };
             let enough = || told_to() || seen.borrow().is_enough(limits);
-            client::run(&test, Ends::default(), &enough, &mut tell)
+            client::run(&test, ThreadSettings::default(), &enough, &mut tell)
         };
         let outcome = match outcome {
-            // What was measured with the system's own is taken; so it is the congestion control
-            // that is not.
+            // Tests with the default succeed, so the sender refused this congestion control.
             Err(Error::Refused(_) | Error::Option { .. }) if setting.congestion.is_some() => {
-                return Ok(Some(Gave::Refused));
+                return Ok(Some(ProbeResult::Refused));
             }
             outcome => {
                 outcome.map_err(|error| failure(self.protocol, &self.name, self.port, error))?
@@ -174,20 +172,20 @@ impl Host {
         }
         let spent = Span::from_duration(began.elapsed());
         let measured = measurement(setting.direction, &outcome, &seen.into_inner(), spent);
-        measured.map(|measured| Some(Gave::Measured(Box::new(measured)))).ok_or_else(|| {
-            let wrong = "the server did not say what it measured";
+        measured.map(|measured| Some(ProbeResult::Measured(Box::new(measured)))).ok_or_else(|| {
+            let wrong = "the server did not report its measurement";
             Failure::new(format!("cannot sweep the path to {}", self.name), wrong)
         })
     }
 
-    /// A test with a stock server.
+    /// Runs a test with a stock server.
     fn with_iperf3(
         &self,
         transfer: &Transfer,
         stop: &dyn Fn() -> bool,
         tell: &mut dyn FnMut(&Interval),
     ) -> Result<Outcome, Error> {
-        // One that never answered is not waited for.
+        // A server that never answered is not awaited.
         let patience = if self.has_answered.get() { PATIENCE } else { Duration::ZERO };
         let outcome = iperf3::client::run_after_another(self.to, transfer, patience, stop, tell)?;
         self.has_answered.set(true);
@@ -195,7 +193,7 @@ impl Host {
     }
 }
 
-/// The transfer of a setting.
+/// Returns the transfer of a setting.
 fn transfer(setting: &Setting, limits: Limits, stock: bool) -> Transfer {
     let buffers = Buffers { window: setting.window, send: None };
     Transfer {
@@ -205,9 +203,9 @@ fn transfer(setting: &Setting, limits: Limits, stock: bool) -> Transfer {
         },
         streams: setting.streams,
         until: match limits.bytes {
-            Some(most) => Until::Bytes(most),
-            None if stock => Until::Time(limits.longest),
-            None => Until::Time(NEVER),
+            Some(most) => EndCondition::Bytes(most),
+            None if stock => EndCondition::Time(limits.longest),
+            None => EndCondition::Time(NEVER),
         },
         interval: limits.interval,
         length: transfer::UNCOPIED_LENGTH,
@@ -218,31 +216,31 @@ fn transfer(setting: &Setting, limits: Limits, stock: bool) -> Transfer {
     }
 }
 
-/// What both ends said while a test ran.
+/// Reports of both ends during a test.
 #[derive(Debug)]
-struct Seen {
-    steady: Steady,
-    /// How far it is, from the begin of the transfer.
+struct TestObservations {
+    steady: SteadyRate,
+    /// Progress of the test, from the start of the transfer.
     until: Span,
-    /// The window that a stream is offered: bytes times seconds, and seconds. The most that was
-    /// seen may have stood for a moment only.
+    /// Receive window of a stream: bytes times seconds, and seconds. The mean counts, since the
+    /// maximum may have lasted a moment only.
     offered: (f64, f64),
 }
 
-impl Seen {
+impl TestObservations {
     fn within(limits: Limits) -> Self {
-        Self { steady: Steady::within(limits), until: Span::ZERO, offered: (0.0, 0.0) }
+        Self { steady: SteadyRate::within(limits), until: Span::ZERO, offered: (0.0, 0.0) }
     }
 
     fn add(&mut self, interval: &Interval) {
         let (from, to) = (interval.from_seconds, interval.to_seconds);
         if interval.end == End::Client {
             self.until = to;
-            self.steady.add(Stretch { from, to, bytes: interval.bytes });
+            self.steady.add(DataInterval { from, to, bytes: interval.bytes });
         }
         let Some(sender) = interval.sender else { return };
         let retransmissions = sender.retransmissions;
-        self.steady.hear(Told { to, rtt: sender.rtt_seconds, retransmissions });
+        self.steady.hear(SenderSample { to, rtt: sender.rtt_seconds, retransmissions });
         if let Some(window) = sender.peer_window_bytes {
             let time = (to - from).or_zero().as_seconds();
             self.offered.0 += window.get() as f64 * time;
@@ -250,7 +248,7 @@ impl Seen {
         }
     }
 
-    /// Whether more would tell nothing more, or it has taken what it may.
+    /// Returns whether the rate is certain, or the test has lasted its maximum time.
     fn is_enough(&self, limits: Limits) -> bool {
         self.until >= limits.longest || self.steady.is_certain()
     }
@@ -267,18 +265,23 @@ fn failure(protocol: Protocol, name: &str, port: u16, error: Error) -> Failure {
     failure.doing(format!("cannot sweep the path to {name}"))
 }
 
-/// What both ends measured; nothing where nobody moved anything.
-fn measurement(way: Direction, outcome: &Outcome, seen: &Seen, spent: Span) -> Option<Measurement> {
+/// Returns the measurement of both ends; `None` if no data was transferred.
+fn measurement(
+    way: Direction,
+    outcome: &Outcome,
+    seen: &TestObservations,
+    spent: Span,
+) -> Option<Measurement> {
     let from = if way == Direction::Up { End::Client } else { End::Server };
     let [sender, receiver] = outcome.way(from);
-    // A stock server does not tell of its sockets.
+    // A stock server does not report its sockets.
     let kernel = sender.and_then(DirectionReport::kernel).unwrap_or_default();
     let latency = outcome.latency;
     let cause = sender.filter(|sender| !sender.streams.is_empty()).map(|sender| {
         verdict(&DirectionSeen { receiver, latency, ..DirectionSeen::by_sender(sender) }).cause
     });
-    // Where segments leave twice, the kernel's least round trip may come from
-    // timestamps, which count milliseconds.
+    // After retransmissions the kernel's minimum RTT may come from TCP timestamps, which count
+    // milliseconds.
     let own = kernel.min_rtt_seconds.filter(|_| kernel.retransmissions == 0);
     let idle = latency.idle_seconds.map(|idle| idle.min);
     let counted = seen.steady.counted()?;
@@ -302,7 +305,7 @@ fn measurement(way: Direction, outcome: &Outcome, seen: &Seen, spent: Span) -> O
         }),
         small_rtt: latency.loaded_seconds.map(|loaded| loaded.p50),
         small_rtt_p99: latency.loaded_seconds.and_then(|loaded| loaded.p99),
-        // The kernel counts what is sent after the time, too.
+        // The kernel also counts data sent after the counted time.
         transmitted: kernel.sent_bytes.max(kernel.retransmitted_bytes),
         retransmitted: kernel.retransmitted_bytes,
         retransmissions: retransmissions.unwrap_or(kernel.retransmissions),

@@ -6,16 +6,16 @@ use serde_json::json;
 use windlass_base::{Bytes, CongestionControl, Measurement, Span};
 use windlass_lab::{self as lab, Hop, LinkSettings, Load, PathScenario, carry};
 use windlass_sweep::report::{HopFacts, LinkFacts, Path};
-use windlass_sweep::{Direction, Limits, Probe, Steady, Told};
+use windlass_sweep::{Direction, Limits, Probe, SenderSample, SteadyRate};
 
-use super::Gave;
+use super::ProbeResult;
 use super::args::Controls;
 
-/// How often what decides is measured where chance has a part in it: as often as it
-/// takes for one that is off to be seen.
+/// Repeats of each deciding measurement in a random simulation: the fewest among which an outlier
+/// shows.
 const REPEATS: u16 = 3;
 
-/// What is tried beside the congestion control of the scenario.
+/// Returns the congestion controls to try beside that of the scenario.
 pub(super) fn congestions(asked: &Controls) -> Vec<CongestionControl> {
     let known = |names: &[&str]| names.iter().filter_map(|name| name.parse().ok()).collect();
     match asked {
@@ -43,13 +43,13 @@ impl Simulation {
         self.scenario.is_alike()
     }
 
-    /// How often what decides is measured. Without chance the second time gives what
-    /// the first one gave.
+    /// Returns the repeats of each deciding measurement. Without randomness a repeat gives the
+    /// first result again.
     pub(super) fn repeats(&self, asked: Option<u16>) -> u16 {
         if self.scenario.has_chance() { asked.unwrap_or(REPEATS) } else { 1 }
     }
 
-    /// The most that one measurement takes, where that is said.
+    /// Returns the maximum time of one measurement, if one is set.
     pub(super) fn longest(&self, asked: Option<Span>) -> Option<Span> {
         asked.or(self.scenario.time)
     }
@@ -79,11 +79,16 @@ impl Simulation {
         }
     }
 
-    /// Runs one measurement; `None` where it was told to stop.
-    pub(super) fn measure(&self, probe: Probe, limits: Limits, stop: &AtomicBool) -> Option<Gave> {
+    /// Runs one measurement; returns `None` if it was stopped.
+    pub(super) fn measure(
+        &self,
+        probe: Probe,
+        limits: Limits,
+        stop: &AtomicBool,
+    ) -> Option<ProbeResult> {
         let setting = probe.setting;
         if setting.congestion.is_some_and(|congestion| !lab::offers(congestion)) {
-            return Some(Gave::Refused);
+            return Some(ProbeResult::Refused);
         }
         let load = Load {
             window: setting.window,
@@ -94,12 +99,12 @@ impl Simulation {
             // Each repeat has luck of its own.
             seed: self.seed.wrapping_add(u64::from(probe.repeat) - 1),
         };
-        let mut steady = Steady::within(limits);
+        let mut steady = SteadyRate::within(limits);
         let mut sent = Bytes::ZERO;
-        let tell = |stretch: lab::Stretch| {
-            let lab::Stretch { from, to, bytes, rtt, retransmissions } = stretch;
-            steady.add(windlass_sweep::Stretch { from, to, bytes });
-            steady.hear(Told { to, rtt, retransmissions });
+        let tell = |stretch: lab::TransferInterval| {
+            let lab::TransferInterval { from, to, bytes, rtt, retransmissions } = stretch;
+            steady.add(windlass_sweep::DataInterval { from, to, bytes });
+            steady.hear(SenderSample { to, rtt, retransmissions });
             sent += bytes;
             !steady.is_certain() && limits.bytes.is_none_or(|most| sent < most)
         };
@@ -107,7 +112,7 @@ impl Simulation {
         let counted = steady.counted();
         let from = counted.map_or(Span::ZERO, |counted| counted.from);
         let trips = steady.round_trips(from);
-        Some(Gave::Measured(Box::new(Measurement {
+        Some(ProbeResult::Measured(Box::new(Measurement {
             bytes: counted.map_or(Bytes::ZERO, |counted| counted.bytes),
             time: counted.map_or(carried.time, |counted| counted.to - counted.from),
             left_out: from,
@@ -117,7 +122,7 @@ impl Simulation {
             mean_rtt: trips.map(|(mean, _)| mean),
             max_rtt: trips.map(|(_, most)| most),
             fastest: None,
-            // Nothing goes beside it.
+            // The simulation has no small messages.
             small_rtt: None,
             small_rtt_p99: None,
             transmitted: carried.transmitted,

@@ -1,4 +1,4 @@
-//! The file that keeps measurements, so that a sweep goes on where it stopped.
+//! The file of finished measurements, from which an interrupted sweep continues.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -19,12 +19,12 @@ pub(super) struct SweepState {
 }
 
 impl SweepState {
-    /// Opens the file, and hands the measurements in it to the sweep.
+    /// Opens the file, and passes its measurements to the sweep.
     pub(super) fn open(path: &Path, identity: &Value, sweep: &mut Sweep) -> Result<Self, Failure> {
         let name = path.display().to_string();
-        let doing = format!("cannot go on with {name}");
+        let doing = format!("cannot continue with {name}");
         let broken = |error: io::Error| {
-            Failure::new(&doing, error).advise("Name a file that can be read and written.")
+            Failure::new(&doing, error).advise("Name a file that you can read and write.")
         };
         let mut options = File::options();
         let mut file = options
@@ -37,8 +37,8 @@ impl SweepState {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Failure::new(&doing, "another sweep is using it")
-                    .advise("Wait for that one, or name another file."));
+                return Err(Failure::new(&doing, "another sweep uses this file")
+                    .advise("Wait for the other sweep, or name another file."));
             }
             Err(TryLockError::Error(error)) => return Err(broken(error)),
         }
@@ -46,22 +46,21 @@ impl SweepState {
         (&file).take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(broken)?;
         let other = |wrong: String| {
             Failure::new(&doing, wrong)
-                .advise("Name another file, or remove this one to begin anew.")
+                .advise("Name another file, or remove this one to start again.")
         };
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(other(format!("it is longer than {MAX_BYTES} bytes, which no sweep's is")));
+            return Err(other(format!("it is longer than {MAX_BYTES} bytes, so it is no sweep's")));
         }
         if bytes.is_empty() {
             let header = saved::header(identity, sweep.plan());
             file.write_all(header.as_bytes()).map_err(|error| {
                 Failure::new(format!("cannot keep measurements in {name}"), error)
-                    .advise("Name a file on a disk that has room.")
+                    .advise("Name a file on a disk with free space.")
             })?;
             return Ok(Self { name, file });
         }
         let text = std::str::from_utf8(&bytes).unwrap_or_default();
-        // What stands behind the last end of a line was cut off while it was
-        // written, and is measured again.
+        // An incomplete last line was cut off during its writing; that point is measured again.
         let whole = text.rfind('\n').map_or(0, |last| last + 1);
         let mut lines = (1..).zip(text[..whole].lines());
         let head = lines.next().map_or("", |(_, head)| head);
@@ -82,12 +81,12 @@ impl SweepState {
         Ok(Self { name, file })
     }
 
-    /// What the file is called.
+    /// Returns the name of the file.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Keeps one more measurement; none where the sender does not offer what was asked for.
+    /// Keeps one more measurement; `None` if the sender lacks the congestion control.
     pub(super) fn keep(
         &mut self,
         probe: Probe,
@@ -96,7 +95,7 @@ impl SweepState {
         let line = saved::line(probe, measurement);
         self.file.write_all(line.as_bytes()).map_err(|error| {
             Failure::new(format!("cannot keep measurements in {}", self.name), error)
-                .advise("Make room; what is in the file stays good, and the same command goes on.")
+                .advise("Free some disk space, and run the same command again: it continues.")
         })
     }
 }

@@ -1,10 +1,10 @@
-//! What `windlass sweep --json-stream` says before its report: a line for each event.
+//! Lines that `windlass sweep --json-stream` prints before its report: one for each event.
 
 use std::io;
 
 use serde::Serialize;
 use windlass_base::{
-    Because, Bytes, Cause, CongestionControl, Limit, Measurement, Rate, Schema, Span,
+    Bytes, Cause, CongestionControl, Limit, LimitReason, Measurement, Rate, Schema, Span,
 };
 use windlass_output::{Output, Page, Record};
 use windlass_sweep::{Direction, Probe, Sweep};
@@ -17,15 +17,15 @@ struct Line<'a> {
     event: Event<'a>,
 }
 
-/// What happens.
+/// Event of a sweep.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(super) enum Event<'a> {
     /// A sweep begins.
     Begins {
-        /// What is swept.
+        /// The path of a sweep.
         name: &'a str,
-        /// The most that all measurements take.
+        /// Maximum time of all measurements.
         within_seconds: Option<Span>,
     },
     /// A measurement is over.
@@ -33,43 +33,43 @@ pub(super) enum Event<'a> {
         /// From 1.
         number: usize,
         #[serde(flatten)]
-        asked: Asked,
+        asked: RequestedSetting,
         #[serde(flatten)]
-        measured: Measured,
-        /// What all of them took so far.
+        measured: MeasuredFigures,
+        /// Time that all measurements took so far.
         spent_seconds: Span,
     },
     /// The sender does not offer the congestion control.
     Refused {
         #[serde(flatten)]
-        asked: Asked,
+        asked: RequestedSetting,
     },
 }
 
-/// What was asked for.
+/// Settings of the requested measurement.
 #[derive(Debug, Serialize)]
-pub(super) struct Asked {
+pub(super) struct RequestedSetting {
     direction: Direction,
-    /// Of each stream; null where the kernel sizes it.
+    /// Window of each stream; null if the kernel sizes it.
     window_bytes: Option<Bytes>,
     streams: u16,
     asked_congestion: Option<CongestionControl>,
-    /// From 1: how often this was asked for.
+    /// Number of this repeat, from 1.
     repeat: u16,
 }
 
-/// What came of it.
+/// Figures of a measurement.
 #[derive(Debug, Serialize)]
-pub(super) struct Measured {
+pub(super) struct MeasuredFigures {
     bits_per_second: f64,
     rtt_seconds: Option<Span>,
     retransmissions: u64,
     congestion: Option<CongestionControl>,
     verdict: Option<Limit>,
-    because: Option<Because>,
+    because: Option<LimitReason>,
 }
 
-impl From<Probe> for Asked {
+impl From<Probe> for RequestedSetting {
     fn from(Probe { setting, repeat }: Probe) -> Self {
         Self {
             direction: setting.direction,
@@ -81,7 +81,7 @@ impl From<Probe> for Asked {
     }
 }
 
-impl From<&Measurement> for Measured {
+impl From<&Measurement> for MeasuredFigures {
     fn from(measurement: &Measurement) -> Self {
         Self {
             bits_per_second: Rate::bits_per_second(measurement.rate()),
@@ -94,10 +94,10 @@ impl From<&Measurement> for Measured {
     }
 }
 
-/// Where the lines go.
+/// Output of the lines.
 pub(super) struct Stream<'a> {
     output: &'a mut Output,
-    /// Why no more can be written. What is measured goes on where nobody reads it.
+    /// Reason why no more lines can be written. The measurement continues without them.
     unwritable: Option<io::Error>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// What came of a probe.
+    /// Prints the result of a probe.
     pub(super) fn tell(&mut self, probe: Probe, measurement: Option<&Measurement>, sweep: &Sweep) {
         let asked = probe.into();
         self.say(match measurement {
@@ -128,8 +128,10 @@ impl<'a> Stream<'a> {
         });
     }
 
+    /// Ends the lines.
+    ///
     /// # Errors
-    /// Where a line could not be written.
+    /// Fails if a line could not be written.
     pub(super) fn end(self) -> io::Result<()> {
         self.unwritable.map_or(Ok(()), Err)
     }
@@ -141,6 +143,6 @@ impl Line<'_> {
 }
 
 impl Record for Line<'_> {
-    // It is JSON that is asked for.
+    // These lines exist as JSON only.
     fn text(&self, _: &mut Page) {}
 }

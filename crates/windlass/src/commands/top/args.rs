@@ -1,4 +1,4 @@
-//! What may be said to `windlass top`.
+//! Arguments of `windlass top`.
 
 use clap::Args;
 use windlass_base::values::span;
@@ -9,93 +9,93 @@ use windlass_host::{LEAST, WatchTarget};
 use crate::arguments::{FilterArgs, JsonArgs, one_of};
 use crate::commands::watch::wanted;
 
-/// The words of `--sort`.
+/// Values of `--sort`.
 const ORDERS: &[(&str, &str, Order)] = &[
-    ("rate", "what goes both ways", Order::Rate),
-    ("sent", "what is sent", Order::Sent),
-    ("received", "what comes", Order::Received),
-    ("rtt", "the round trip", Order::Rtt),
-    ("retransmissions", "what was sent again in the interval", Order::Retransmissions),
-    ("unsent", "what is written and not sent yet", Order::Unsent),
-    ("congestion-window", "the congestion window", Order::CongestionWindow),
-    ("bytes", "what went both ways since the connection began", Order::Bytes),
-    ("process", "the name of the process, from A to Z", Order::Process),
-    ("peer", "the other end's address", Order::Peer),
+    ("rate", "rate, both directions together", Order::Rate),
+    ("sent", "send rate", Order::Sent),
+    ("received", "receive rate", Order::Received),
+    ("rtt", "smoothed RTT", Order::Rtt),
+    ("retransmissions", "segments retransmitted in the interval", Order::Retransmissions),
+    ("unsent", "bytes written and not sent yet", Order::Unsent),
+    ("congestion-window", "congestion window", Order::CongestionWindow),
+    ("bytes", "bytes since the connection began, both directions", Order::Bytes),
+    ("process", "process name, from A to Z", Order::Process),
+    ("peer", "address of the other end", Order::Peer),
 ];
 
-/// Which connections to show, how often and for how long.
+/// Connections to show, their order, the interval and the duration.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass top                             all connections that move, until Ctrl-C
-  windlass top --port 9100 --details       print jobs, with all that the kernel says of each
-  windlass top --process cupsd --sort rtt  those of a process, the longest round trip first
-  windlass top --once --all                a second, and every connection
+  windlass top                             all active connections, until Ctrl-C
+  windlass top --port 9100 --details       print jobs, with all figures of each
+  windlass top --process cupsd --sort rtt  connections of a process, longest RTT first
+  windlass top --once --all                one second, idle connections included
   windlass top --count 60 --json > minute.jsonl
-                                           a record a second, for programs
+                                           one JSON record per second, for a minute
 
 Columns:
   out/s in/s    bytes acknowledged and bytes received, per second; bits with --bits
-  RTT ms        the smoothed round trip
-  cwnd window   the congestion window, and what the other end advertises (100 columns and more)
-  unsent        written by the program and not sent yet
-  resent        segments sent again in the interval
-  now           what most of the interval went to: → of what is sent, ← of what comes, × at the end
-  last 10 s     the shares of the last seconds, a letter for each tenth
+  RTT ms        smoothed RTT
+  cwnd window   congestion window, and the window that the peer advertises (from 100 columns on)
+  unsent        bytes written by the program and not sent yet
+  resent        segments retransmitted in the interval
+  now           limit for most of the interval: → sending, ← receiving, × connection closed
+  last 10 s     shares of the limits in the last 10 s, one letter for each tenth
 
-  K, M and G are 1,024s, and of bits 1,000s. A limit that the kernel does not know is unknown, with those of which it
-  is one in brackets. docs/top.md has the source of each, and what would tell.
+  K, M and G are powers of 1,024; for bits, of 1,000. If the kernel does not know the limit, it is
+  unknown, with the possible limits in brackets. docs/top.md has the source of each column.
 
 Values:
   time  ns, us or µs, ms, s, m or min, h; a bare number is seconds")]
 pub struct TopArgs {
-    /// Which connections.
+    /// Filter of connections.
     #[command(flatten)]
     pub filter: FilterArgs,
 
-    /// Only connections of a process, by its number or its exact name
-    #[arg(long = "process", short = 'p', value_name = "NAME|PID", value_parser = wanted)]
+    /// Only connections of a process, by PID or exact name
+    #[arg(long = "process", short_alias = 'p', value_name = "NAME|PID", value_parser = wanted)]
     #[arg(help_heading = "Which connections")]
     pub processes: Vec<WatchTarget>,
 
-    /// Those that moved nothing as well
+    /// Show idle connections as well
     #[arg(long, short = 'a', help_heading = "Which connections")]
     pub all: bool,
 
-    /// By what they are sorted, the most first
-    #[arg(long, short = 's', value_name = "BY", value_parser = one_of(ORDERS))]
+    /// Sort by this column, largest first
+    #[arg(long, short_alias = 's', value_name = "BY", value_parser = one_of(ORDERS))]
     #[arg(default_value = "rate", help_heading = "Output")]
     pub sort: Order,
 
-    /// The most connections of an interval; without it what fits on the terminal, or all
+    /// Show at most this many connections [default: as many as fit on the terminal, else all]
     #[arg(long, short = 'n', value_name = "N", help_heading = "Output")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub rows: Option<u64>,
 
-    /// A second line for each connection, with all else that the kernel says of it
-    #[arg(long, short = 'd', help_heading = "Output", conflicts_with = "json")]
+    /// Show a second line for each connection, with the remaining figures
+    #[arg(long, short_alias = 'd', help_heading = "Output", conflicts_with = "json")]
     pub details: bool,
 
-    /// Rates in bits per second, in place of bytes
+    /// Show rates in bits per second instead of bytes
     #[arg(long, help_heading = "Output")]
     pub bits: bool,
 
-    /// From one look to the next, 100ms at least
+    /// Length of an interval, at least 100ms
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
     #[arg(help_heading = "How often and how long")]
     pub interval: Span,
 
-    /// How far back shares go, an interval at least
-    #[arg(long, short = 'w', value_name = "TIME", value_parser = span, default_value = "10s")]
+    /// Time over which shares are computed, at least one interval
+    #[arg(long, short_alias = 'w', value_name = "TIME", value_parser = span, default_value = "10s")]
     #[arg(help_heading = "How often and how long")]
     pub window: Span,
 
-    /// How many intervals; without it until Ctrl-C
+    /// Stop after this many intervals [default: run until Ctrl-C]
     #[arg(long, short = 'c', value_name = "N", help_heading = "How often and how long")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
-    /// One interval, printed once; its JSON is one record
+    /// Print one interval and exit
     #[arg(long, short = '1', conflicts_with = "count", help_heading = "How often and how long")]
     pub once: bool,
 
@@ -105,12 +105,13 @@ pub struct TopArgs {
 }
 
 impl TopArgs {
-    /// What is to be shown.
+    /// Returns the settings of the look at connections.
     pub(super) fn settings(&self) -> Result<Settings, Failure> {
         if self.interval < LEAST {
-            let wrong = format!("an interval is {LEAST} at least");
-            return Err(Failure::usage("cannot look at connections so often", wrong)
-                .advise("The kernel counts in ticks of up to 10 ms what holds a connection."));
+            let wrong = format!("an interval is at least {LEAST}");
+            return Err(Failure::usage("cannot read connections so often", wrong).advise(
+                "The kernel's clocks of limits tick every 1 to 10 ms: use a longer --interval.",
+            ));
         }
         Ok(Settings {
             interval: self.interval.to_duration(),
@@ -126,12 +127,12 @@ impl TopArgs {
         })
     }
 
-    /// How far back shares go.
+    /// Returns the time over which shares are computed.
     pub(super) fn window(&self) -> Span {
         self.window.max(self.interval)
     }
 
-    /// How many connections are wanted at most, where that is said.
+    /// Returns the maximum number of connections, if it is given.
     pub(super) fn most(&self) -> Option<usize> {
         self.rows.map(|rows| usize::try_from(rows).unwrap_or(usize::MAX))
     }

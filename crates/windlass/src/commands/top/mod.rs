@@ -1,4 +1,4 @@
-//! `windlass top`: all TCP connections of this host, and what limits each, without a capture.
+//! `windlass top`: all TCP connections of this host, with the limit of each, without a capture.
 
 mod args;
 mod screen;
@@ -14,38 +14,38 @@ use serde::Serialize;
 use windlass_base::figures::Share;
 use windlass_base::thresholds::BUSY_PROCESSORS;
 use windlass_base::{Failure, Schema, Sentence, Span, sentence};
-use windlass_host::Times;
+use windlass_host::RunTimes;
 use windlass_host::connections::{Error, HostProcessors, Order, Top, TopEvent, View};
 use windlass_output::{Format, Output, Page, Record};
 
 use super::unwritten;
 use crate::interrupt;
 
-/// How often it looks whether it is to end.
+/// Time between two checks for the end of the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-const DOING: &str = "cannot look at this host's connections";
+const DOING: &str = "cannot read this host's connections";
 
-/// What `windlass top` reports of an interval.
+/// Report of `windlass top` on an interval.
 #[derive(Clone, Debug, Serialize)]
 pub struct TopReport {
     /// The shape of the JSON.
     pub schema: Schema,
-    /// When the interval was.
+    /// Start and end of the interval.
     #[serde(flatten)]
-    pub times: Times,
-    /// From one look to the next, as asked for.
+    pub times: RunTimes,
+    /// Length of an interval, as asked for.
     pub interval_seconds: Span,
-    /// How far back shares go.
+    /// Time over which shares are computed.
     pub window_seconds: Span,
-    /// By what connections are sorted.
+    /// Order of the connections.
     pub sort: Order,
-    /// What happened.
+    /// Connections and totals of the interval.
     #[serde(flatten)]
     pub view: View,
-    /// What could not be known, and why.
+    /// Gaps in the report, with reasons.
     pub notes: Vec<Sentence>,
-    /// Whether the text has all that is known of each connection.
+    /// True if the text has a second line for each connection.
     #[serde(skip)]
     pub details: bool,
     /// True if the text has rates in bits per second.
@@ -57,7 +57,7 @@ impl TopReport {
     /// The shape of the JSON, described by `schemas/top.schema.json`.
     pub const SCHEMA: Schema = Schema { name: "windlass.top", version: 1 };
 
-    fn new(args: &TopArgs, view: View, times: Times, deaf: Option<&String>) -> Self {
+    fn new(args: &TopArgs, view: View, times: RunTimes, deaf: Option<&String>) -> Self {
         Self {
             schema: Self::SCHEMA,
             times: times.end(),
@@ -80,13 +80,13 @@ impl Record for TopReport {
     }
 }
 
-/// What could not be known.
+/// Returns the gaps in the report, with reasons.
 fn notes(view: &View, deaf: Option<&String>) -> Vec<Sentence> {
     let mut notes = Vec::new();
     if let Some(why) = deaf {
         notes.push(sentence!(
-            "Connections that begin and end between two looks are not seen, as the kernel does not \
-             tell of those that end: {why}."
+            "Connections that open and close within an interval are missing, because the kernel \
+             does not report closed sockets here: {why}."
         ));
     }
     if let Some(said) = view.processors.as_ref().and_then(busy) {
@@ -95,14 +95,14 @@ fn notes(view: &View, deaf: Option<&String>) -> Vec<Sentence> {
     let (unheard, ago) = (view.totals.unheard, view.looked_at_all_seconds_ago);
     if unheard > 0 {
         notes.push(sentence!(
-            "Of {unheard} sockets that ended nothing is known: they came faster than they could be \
-             read."
+            "{unheard} closed sockets are missing: the kernel reported them faster than windlass \
+             could read."
         ));
     }
     if ago > Span::ZERO {
         notes.push(sentence!(
-            "All connections were looked at {ago} ago, and since then those that moved then: a look \
-             at so many takes its time."
+            "All connections were last read {ago} ago. Since then only those active at that time \
+             are read, to save processor time."
         ));
     }
     notes
@@ -131,15 +131,15 @@ fn busy(host: &HostProcessors) -> Option<Sentence> {
 pub fn run(args: &TopArgs, output: &mut Output) -> anyhow::Result<()> {
     let settings = args.settings()?;
     let stop = interrupt::listen(DOING)?;
-    let mut times = Times::begin();
+    let mut times = RunTimes::begin();
     let mut top = Top::open(settings).map_err(|error| failure(&error))?;
-    let mut showing = Showing::new(args, output);
+    let mut showing = IntervalOutput::new(args, output);
     let deaf = top.deaf.clone();
     while !stop.load(Ordering::Relaxed) {
         match top.next(POLL_INTERVAL, showing.most(args)).map_err(|error| failure(&error))? {
             TopEvent::View(view) => {
                 let report = TopReport::new(args, *view, times, deaf.as_ref());
-                times = Times::begin();
+                times = RunTimes::begin();
                 showing.show(&report, output).map_err(unwritten)?;
             }
             TopEvent::Nothing => {}
@@ -154,17 +154,17 @@ pub fn run(args: &TopArgs, output: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Where intervals go.
-enum Showing {
-    /// Onto the screen, each in the place of the one before.
+/// Destination of the intervals.
+enum IntervalOutput {
+    /// The screen, where each interval replaces the one before.
     Screen(Screen),
-    /// One behind the other.
+    /// Standard output, one interval after the other.
     Lines { has_begun: bool },
-    /// As the one record of the command.
+    /// The single record of the command.
     Record,
 }
 
-impl Showing {
+impl IntervalOutput {
     fn new(args: &TopArgs, output: &Output) -> Self {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         match output.format() {
@@ -174,7 +174,7 @@ impl Showing {
         }
     }
 
-    /// How many connections there is room for; nothing where for all.
+    /// Returns the number of connections that fit; none if all do.
     fn most(&self, args: &TopArgs) -> Option<usize> {
         let fits = match self {
             Self::Screen(_) => Screen::rows(args.details),
@@ -198,13 +198,13 @@ impl Showing {
     }
 }
 
-/// Why connections cannot be looked at, for people.
+/// Returns the message of an error.
 fn failure(error: &Error) -> Failure {
     let failure = Failure::new(DOING, error);
     match error {
         Error::Sockets(_) => failure.advise(
-            "It takes the kernel's sock_diag for TCP (CONFIG_INET_DIAG, modprobe tcp_diag), which \
-             a container's seccomp filter may refuse: run it on the host.",
+            "windlass top needs the kernel's sock_diag for TCP (CONFIG_INET_DIAG; modprobe \
+             tcp_diag). A container's seccomp filter may refuse it: run windlass on the host.",
         ),
         Error::LastWords(_) => failure,
     }

@@ -1,4 +1,4 @@
-//! A terminal on which each interval takes the place of the one before.
+//! A terminal on which each interval replaces the one before.
 //!
 //! The cursor is hidden only while a frame is written, and each frame shows it again: whatever
 //! ends the program between two frames, SIGKILL too, leaves the terminal as it was.
@@ -10,18 +10,18 @@ use windlass_output::Output;
 
 use super::{TopReport, text};
 
-/// What a frame begins with, and the first one: the cursor is hidden and goes to the corner.
+/// Beginning of the first frame and of each later one: hides the cursor and moves it to the corner.
 const FIRST: &str = "\x1b[?25l\x1b[2J\x1b[H";
 const BEGIN: &str = "\x1b[?25l\x1b[H";
 
-/// A line ends: what is left of the one before is erased. A frame ends: so is what was below, and
-/// the cursor is shown.
+/// The end of a line: erases the rest of the previous line. The end of a frame: erases the lines
+/// below, and shows the cursor.
 const LINE: &str = "\x1b[K\r\n";
 const SHOW: &str = "\x1b[?25h";
 const ERASE_BELOW: &str = "\x1b[J";
 
-/// The lines of a screen that are not connections: the first, the head, the legend, notes, and
-/// the one on which the cursor stands.
+/// Lines of a screen that show no connections: the first, the head, the legend, notes, and the line
+/// of the cursor.
 const RESERVED: usize = 9;
 
 /// The terminal.
@@ -34,7 +34,7 @@ impl Screen {
         Self { has_begun: false }
     }
 
-    /// How many connections there is room for, with or without their details.
+    /// Returns the number of connections that fit, with or without their details.
     pub(super) fn rows(details: bool) -> Option<usize> {
         let (_, Height(height)) = terminal_size()?;
         let lines = if details { 1 + text::DETAILS } else { 1 };
@@ -57,17 +57,17 @@ impl Drop for Screen {
     fn drop(&mut self) {
         if self.has_begun {
             let mut stdout = io::stdout().lock();
-            // Where it is closed nobody looks.
+            // If standard output is closed, nobody reads it.
             let _ = stdout.write_all(SHOW.as_bytes());
             let _ = stdout.flush();
         }
     }
 }
 
-/// A frame, which fits into the screen: a longer line would push all others out of their places.
+/// Returns a frame that fits into the screen: a longer line would shift all others.
 fn frame(begin: &str, report: &TopReport, (width, height): (usize, usize), color: bool) -> String {
     let mut frame = begin.to_owned();
-    // The cursor stands on the last one.
+    // The cursor is on the last line.
     for line in text::lines(report, width).into_iter().take(height.saturating_sub(1)) {
         frame.push_str(line.cut(width).render(color).trim_end());
         frame.push_str(LINE);

@@ -1,31 +1,31 @@
-//! An interval as text: a table of connections, and what its letters mean.
+//! An interval as text: a table of connections, and a legend of its letters.
 
 use std::collections::BTreeSet;
 
 use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Limit, Rate};
 use windlass_host::connections::{
-    Connection, Direction, NoProcess, Order, Owner, Reading, View, WouldTell,
+    BetterSource, Connection, Direction, MainLimit, NoProcess, Order, Owner, View,
 };
 use windlass_output::records::host::figures::{bytes, count, millis};
 use windlass_output::{Column, Style, Table, Text, figures, mark};
 
 use super::TopReport;
 
-/// From here on there is room for the windows.
+/// Width from which on the windows have columns.
 const WIDE: usize = 100;
 
-/// What an address may take of a narrower page: any of IPv4 with its port fits.
+/// Maximum width of an address on a narrower page: any IPv4 address with its port fits.
 const ADDRESS: usize = 21;
 
-/// What details stand behind, and the lines that they take at most on a usual terminal.
+/// Indent of details, and the maximum number of their lines on a usual terminal.
 const INDENT: &str = "  ";
 pub(super) const DETAILS: usize = 3;
 
-/// The letters of the bar of shares.
+/// Number of letters in the bar of shares.
 const CELLS: usize = 10;
 
-/// The lines of an interval on a page of so many columns.
+/// Returns the lines of an interval on a page of `width` columns.
 pub(super) fn lines(report: &TopReport, width: usize) -> Vec<Text> {
     let view = &report.view;
     let mut lines = summary(view).wrap(width);
@@ -41,28 +41,28 @@ pub(super) fn lines(report: &TopReport, width: usize) -> Vec<Text> {
     lines
 }
 
-/// What all of them did.
+/// Returns the totals of all connections.
 fn summary(view: &View) -> Text {
     let totals = &view.totals;
     let span = view.to_seconds - view.from_seconds;
     let mut text = figures::counted(totals.open, "connection")
-        .and(", of which ")
+        .and(", ")
         .strong(totals.moved)
-        .and(" moved: ")
+        .and(" active: ")
         .strong(figures::both(totals.sent_bytes.per(span)))
         .and(" out, ")
         .strong(figures::both(totals.received_bytes.per(span)))
         .and(" in");
     if totals.opened + totals.closed > 0 {
-        text = text.and("; ").and(totals.opened).and(" began, ").and(totals.closed).and(" ended");
+        text = text.and("; ").and(totals.opened).and(" opened, ").and(totals.closed).and(" closed");
     }
     if totals.short > 0 {
-        text = text.and(", ").and(totals.short).and(" of them between two looks");
+        text = text.and(", ").and(totals.short).and(" of them within the interval");
     }
     text
 }
 
-/// The connections, each with its details behind it where those are wanted.
+/// Returns the table of connections, with details if wanted.
 fn table(report: &TopReport, width: usize) -> Vec<Text> {
     let window = format!("last {}", report.window_seconds);
     let connections = &report.view.connections;
@@ -140,7 +140,7 @@ fn bits(bits: f64) -> String {
     }
 }
 
-/// Whose it is.
+/// Returns the process of a connection, or the reason why it is unknown.
 fn owner(owner: &Owner) -> Text {
     let why = match (&owner.process, owner.process_unknown) {
         (Some(process), _) => {
@@ -154,7 +154,7 @@ fn owner(owner: &Owner) -> Text {
     Text::styled(Style::Dim, why)
 }
 
-/// What holds it now.
+/// Returns the limit of most of the interval.
 fn now(connection: &Connection) -> Text {
     let way = match (connection.closed, connection.direction) {
         (true, _) => "× ",
@@ -169,8 +169,8 @@ fn now(connection: &Connection) -> Text {
     Text::from(way).and(said)
 }
 
-/// A limit, and those of which it is one, where what makes it hold is open.
-fn named(reading: &Reading) -> Text {
+/// Returns a limit, and the letters of the possible limits if it is unknown.
+fn named(reading: &MainLimit) -> Text {
     let style = mark(reading.limit).style;
     let text = Text::styled(style, reading.limit.id());
     if reading.between.is_empty() {
@@ -183,7 +183,7 @@ fn named(reading: &Reading) -> Text {
     text.and(" (").and(Text::joined(letters, " ")).and(")")
 }
 
-/// The shares of the last seconds, the largest first.
+/// Returns the shares of the last seconds, the largest first.
 fn bar(connection: &Connection) -> Text {
     let mut shares: Vec<(Limit, f64)> =
         connection.shares.iter().map(|(limit, share)| (*limit, *share)).collect();
@@ -201,7 +201,7 @@ fn bar(connection: &Connection) -> Text {
     bar
 }
 
-/// What else the kernel says of it.
+/// Returns the figures of a connection that the table does not have.
 fn details(connection: &Connection, is_wide: bool) -> Text {
     let mut parts = vec![
         Text::from("from ").and(connection.local.to_string()),
@@ -210,7 +210,7 @@ fn details(connection: &Connection, is_wide: bool) -> Text {
     if let Some(congestion) = connection.congestion {
         parts.push(congestion.to_string().into());
     }
-    parts.push(Text::from("least RTT ").and(Text::known(connection.min_rtt_seconds)));
+    parts.push(Text::from("min RTT ").and(Text::known(connection.min_rtt_seconds)));
     if !is_wide {
         parts.push(Text::from("cwnd ").and(connection.congestion_window_bytes));
         parts.push(Text::from("window ").and(Text::known(connection.peer_window_bytes)));
@@ -218,7 +218,7 @@ fn details(connection: &Connection, is_wide: bool) -> Text {
     }
     parts.push(Text::from("delivered ").and(connection.delivery_bytes_per_second));
     let resent = Text::from("resent ").and(connection.retransmissions);
-    parts.push(resent.and(" of ").and(connection.total_retransmissions).and(" in all"));
+    parts.push(resent.and(" (").and(connection.total_retransmissions).and(" in total)"));
     let shares = connection
         .shares
         .iter()
@@ -230,7 +230,7 @@ fn details(connection: &Connection, is_wide: bool) -> Text {
     Text::joined(parts, ", ")
 }
 
-/// The letters that are there, and what they mean.
+/// Returns the letters in the table with the limits they stand for.
 fn legend(connections: &[Connection]) -> Text {
     let mut limits = BTreeSet::new();
     for connection in connections {
@@ -247,35 +247,39 @@ fn legend(connections: &[Connection]) -> Text {
     )
 }
 
-/// What is said below the table.
+/// Returns the lines below the table.
 fn below(report: &TopReport) -> Vec<Text> {
     let view = &report.view;
     let mut said = Vec::new();
     if view.left_out > 0 {
-        let more = figures::counted(view.left_out, "connection");
-        said.push(Text::styled(Style::Dim, more.and(" more: --rows or a filter shows them")));
+        let more = figures::counted(view.left_out, "more connection");
+        said.push(Text::styled(Style::Dim, more.and(": use --rows or a filter to show them")));
     }
     let readings = view.connections.iter().filter_map(|connection| connection.now);
-    let wanted: BTreeSet<WouldTell> = readings.filter_map(|reading| reading.would_tell).collect();
+    let wanted: BTreeSet<BetterSource> =
+        readings.filter_map(|reading| reading.would_tell).collect();
     said.extend(wanted.into_iter().map(|would| Text::styled(Style::Dim, would_tell(would))));
     said.extend(report.notes.iter().map(|note| Text::styled(Style::Warn, note)));
     said
 }
 
-/// What would tell of a limit that is unknown.
-const fn would_tell(would: WouldTell) -> &'static str {
+/// Returns the way to find a limit that is unknown.
+const fn would_tell(would: BetterSource) -> &'static str {
     match would {
-        WouldTell::OtherEnd => {
-            "? ← what holds data that comes its sender's kernel knows: run windlass top there, or \
-             windlass capture --explain here"
+        BetterSource::OtherEnd => {
+            "? ← only the sender's kernel knows what limits received data: run windlass top there, \
+             or windlass capture --explain here"
         }
-        WouldTell::Packets => "? → packets would tell: windlass capture INTERFACE --explain",
-        WouldTell::Processors => {
-            "? → no path lies between two programs of this host: windlass watch tells whether a \
-             processor is full"
+        BetterSource::Packets => {
+            "? → packets show the limit: run windlass capture INTERFACE --explain"
         }
-        WouldTell::NewerKernel => "? → Linux keeps clocks of what holds a connection since 4.10",
-        WouldTell::Ping => "? → nobody has answered yet: windlass ping HOST:PORT",
+        BetterSource::Processors => {
+            "? → both ends are on this host: run windlass watch to see if a processor is the limit"
+        }
+        BetterSource::NewerKernel => {
+            "? → this kernel has no clocks of TCP limits: they need Linux 4.10"
+        }
+        BetterSource::Ping => "? → no answer to the SYN yet: run windlass ping HOST:PORT",
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use windlass_base::{Because, Bytes, Rate, Sentence, Span};
-use windlass_host::Times;
+use windlass_base::{Bytes, LimitReason, Rate, Sentence, Span};
+use windlass_host::RunTimes;
 use windlass_host::connections::row::Cookie;
-use windlass_host::connections::{Between, HostProcessors, HostProgram, Process, State, Totals};
+use windlass_host::connections::{
+    HostProcessors, HostProgram, PossibleLimits, Process, State, Totals,
+};
 
 use super::*;
 
@@ -13,11 +15,17 @@ fn rate(bytes: f64) -> Rate {
     Rate::from_bytes_per_second(bytes)
 }
 
-fn reading(limit: Limit) -> Reading {
-    Reading { limit, because: None, share: 0.9, between: Between::default(), would_tell: None }
+fn reading(limit: Limit) -> MainLimit {
+    MainLimit {
+        limit,
+        because: None,
+        share: 0.9,
+        between: PossibleLimits::default(),
+        would_tell: None,
+    }
 }
 
-/// An upload that a printer's window holds.
+/// Returns an upload that a printer's window limits.
 fn upload() -> Connection {
     Connection {
         socket: Cookie(0x1001),
@@ -39,13 +47,16 @@ fn upload() -> Connection {
         unsent_bytes: Bytes::new(131_072),
         delivery_bytes_per_second: rate(25_000.0),
         congestion: "cubic".parse().ok(),
-        now: Some(Reading { because: Some(Because::PathRtt), ..reading(Limit::ReceiverWindow) }),
+        now: Some(MainLimit {
+            because: Some(LimitReason::PathRtt),
+            ..reading(Limit::ReceiverWindow)
+        }),
         shares: BTreeMap::from([(Limit::ReceiverWindow, 0.72), (Limit::Application, 0.28)]),
         ..Connection::default()
     }
 }
 
-/// What a table may have.
+/// Returns connections that cover the cases of a table.
 fn connections() -> Vec<Connection> {
     let up = upload();
     let download = Connection {
@@ -56,18 +67,21 @@ fn connections() -> Vec<Connection> {
         retransmissions: 0,
         unsent_bytes: Bytes::ZERO,
         direction: Direction::Receiving,
-        now: Some(Reading { would_tell: Some(WouldTell::OtherEnd), ..reading(Limit::Unknown) }),
+        now: Some(MainLimit {
+            would_tell: Some(BetterSource::OtherEnd),
+            ..reading(Limit::Unknown)
+        }),
         shares: BTreeMap::from([(Limit::Unknown, 1.0)]),
         ..up.clone()
     };
-    let between = Between::limits([Limit::CongestionWindow, Limit::PathCapacity]);
+    let between = PossibleLimits::limits([Limit::CongestionWindow, Limit::PathCapacity]);
     let bulk = Connection {
         owner: Owner::known(Process { pid: 12, name: "iperf3".to_owned() }),
         retransmissions: 0,
         peer_window_bytes: None,
-        now: Some(Reading {
+        now: Some(MainLimit {
             between,
-            would_tell: Some(WouldTell::Packets),
+            would_tell: Some(BetterSource::Packets),
             ..reading(Limit::Unknown)
         }),
         shares: BTreeMap::from([
@@ -121,12 +135,12 @@ pub(in super::super) fn report(details: bool) -> TopReport {
     };
     TopReport {
         schema: TopReport::SCHEMA,
-        times: Times::default(),
+        times: RunTimes::default(),
         interval_seconds: Span::from_millis(1_000),
         window_seconds: Span::from_millis(10_000),
         sort: Order::Rate,
         view,
-        notes: vec![Sentence::from("Of 7 sockets that ended nothing is known.")],
+        notes: vec![Sentence::from("7 closed sockets are missing.")],
         details,
         bits: false,
     }
@@ -186,10 +200,7 @@ fn a_host_without_connections_says_so() {
     report.view = View { to_seconds: Span::from_millis(1_000), ..View::default() };
     report.notes.clear();
     let page = page(&report, 80);
-    assert_eq!(
-        page,
-        "\n0 connections, of which 0 moved: 0 B/s = 0 bit/s out, 0 B/s = 0 bit/s in\n"
-    );
+    assert_eq!(page, "\n0 connections, 0 active: 0 B/s = 0 bit/s out, 0 B/s = 0 bit/s in\n");
 }
 
 #[test]
@@ -200,7 +211,7 @@ fn the_bar_has_a_letter_for_each_tenth() {
     };
     assert_eq!(of(&[]), "");
     assert_eq!(of(&[(Limit::Loss, 1.0)]), "LLLLLLLLLL");
-    // What is below half a tenth has none, and the rest is whole.
+    // A share below half a tenth has no letter; the other shares still fill the bar.
     assert_eq!(of(&[(Limit::Loss, 0.97), (Limit::Application, 0.03)]), "LLLLLLLLLL");
     let thirds = [(Limit::Loss, 0.34), (Limit::Application, 0.33), (Limit::Unknown, 0.33)];
     assert_eq!(of(&thirds), "LLLaaaa???");

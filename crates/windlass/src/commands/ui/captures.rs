@@ -1,5 +1,4 @@
-//! Captures that are opened: files that the browser sends, or of the folder that was named at the
-//! start.
+//! Captures to report on: files that the browser sends, or files of the folder of `--captures`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -22,7 +21,7 @@ use super::parts::{Form, end_form};
 /// The most bytes that a browser may send at once.
 pub(super) const MOST_UPLOADED: u64 = 1 << 30;
 
-/// The most captures of one report.
+/// Maximum number of captures in one report.
 const MOST_NAMED: usize = 20;
 
 /// The most files that are listed.
@@ -31,13 +30,13 @@ const MOST_LISTED: usize = 300;
 /// The most entries of the folder that are looked at for the list.
 const MOST_LOOKED_AT: usize = 20_000;
 
-/// The levels of folders below it in which captures are searched.
+/// Maximum depth of subfolders that are searched for captures.
 const DEEPEST: usize = 5;
 
 /// The folder of which captures can be picked.
 #[derive(Clone, Debug)]
 pub(super) struct CaptureFolder {
-    /// Without a symbolic link in it.
+    /// Path of the folder, with symbolic links resolved.
     root: PathBuf,
 }
 
@@ -59,7 +58,9 @@ impl CaptureFolder {
         let doing = format!("cannot offer the captures of {}", folder.display());
         let root = folder.canonicalize().map_err(|error| Failure::new(&doing, error))?;
         if !root.is_dir() {
-            return Err(Failure::usage(doing, "it is no folder").advise("Name a folder."));
+            return Err(
+                Failure::usage(doing, "it is not a folder").advise("Give a folder of captures.")
+            );
         }
         Ok(Self { root })
     }
@@ -78,7 +79,8 @@ impl CaptureFolder {
         real.symlink_metadata().is_ok_and(|about| about.is_file()).then_some(below)
     }
 
-    /// The captures with this text in their names, the newest first, and whether there are more.
+    /// Returns the captures with this text in their names, the newest first, and whether there are
+    /// more.
     fn list(&self, text: &str) -> (Vec<ListedCapture>, bool) {
         let text = text.to_lowercase();
         let (mut found, mut looked_at) = (Vec::new(), 0);
@@ -114,7 +116,7 @@ impl CaptureFolder {
         (found, is_more)
     }
 
-    /// A file as the list has it; `None` if it looks like no capture.
+    /// Returns a file as the list shows it; `None` if it looks like no capture.
     fn listed(&self, name: &str) -> Option<ListedCapture> {
         let path = self.root.join(self.find(name)?);
         let about = path.metadata().ok()?;
@@ -152,7 +154,7 @@ pub(super) struct ReportRequest {
     pub(super) names: Vec<String>,
 }
 
-/// Reads what a form asks for.
+/// Reads the request of a form.
 pub(super) fn request(
     fields: &Fields,
     files: &Files,
@@ -161,7 +163,7 @@ pub(super) fn request(
     let mut reader = Reader::new(fields);
     let address = |text: &str| match text.parse::<std::net::IpAddr>() {
         Ok(_) => Ok(format!("--host={text}")),
-        Err(_) => Err("give an address: 192.0.2.7".to_owned()),
+        Err(_) => Err("give an IP address, such as 192.0.2.7".to_owned()),
     };
     let options = [reader.value("host", address), reader.port("port")];
     let (place, names) = match (files.folder(), folder) {
@@ -176,38 +178,38 @@ pub(super) fn request(
     reader.finish(ReportRequest { title: title(&names), options, folder: place, names })
 }
 
-/// The captures that were picked of the folder.
+/// Returns the captures that were selected in the folder.
 fn picked(fields: &Fields, folder: &CaptureFolder, reader: &mut Reader<'_>) -> Vec<String> {
     let mut names = Vec::new();
     for said in fields.all("file").take(MOST_NAMED + 1) {
         match folder.find(said).as_deref().and_then(Path::to_str) {
-            // Alone it would be standard input.
+            // A single dash would mean standard input.
             Some("-") => names.push("./-".to_owned()),
             Some(name) => names.push(name.to_owned()),
             None => reader.no("", format!("there is no capture {said} in the folder")),
         }
     }
     if names.len() > MOST_NAMED {
-        reader.no("", format!("choose {MOST_NAMED} captures at most"));
+        reader.no("", format!("choose at most {MOST_NAMED} captures"));
     }
     names
 }
 
-/// The title of a report.
+/// Returns the title of a report.
 fn title(names: &[String]) -> String {
     let some: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
     let more = if names.len() > some.len() { " and others" } else { "" };
     format!("Report on {}{more}", some.join(", "))
 }
 
-/// A report in the making, in a folder of its own, which goes with it.
+/// A report in progress, in a folder of its own, which is removed with the value.
 #[derive(Debug)]
 pub(super) struct ReportFile {
     folder: TempDir,
 }
 
 impl ReportFile {
-    /// A place for a report.
+    /// Makes a folder for a report.
     pub(super) fn new(scratch: &Path) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("report-").tempdir_in(scratch)?;
         Ok(Self { folder })
@@ -219,7 +221,7 @@ impl ReportFile {
     }
 }
 
-/// The packets of an interface: a file in a folder of its own, which goes with it.
+/// The packets of an interface: a file in a folder of its own, which is removed with the value.
 #[derive(Debug)]
 pub(super) struct CaptureFile {
     folder: TempDir,
@@ -227,7 +229,7 @@ pub(super) struct CaptureFile {
 }
 
 impl CaptureFile {
-    /// A place for what is captured on an interface.
+    /// Makes a folder for a capture on an interface.
     pub(super) fn new(scratch: &Path, interface: &str) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("capture-").tempdir_in(scratch)?;
         Ok(Self { folder, name: format!("{interface}.pcapng") })
@@ -237,7 +239,7 @@ impl CaptureFile {
         self.folder.path().join(&self.name)
     }
 
-    /// The report on it; nothing where no packet was captured.
+    /// Returns the request for its report; `None` if no packet was captured.
     pub(super) fn report(&self) -> Option<ReportRequest> {
         let names = vec![self.name.clone()];
         let folder = self.folder.path().to_owned();
@@ -254,30 +256,30 @@ const SNAP_LENGTH: &str = "--snap-length=128";
 const DURATIONS: [(&str, &str); 4] =
     [("10s", "10 seconds"), ("60s", "A minute"), ("5min", "5 minutes"), ("30min", "30 minutes")];
 
-/// The interfaces of this host that can be captured on.
+/// Returns the interfaces of this host that allow captures.
 fn interfaces() -> Vec<String> {
     let listed = windlass_capture::live::interfaces(None).unwrap_or_default();
     listed.into_iter().filter(|one| one.is_up).map(|one| one.name).collect()
 }
 
-/// A capture that is asked for: its interface, and the arguments of `windlass capture` without the
+/// Reads a requested capture: its interface, and the arguments of `windlass capture` without the
 /// file.
 pub(super) fn on_interface(fields: &Fields) -> Result<(String, Vec<String>), Vec<Problem>> {
     let mut reader = Reader::new(fields);
     let known = |text: &str| {
         let one = interfaces().into_iter().find(|one| one == text);
-        one.ok_or_else(|| "choose one of the list".to_owned())
+        one.ok_or_else(|| "choose one from the list".to_owned())
     };
     let interface = reader.value("interface", known).unwrap_or_default();
     if fields.text("interface").is_empty() {
-        reader.no("interface", "choose one of the list");
+        reader.no("interface", "choose one from the list");
     }
     let duration = reader.one_of("duration", words(&DURATIONS));
     let mut arguments = ["capture", "--explain", "--tcp", "--no-save", MOST_PACKETS, SNAP_LENGTH]
         .map(str::to_owned)
         .to_vec();
     arguments.extend(reader.port("only-port"));
-    arguments.push(format!("--duration={duration}"));
+    arguments.push(format!("--time={duration}"));
     arguments.push(format!("--interface={interface}"));
     reader.finish((interface, arguments))
 }
@@ -296,8 +298,8 @@ pub(super) fn capture_form(html: &mut Html, form: &Form<'_>) {
     html.element("h2", "Capture on an interface");
     html.element(
         "p",
-        "What limits each connection is told while packets come; behind it stands a report with \
-         charts. It takes root, or CAP_NET_RAW.",
+        "Shows the limit of each connection while capturing, and makes a report with charts \
+         afterwards. Capturing needs root or CAP_NET_RAW.",
     );
     html.raw(&format!(
         "<form method=\"post\" action=\"{base}/captures/interface\">\n<div class=\"form\">\n"
@@ -305,13 +307,13 @@ pub(super) fn capture_form(html: &mut Html, form: &Form<'_>) {
     let all: Vec<(&str, &str)> =
         interfaces.iter().map(|name| (name.as_str(), name.as_str())).collect();
     form.field("interface", "Interface", "", "").choice(html, &all);
-    form.field("duration", "At most for", "It can be stopped before", "60s")
+    form.field("duration", "Maximum time", "It can be stopped earlier", "60s")
         .choice(html, &DURATIONS);
-    form.field("only-port", "Port", "Empty: all TCP", "").line(html, "inputmode=\"numeric\"");
+    form.field("only-port", "Port", "Empty: all TCP ports", "").line(html, "inputmode=\"numeric\"");
     end_form(html, "Capture");
 }
 
-/// The report: a page between those of a place, or a file that the browser saves.
+/// Returns the report: a page among these, or a file that the browser saves.
 pub(super) fn answer(
     base: &str,
     id: u64,
@@ -331,8 +333,8 @@ pub(super) fn answer(
         "<p class=\"actions\"><a href=\"{base}/reports/{id}?save=yes\" download>Save this \
          report</a>{other}</p>\n"
     );
-    // A report has its script and its styles in itself. This lets its own script run and no
-    // other, whatever a capture may have brought into the page.
+    // A report contains its script and styles. This policy allows only the report's own script,
+    // whatever a capture may have put into the page.
     let nonce = Token::by_chance()?;
     let page = framed(&text, base, place, nonce.as_str(), &actions);
     let policy = format!(
@@ -356,17 +358,17 @@ pub(super) fn upload(html: &mut Html, form: &Form<'_>) {
     html.element(
         "p class=\"soft\" id=\"capture-hint\"",
         &format!(
-            "pcap, pcapng, snoop or tcpdump's text, plain or packed by gzip or zstd; {} GiB at \
-             most. Several become one report. They stay on this machine, and are deleted when the \
-             report is made.",
+            "pcap, pcapng, snoop or tcpdump text, plain or in gzip or zstd, at most {} GiB. \
+             Several captures become one report. The files stay on this machine, and are deleted \
+             after the report is made.",
             bytes >> 30
         ),
     );
     html.raw("</div>\n<p class=\"bad\" id=\"upload-problem\" role=\"alert\" hidden></p>\n");
-    html.raw("<details><summary>Only some connections</summary>\n<div class=\"form\">\n");
-    form.field("host", "Host", "An address: 192.0.2.7", "").line(html, "");
+    html.raw("<details><summary>Filter connections</summary>\n<div class=\"form\">\n");
+    form.field("host", "Host", "IP address: 192.0.2.7", "").line(html, "");
     form.field("port", "Port", "9100", "").line(html, "inputmode=\"numeric\"");
-    // `end_form` closes one more.
+    // `end_form` closes one element more.
     html.raw("</div>\n</details>\n<div>\n");
     end_form(html, "Make the report");
 }
@@ -386,7 +388,7 @@ pub(super) fn pick(html: &mut Html, folder: &CaptureFolder, form: &Form<'_>) {
         html.raw("</div>\n<div class=\"buttons\"><button>Filter</button></div>\n</form>\n");
     }
     if captures.is_empty() {
-        html.element("p", "There is no capture.");
+        html.element("p", "No captures found.");
         return;
     }
     html.raw(&format!(
@@ -407,11 +409,11 @@ pub(super) fn pick(html: &mut Html, folder: &CaptureFolder, form: &Form<'_>) {
         ));
     }
     html.raw(
-        "</tbody>\n</table>\n<div class=\"buttons\"><button>Report on those that are chosen\
+        "</tbody>\n</table>\n<div class=\"buttons\"><button>Report on the selected captures\
          </button></div>\n</form>\n",
     );
     if is_more {
-        html.element("p class=\"soft\"", "There are more; a part of the name finds them.");
+        html.element("p class=\"soft\"", "Not all captures are listed: filter them by name.");
     }
 }
 
@@ -421,7 +423,7 @@ pub(super) fn made(html: &mut Html, reports: &[(u64, &str)]) {
         return;
     }
     let base = html.base.clone();
-    html.element("h2", "Made since the start");
+    html.element("h2", "Reports made so far");
     html.raw("<ul>\n");
     for (id, title) in reports {
         let title = escaped(title);

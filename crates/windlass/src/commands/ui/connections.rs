@@ -1,12 +1,12 @@
-//! The TCP connections of this host, as `windlass top` tells of them.
+//! The TCP connections of this host, from `windlass top`.
 //!
-//! Beside what is measured a `windlass top` of its own runs, for a minute at a time: a page that
-//! nobody looks at any more leaves none behind.
+//! A separate `windlass top` runs beside any measurement, for a minute at a time: a page without
+//! readers leaves none running.
 
 use std::time::Duration;
 
 use serde::Deserialize;
-use windlass_base::figures::Rough;
+use windlass_base::figures::RoughSize;
 use windlass_base::{Bytes, Rate, Span};
 use windlass_output::html::Html;
 use windlass_output::{Page, Style, Table, Text, figures};
@@ -16,7 +16,7 @@ use windlass_wire::escape;
 use super::forms::{Problem, Reader, words};
 use super::parts::{Form, complaint, complaints};
 
-/// The intervals of one `windlass top`, a second each.
+/// Intervals of one `windlass top`, a second each.
 const INTERVALS: &str = "--count=60";
 
 /// The most connections of the table.
@@ -25,21 +25,21 @@ const ROWS: &str = "--rows=60";
 /// The time for which a failure is shown before the next attempt.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// The order of the table: what the command calls it, and what people read.
+/// Orders of the table: the command's value, and the text for people.
 const ORDERS: [(&str, &str); 7] = [
     ("rate", "Rate"),
     ("sent", "Sent"),
     ("received", "Received"),
     ("rtt", "RTT"),
-    ("retransmissions", "Sent again"),
-    ("unsent", "Not sent yet"),
+    ("retransmissions", "Retransmissions"),
+    ("unsent", "Unsent"),
     ("process", "Process"),
 ];
 
 /// The fields of the form.
 const FIELDS: [&str; 4] = ["sort", "process", "port", "idle"];
 
-/// An interval of `windlass top --json`, as far as it is shown.
+/// The shown fields of an interval of `windlass top --json`.
 #[derive(Debug, Deserialize)]
 struct Interval {
     from_seconds: Span,
@@ -98,7 +98,7 @@ pub(super) fn arguments(fields: &Fields) -> Result<Vec<String>, Vec<Problem>> {
     arguments.push(format!("--sort={sort}"));
     let process = fields.text("process");
     if process.len() > 64 || process.chars().any(char::is_control) {
-        reader.no("process", "give the name of a process, or its number");
+        reader.no("process", "give the name of a process, or a PID");
     } else if !process.is_empty() {
         arguments.push(format!("--process={process}"));
     }
@@ -109,7 +109,7 @@ pub(super) fn arguments(fields: &Fields) -> Result<Vec<String>, Vec<Problem>> {
     reader.finish(arguments)
 }
 
-/// The page; `part` is what changes of it.
+/// Returns the page; `part` is its changing part.
 pub(super) fn page(base: &str, fields: &Fields, problems: &[Problem], part: &str) -> String {
     let query: Vec<String> = FIELDS
         .iter()
@@ -124,11 +124,11 @@ pub(super) fn page(base: &str, fields: &Fields, problems: &[Problem], part: &str
     html.raw(&format!(
         "<form method=\"get\" action=\"{base}/connections\">\n<div class=\"form\">\n"
     ));
-    form.field("process", "Process", "Its exact name, or its number", "").line(&mut html, "");
-    form.field("port", "Port", "Of either end", "").line(&mut html, "inputmode=\"numeric\"");
-    form.field("sort", "Sorted by", "", "rate").choice(&mut html, &ORDERS);
-    form.field("idle", "Shown are", "", "")
-        .choice(&mut html, &[("", "Connections that move"), ("yes", "All connections")]);
+    form.field("process", "Process", "Exact name or PID", "").line(&mut html, "");
+    form.field("port", "Port", "Port of either end", "").line(&mut html, "inputmode=\"numeric\"");
+    form.field("sort", "Sort by", "", "rate").choice(&mut html, &ORDERS);
+    form.field("idle", "Show", "", "")
+        .choice(&mut html, &[("", "Active connections"), ("yes", "All connections")]);
     html.raw("</div>\n<div class=\"buttons\"><button>Filter</button></div>\n</form>\n");
     if problems.is_empty() {
         html.element("p class=\"status\" id=\"status\" role=\"status\"", "");
@@ -139,8 +139,8 @@ pub(super) fn page(base: &str, fields: &Fields, problems: &[Problem], part: &str
     html.finish()
 }
 
-/// The part of the page that changes: the newest interval of these arguments. Starts a
-/// `windlass top` where none runs, and says why where one failed.
+/// Returns the changing part of the page: the newest interval of these arguments. Starts a
+/// `windlass top` if none runs, and shows the error of a failed one.
 pub(super) fn live(base: &str, jobs: &Jobs<Vec<String>>, arguments: &[String]) -> String {
     let all = jobs.all();
     let mut own = all.iter().filter(|job| job.of == arguments);
@@ -150,14 +150,17 @@ pub(super) fn live(base: &str, jobs: &Jobs<Vec<String>>, arguments: &[String]) -
         Stage::Ended(_) if job.began.elapsed() > RETRY => None,
         Stage::Ended(_) => Some(complaint(&job.output().said)),
     });
-    // One whose filter was changed makes room.
+    // A `windlass top` with an old filter makes room for the new one.
     for other in all.iter().filter(|job| job.of != arguments && !job.is_over()) {
         other.stop();
     }
     let mut html = Html::new(base);
     html.raw("<div data-over=\"false\" data-status=\"\">\n");
     if let Some((wrong, tip)) = failure {
-        html.element("p class=\"bad\"", &wrong.unwrap_or_else(|| "It failed.".to_owned()));
+        html.element(
+            "p class=\"bad\"",
+            &wrong.unwrap_or_else(|| "windlass top failed.".to_owned()),
+        );
         html.element("p", &tip.unwrap_or_default());
     } else if newest.is_none_or(|job| job.is_over()) {
         match jobs.start(arguments, arguments.to_vec()) {
@@ -183,16 +186,16 @@ impl Interval {
         let both = |bytes: &Bytes| figures::both(bytes.per(span)).plain();
         html.cards([
             ("", "open".to_owned(), Some(figures::count(*open))),
-            ("", "moved".to_owned(), Some(figures::count(*moved))),
+            ("", "active".to_owned(), Some(figures::count(*moved))),
             ("best", "out".to_owned(), Some(both(sent_bytes))),
             ("best", "in".to_owned(), Some(both(received_bytes))),
         ]);
         if self.connections.is_empty() {
-            html.element("p", "No connection moved anything in the last second.");
+            html.element("p", "No connection was active in the last second.");
         } else {
             let mut table = Table::headed(
-                "process | this end | other end | out: | in: | RTT: | congestion window: | \
-                 peer's window: | not sent yet: | sent again: | held by",
+                "process | local address | peer address | out: | in: | RTT: | congestion window: | \
+                 peer's window: | unsent: | retransmissions: | limit",
             );
             for connection in &self.connections {
                 table.push(connection.cells());
@@ -222,7 +225,8 @@ impl Connection {
         let rate = |rate: Rate| {
             if rate.bytes_per_second() > 0.0 { figures::both(rate) } else { Text::from("-") }
         };
-        let size = |bytes: Option<Bytes>| Text::known(bytes.map(|bytes| Rough(bytes).to_string()));
+        let size =
+            |bytes: Option<Bytes>| Text::known(bytes.map(|bytes| RoughSize(bytes).to_string()));
         let process = match &self.process {
             Some(Process { pid, name }) => Text::from(format!("{name} {pid}")),
             None => Text::from("-"),

@@ -1,8 +1,8 @@
-//! What people fill in becomes the arguments of a command.
+//! Conversion of a form's fields into the arguments of a command.
 //!
-//! Each field is read as the command reads it, and stands behind `--name=`, so that nothing of it
-//! can be taken for an option; the host cannot begin with a dash. The whole is then parsed as a
-//! command line before it is run.
+//! Each field is parsed as the command parses it, and follows `--name=`, so that no value can be
+//! taken for an option; the host cannot begin with a dash. The result is then parsed as a command
+//! line before it is run.
 
 use windlass_base::values::{bytes, rate, share, span};
 use windlass_base::{Bytes, Span, whole_part};
@@ -14,7 +14,7 @@ use windlass_wire::target::{Protocol, Target, TargetError, host_and_port};
 use crate::commands::print::PAYLOADS;
 use crate::keeping::tag;
 
-/// What is wrong with a field, in words; without a name it is of all together.
+/// Error of a field; without a name, of the whole form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) field: &'static str,
@@ -30,19 +30,19 @@ impl Problem {
 
 /// A command that is to be run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wanted {
-    /// What people call it.
+pub(super) struct RequestedCommand {
+    /// Title for people.
     pub(super) title: String,
     /// Its arguments, without the program's name.
     pub(super) arguments: Vec<String>,
-    /// A path that is to be written into a file, whose name goes behind `--simulate=`.
+    /// A path that is to be written into a file; the name of the file follows `--simulate=`.
     pub(super) path: Option<String>,
 }
 
 /// The longest measurement that is started from a page.
 const LONGEST: Span = Span::from_millis(600_000);
 
-/// So many points of a graph tell enough.
+/// Maximum number of points of a graph.
 const POINTS: u64 = 240;
 
 /// The shortest interval of a graph.
@@ -54,29 +54,29 @@ const MAX_TEXT: usize = 500;
 /// The most data that is sent to a printer, and to each device in virtual time.
 const MOST: Bytes = Bytes::new(1 << 30);
 
-/// Who may be at the other end.
+/// Servers at the target.
 pub(super) const PROTOCOLS: [(&str, &str); 4] = [
-    ("windlass", "windlass serve: both ends tell"),
+    ("windlass", "windlass serve (figures of both ends)"),
     ("iperf3", "iperf3 -s"),
     ("iperf", "iperf -s (iperf 2)"),
-    ("ttcp", "ttcp -r, or anything that reads"),
+    ("ttcp", "ttcp -r, or any TCP sink"),
 ];
 
-/// Which way data goes.
+/// Directions of a test.
 pub(super) const WAYS: [(&str, &str); 3] =
-    [("there", "From here to there"), ("back", "From there to here"), ("both", "Both ways")];
+    [("there", "To the target"), ("back", "From the target"), ("both", "Both directions")];
 
-/// How a printer is spoken to.
+/// Protocols to a printer.
 pub(super) const SPOKEN: [(&str, &str); 3] = [
     ("raw", "Raw data, port 9100 (JetDirect, AppSocket)"),
     ("lpr", "LPR, port 515"),
     ("ipp", "IPP, port 631"),
 ];
 
-/// What a path of one's own is called in the form.
+/// Value of the form for a path of the user's own.
 pub(super) const OWN_PATH: &str = "own";
 
-/// Reads fields, and gathers what is wrong with them.
+/// Reader of fields that collects their errors.
 pub(super) struct Reader<'a> {
     fields: &'a Fields,
     problems: Vec<Problem>,
@@ -91,17 +91,17 @@ impl<'a> Reader<'a> {
         self.problems.push(Problem { field, why: why.into() });
     }
 
-    /// A text; nothing where it is empty.
+    /// Returns a text; `None` if it is empty.
     fn text(&mut self, name: &'static str) -> Option<&'a str> {
         let text = self.fields.text(name);
         if text.len() > MAX_TEXT || text.chars().any(char::is_control) {
-            self.no(name, "this is no line of text, or it is too long");
+            self.no(name, "this is not a single line of text, or it is too long");
             return None;
         }
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// A value, by what reads it.
+    /// Parses a value with this parser.
     pub(super) fn value<T>(
         &mut self,
         name: &'static str,
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of several words.
+    /// Reads one of several words.
     pub(super) fn one_of(
         &mut self,
         name: &'static str,
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
                 return word;
             }
         }
-        self.no(name, "choose one of the list");
+        self.no(name, "choose one from the list");
         ""
     }
 
@@ -138,14 +138,14 @@ impl<'a> Reader<'a> {
         self.problems.is_empty()
     }
 
-    /// A port, as the option of a command.
+    /// Reads a port, as the option of a command.
     pub(super) fn port(&mut self, name: &'static str) -> Option<String> {
         let no = |_| "a port is a number from 1 to 65535".to_owned();
         let port = self.value(name, |text| number(text, 65_535).map_err(no));
         port.map(|port| format!("--port={port}"))
     }
 
-    /// Returns what is wanted, or all that is wrong.
+    /// Returns the value, or all errors.
     pub(super) fn finish<T>(self, wanted: T) -> Result<T, Vec<Problem>> {
         if self.problems.is_empty() { Ok(wanted) } else { Err(self.problems) }
     }
@@ -160,12 +160,12 @@ pub(super) fn words(
 fn number(text: &str, most: u64) -> Result<u64, String> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| digits && (1..=most).contains(number));
-    number.ok_or_else(|| format!("a number from 1 to {most} is wanted"))
+    number.ok_or_else(|| format!("give a number from 1 to {most}"))
 }
 
-/// A host, and the port where it has one.
+/// Parses a host, with a port if there is one.
 fn host(text: &str) -> Result<(String, Option<u16>), String> {
-    let allowed = || "a host is written as HOST, HOST:PORT or [IPV6-ADDRESS]:PORT".to_owned();
+    let allowed = || "write a host as HOST, HOST:PORT or [IPV6-ADDRESS]:PORT".to_owned();
     let (host, port) = host_and_port(text).map_err(|wrong| match wrong {
         TargetError::Port => "a port is a number from 1 to 65535".to_owned(),
         _ => allowed(),
@@ -177,11 +177,11 @@ fn host(text: &str) -> Result<(String, Option<u16>), String> {
     Ok((host, port))
 }
 
-/// A name of a congestion control.
+/// Parses the name of a congestion control.
 fn congestion(text: &str) -> Result<String, String> {
     let is_fine = |one: char| one.is_ascii_alphanumeric() || "_-".contains(one);
     if text.len() > 15 || text.starts_with('-') || !text.chars().all(is_fine) {
-        return Err("a congestion control is a word: cubic, bbr".to_owned());
+        return Err("give the name of a congestion control: cubic, bbr".to_owned());
     }
     Ok(text.to_owned())
 }
@@ -189,24 +189,24 @@ fn congestion(text: &str) -> Result<String, String> {
 fn time(text: &str) -> Result<Span, String> {
     let time = span(text)?;
     let is_fine = (Span::from_millis(100)..=LONGEST).contains(&time);
-    Some(time).filter(|_| is_fine).ok_or(format!("a test takes from 100 ms to {LONGEST}"))
+    Some(time).filter(|_| is_fine).ok_or(format!("a test takes 100 ms to {LONGEST}"))
 }
 
-/// Windows with commas between them.
+/// Parses windows, separated by commas.
 fn windows(text: &str) -> Result<Vec<Bytes>, String> {
     let all: Vec<Bytes> = text.split(',').map(|one| bytes(one.trim())).collect::<Result<_, _>>()?;
     if all.len() > 12 {
-        return Err("twelve windows at the most".to_owned());
+        return Err("give at most twelve windows".to_owned());
     }
     Ok(all)
 }
 
-/// A measurement of the path to a host: one test, or a sweep where several windows are named.
-pub(super) fn measure(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
+/// Returns the command that measures the path to a host: one test, or a sweep of several windows.
+pub(super) fn measure(fields: &Fields) -> Result<RequestedCommand, Vec<Problem>> {
     let mut reader = Reader::new(fields);
     let target = reader.value("host", host);
     if fields.text("host").is_empty() {
-        reader.no("host", "name a host or its address");
+        reader.no("host", "give a host name or an address");
     }
     let protocol = reader.one_of("protocol", words(&PROTOCOLS));
     let way = reader.one_of("way", words(&WAYS));
@@ -217,12 +217,12 @@ pub(super) fn measure(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
     let congestion = reader.value("congestion", congestion);
     let is_sweep = windows.len() > 1;
     if is_sweep && !["windlass", "iperf3"].contains(&protocol) {
-        reader.no("windows", "several windows take windlass serve or iperf3 at the other end");
+        reader.no("windows", "several windows need windlass serve or iperf3 at the target");
     }
     let kept = kept(&mut reader);
     let (host, own_port) = target.unwrap_or_default();
     if own_port.is_some() && port.is_some() {
-        reader.no("port", "the host has a port already");
+        reader.no("port", "the target already has a port");
     }
     let mut arguments = if is_sweep {
         let sizes: Vec<String> = windows.iter().map(|one| one.get().to_string()).collect();
@@ -241,7 +241,7 @@ pub(super) fn measure(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
             format!("--time={}ms", time.as_nanos() / 1_000_000),
         ]
     } else {
-        // Whole tenths of a second are read more easily.
+        // Full tenths of a second are easier to read.
         let interval = time.part_of(POINTS).max(SHORTEST).as_nanos().div_euclid(100_000_000) * 100;
         let mut arguments = vec![
             "send".to_owned(),
@@ -265,11 +265,11 @@ pub(super) fn measure(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
     arguments.extend(kept);
     arguments.push("--json-stream".to_owned());
     let title = if is_sweep { format!("Sweep to {host}") } else { format!("Test to {host}") };
-    reader.finish(Wanted { title, arguments, path: None })
+    reader.finish(RequestedCommand { title, arguments, path: None })
 }
 
-/// A job for a printer, of data that is made here.
-pub(super) fn print(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
+/// Returns the command for a print job of generated data.
+pub(super) fn print(fields: &Fields) -> Result<RequestedCommand, Vec<Problem>> {
     let mut reader = Reader::new(fields);
     let printer = reader.text("printer").unwrap_or_default();
     let speaks = reader.one_of("speaks", words(&SPOKEN));
@@ -277,13 +277,13 @@ pub(super) fn print(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
     let data = reader.one_of("data", PAYLOADS.iter().map(|(word, ..)| *word));
     let amount = reader.value("amount", amount);
     if fields.text("amount").is_empty() {
-        reader.no("amount", "say how much: 1MB");
+        reader.no("amount", "give an amount, such as 1MB");
     }
-    // The list of protocols has always one chosen: a URI's own counts.
+    // The list of protocols always has a selection; the protocol of a URI takes precedence.
     let protocol = Protocol::ALL.into_iter().find(|one| one.id() == speaks);
     let protocol = protocol.filter(|_| !printer.contains("://"));
     if printer.is_empty() || printer.starts_with('-') {
-        reader.no("printer", "name a printer, or its address");
+        reader.no("printer", "give the host name or the address of a printer");
     } else if let Err(wrong) = Target::new(printer, protocol, queue) {
         let field = match wrong {
             TargetError::NoQueue | TargetError::Queue | TargetError::TwoQueues => "queue",
@@ -298,30 +298,30 @@ pub(super) fn print(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
     arguments.extend(amount.map(|amount| format!("--bytes={}", amount.get())));
     arguments.push("--json".to_owned());
     let title = format!("Print on {}", without_password(printer));
-    reader.finish(Wanted { title, arguments, path: None })
+    reader.finish(RequestedCommand { title, arguments, path: None })
 }
 
-/// How much is sent at once.
+/// Parses the amount of data.
 fn amount(text: &str) -> Result<Bytes, String> {
     let amount = bytes(text)?;
     let is_fine = Bytes::ZERO < amount && amount <= MOST;
-    Some(amount).filter(|_| is_fine).ok_or(format!("{MOST} at the most are sent"))
+    Some(amount).filter(|_| is_fine).ok_or(format!("at most {MOST} can be sent"))
 }
 
-/// How the run is kept.
+/// Returns the options that keep the run.
 fn kept(reader: &mut Reader<'_>) -> Vec<String> {
     let tag = reader.value("tag", tag).map(|tag| format!("--tag={tag}"));
     let note = reader.text("note").map(|note| format!("--note={note}"));
     tag.into_iter().chain(note).collect()
 }
 
-/// Transfers to the lab's devices in virtual time. The field names a scenario, and maybe one of
-/// its devices behind a slash.
-pub(super) fn lab(fields: &Fields, known: &[String]) -> Result<Wanted, Vec<Problem>> {
+/// Returns the command for transfers to the lab's devices in virtual time. The field names a
+/// scenario, and after an optional slash one of its devices.
+pub(super) fn lab(fields: &Fields, known: &[String]) -> Result<RequestedCommand, Vec<Problem>> {
     let mut reader = Reader::new(fields);
     let said = reader.text("scenario").unwrap_or_default();
     if !known.iter().any(|one| one == said) {
-        reader.no("scenario", "choose one of the list");
+        reader.no("scenario", "choose one from the list");
     }
     let (scenario, device) = said.split_once('/').unwrap_or((said, ""));
     let amount = reader.value("bytes", amount);
@@ -334,11 +334,11 @@ pub(super) fn lab(fields: &Fields, known: &[String]) -> Result<Wanted, Vec<Probl
     arguments.extend(seed.map(|seed| format!("--seed={seed}")));
     arguments.push("--json".to_owned());
     let title = format!("Lab: {}", said.replace('/', ", "));
-    reader.finish(Wanted { title, arguments, path: None })
+    reader.finish(RequestedCommand { title, arguments, path: None })
 }
 
-/// The sweep of a path in virtual time: one that is built in, or one's own.
-pub(super) fn simulated(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
+/// Returns the command for a sweep in virtual time: of a built-in path, or of the user's own.
+pub(super) fn simulated(fields: &Fields) -> Result<RequestedCommand, Vec<Problem>> {
     let mut reader = Reader::new(fields);
     let built_in = built_in::PATHS.iter().map(|(name, _)| *name);
     let path = reader.one_of("path", built_in.chain([OWN_PATH]));
@@ -354,28 +354,28 @@ pub(super) fn simulated(fields: &Fields) -> Result<Wanted, Vec<Problem>> {
         None => format!("Simulated sweep: {path}"),
     };
     arguments.push("--json".to_owned());
-    reader.finish(Wanted { title, arguments, path: own.map(|(_, toml)| toml) })
+    reader.finish(RequestedCommand { title, arguments, path: own.map(|(_, toml)| toml) })
 }
 
-/// A path of one line: its title, and its file. Only numbers of ours stand in that.
+/// Reads a path of one link: its title and its file. The file contains only parsed numbers.
 fn own_path(reader: &mut Reader<'_>) -> Option<(String, String)> {
     for name in ["rate", "rtt"] {
         if reader.fields.text(name).is_empty() {
-            reader.no(name, "a path of your own has a rate and a round trip");
+            reader.no(name, "your own path needs a rate and an RTT");
         }
     }
     let line = reader.value("rate", rate);
     let rtt = reader.value("rtt", |text| {
         let rtt = span(text)?;
         let longest = Span::from_millis(10_000);
-        Some(rtt).filter(|rtt| *rtt <= longest).ok_or(format!("a round trip of {longest} at most"))
+        Some(rtt).filter(|rtt| *rtt <= longest).ok_or(format!("an RTT is at most {longest}"))
     });
     let queue = reader.value("queue", bytes);
     let loss = reader.value("loss", share);
     let (line, rtt) = (line?, rtt?);
     let title = format!("A path of {} and {rtt}", line.in_bits());
     let mut toml = format!(
-        "title = \"{title}\"\nshows = \"A line that was filled in on a page\"\n[[hop]]\n\
+        "title = \"{title}\"\nshows = \"A path from the form of windlass ui\"\n[[hop]]\n\
          rate = \"{} b/s\"\ndelay = \"{} ns\"\n",
         whole_part(line.bits_per_second().round()),
         rtt.as_nanos() / 2
@@ -492,7 +492,7 @@ mod tests {
         ] {
             assert_eq!(wrong(&format!("{WHOLE}&{field}={value}")), [field], "{field}={value}");
         }
-        // What may begin with dashes stands behind its name.
+        // A value that may begin with dashes is joined to its option with `=`.
         let tagged = measured(&format!("{WHOLE}&tag=--store%3D/x&note=--no-save")).unwrap();
         assert!(tagged.contains(&"--tag=--store=/x".to_owned()), "{tagged:?}");
         assert!(tagged.contains(&"--note=--no-save".to_owned()), "{tagged:?}");
@@ -561,7 +561,7 @@ mod tests {
         assert_eq!(
             own.path.unwrap(),
             "title = \"A path of 10 Mbit/s and 20 ms\"\n\
-             shows = \"A line that was filled in on a page\"\n[[hop]]\nrate = \"10000000 b/s\"\n\
+             shows = \"A path from the form of windlass ui\"\n[[hop]]\nrate = \"10000000 b/s\"\n\
              delay = \"10000000 ns\"\nqueue = \"65536 B\"\nloss = \"0.1%\"\n"
         );
         let fields = |form: &str| -> Vec<&str> {

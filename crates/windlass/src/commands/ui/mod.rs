@@ -34,28 +34,28 @@ use crate::arguments::JsonArgs;
 use crate::interrupt;
 use crate::keeping::{self, VARIABLE};
 
-/// How long what runs may take to say what it found, where the pages end.
+/// Time that a running command has to report when the pages end.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// The arguments of `windlass ui`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass ui                              prints an address; Ctrl-C ends it
-  windlass ui --open                       and opens it in the browser
-  windlass ui --captures /var/captures     and captures of that folder can be picked
-  windlass ui --port 8080 --store ~/runs   on a port of your choice, with another store
-  ssh -L 8080:127.0.0.1:8080 HOST          and windlass ui --port 8080 there: for a browser here
+  windlass ui                              print the address of the pages; Ctrl-C stops
+  windlass ui --open                       open the pages in the browser
+  windlass ui --captures /var/captures     offer the captures of this folder
+  windlass ui --port 8080 --store ~/runs   use this port and this folder of runs
+  ssh -L 8080:127.0.0.1:8080 HOST          reach windlass ui --port 8080 on another host
 
-Who gets in:
-  It listens on 127.0.0.1 alone, and the address has a token that each start makes anew. Whoever
-  has the whole address can measure and see the runs as you can: give it to nobody.
+Access:
+  windlass ui listens on 127.0.0.1 only, and the address has a token, new at each start. Anyone with
+  the full address can measure and see the runs as you can: keep it to yourself.
 
-What runs:
-  One measurement at a time, as the command that it stands for: windlass runs list has it
-  afterwards. When the pages end, what runs is stopped and kept.")]
+Measurements:
+  One measurement runs at a time, as the windlass command that its page shows. windlass runs list
+  has it afterwards. When windlass ui ends, it stops and keeps the running measurement.")]
 pub struct UiArgs {
-    /// The port on 127.0.0.1 [default: one of the kernel's choice]
+    /// Port on 127.0.0.1 [default: chosen by the kernel]
     #[arg(long, short = 'p', value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub port: u16,
 
@@ -63,7 +63,7 @@ pub struct UiArgs {
     #[arg(long, value_name = "FOLDER", help = keeping::FOLDER)]
     pub store: Option<PathBuf>,
 
-    /// A folder of which captures can be picked; others can be dropped on the page
+    /// Folder of captures to choose from; other captures can be dropped on the page
     #[arg(long, value_name = "FOLDER")]
     pub captures: Option<PathBuf>,
 
@@ -76,11 +76,11 @@ pub struct UiArgs {
     pub json: JsonArgs,
 }
 
-/// Where the pages are.
+/// Address of the pages.
 #[derive(Debug, Serialize)]
 struct UiReport {
     schema: Schema,
-    /// What to open: it has the token.
+    /// Address to open, with the token.
     address: String,
     port: u16,
     store: String,
@@ -94,12 +94,14 @@ impl UiReport {
 impl Record for UiReport {
     fn text(&self, page: &mut Page) {
         page.line(self.address.as_str());
-        page.line("It is for this machine and for you: the token in it lets whoever has it in.");
-        page.line("Ctrl-C ends it.");
+        page.line(
+            "The address works on this machine only. Its token gives access: keep it to yourself.",
+        );
+        page.line("Stop with Ctrl-C.");
     }
 }
 
-/// Runs the command; `check` tells whether arguments are of a command that can be run.
+/// Runs the command. `check` returns an error for arguments of a command that cannot be run.
 pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<()> {
     let doing = "cannot serve the pages";
     let no = |error: std::io::Error| Failure::new(doing, error);
@@ -110,7 +112,7 @@ pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<(
     let stops = || stop.load(Ordering::Relaxed);
     let server = Server::bind(args.port).map_err(|error| {
         let doing = format!("cannot listen on port {} of 127.0.0.1", args.port);
-        Failure::new(doing, error).advise("Leave --port out, and the kernel finds one.")
+        Failure::new(doing, error).advise("Leave out --port to use a free port.")
     })?;
     let folder = scratch.path().to_owned();
     let server = server.taking(Uploads { path: "captures", folder, most: MOST_UPLOADED });
@@ -142,29 +144,29 @@ pub fn run(args: &UiArgs, check: Check, output: &mut Output) -> anyhow::Result<(
     server.serve(&|asked| site.answer(asked), &stops);
     site.watching.end(GRACE);
     site.jobs.end(GRACE);
-    // The folder goes when all that is in it has gone.
+    // The folder is removed once its contents are.
     drop(site);
     drop(scratch);
     Ok(())
 }
 
-/// A folder for this user alone, which is removed when the pages end: uploads, reports and the
-/// file for the browser.
+/// Makes a folder for this user alone, which is removed when the pages end: uploads, reports and
+/// the file for the browser.
 fn scratch() -> std::io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("windlass-ui-").permissions(Permissions::from_mode(0o700)).tempdir()
 }
 
-/// The folder of the runs: what is measured from a page has to be kept to be shown.
+/// Returns the folder of the runs: a measurement from a page must be kept to be shown.
 fn store(args: &UiArgs) -> Result<PathBuf, Failure> {
     let is_off = std::env::var_os(VARIABLE).is_some_and(|value| value.is_empty());
     if is_off && args.store.is_none() {
-        let wrong = format!("{VARIABLE} is empty, so that no run is kept");
+        let wrong = format!("{VARIABLE} is empty, so no run is kept");
         return Err(Failure::usage("cannot show runs", wrong)
-            .advise("Name a folder for them: --store FOLDER."));
+            .advise("Give a folder for the runs: --store FOLDER."));
     }
     let folder = keeping::folder(args.store.as_deref())?;
-    // What is started from here may run elsewhere.
+    // Commands that the pages start may run in another directory.
     std::path::absolute(&folder).map_err(|error| Failure::new("cannot find the store", error))
 }
 
@@ -186,7 +188,7 @@ fn open(folder: &TempDir, address: &str) -> Result<(), Failure> {
          <p><a href=\"{address}\">windlass ui</a></p>\n"
     )
     .map_err(no)?;
-    // It goes with its folder, when the pages end.
+    // The file is removed with its folder when the pages end.
     let (_, path) = file.keep().map_err(|error| no(error.error))?;
     Command::new("xdg-open")
         .arg(path)

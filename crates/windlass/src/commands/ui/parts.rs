@@ -13,7 +13,7 @@ pub(super) fn end_form(html: &mut Html, word: &str) {
     ));
 }
 
-/// A form as it was sent, or as it is at first.
+/// A form as sent, or in its initial state.
 pub(super) struct Form<'a> {
     pub(super) fields: &'a Fields,
     pub(super) problems: &'a [Problem],
@@ -29,7 +29,7 @@ impl<'a> Form<'a> {
     ) -> Field<'a> {
         let problem = self.problems.iter().find(|problem| problem.field == name);
         let said = self.fields.text(name);
-        // What was emptied by hand stays empty. A form beside this one was not sent.
+        // A field that was emptied by hand stays empty. Fields of another form were not sent.
         let value = if self.fields.has(name) { said } else { usual };
         Field { name, label, hint, value, problem: problem.map(|problem| problem.why.as_str()) }
     }
@@ -41,7 +41,7 @@ pub(super) fn complaints(html: &mut Html, problems: &[Problem]) {
         return;
     }
     html.raw("<div class=\"problems\" role=\"alert\" tabindex=\"-1\" autofocus>\n");
-    html.element("h2", "That cannot be run");
+    html.element("h2", "This cannot run");
     html.raw("<ul>\n");
     for Problem { field, why } in problems {
         html.raw("<li>");
@@ -55,7 +55,7 @@ pub(super) fn complaints(html: &mut Html, problems: &[Problem]) {
     html.raw("</ul>\n</div>\n");
 }
 
-/// The error of a program and its advice: `error: …` and `tip: …` of standard error.
+/// Returns the error of a program and its advice: `error: …` and `tip: …` of standard error.
 pub(super) fn complaint(said: &str) -> (Option<String>, Option<String>) {
     let mut parts = said.split("\n\n");
     let first = parts.next().unwrap_or_default().trim();
@@ -80,7 +80,7 @@ mod tests {
                 Some("Check the name.".to_owned())
             )
         );
-        let warned = "windlass: warning: cannot keep this run. --no-save keeps none.\n";
+        let warned = "windlass: warning: cannot keep this run. Use --no-save to keep no run.\n";
         assert_eq!(complaint(warned).0.as_deref(), Some(warned.trim()));
         assert_eq!(complaint(""), (None, None));
     }

@@ -1,4 +1,4 @@
-//! A command that was started from a page: how far it is, and what came of it.
+//! A command that was started from a page: its progress and its result.
 
 use std::sync::OnceLock;
 
@@ -17,18 +17,18 @@ use windlass_ui::{Job, Output, Stage};
 use super::captures::{CaptureFile, ReportFile};
 use super::parts::complaint;
 use super::runs::found;
-use super::sweeping::Sweeping;
+use super::sweeping::SweepProgress;
 
-/// What is known of a command that was started.
+/// A command that was started from a page.
 #[derive(Debug)]
-pub(super) struct Started {
-    /// What people call it.
+pub(super) struct StartedCommand {
+    /// Title for people.
     pub(super) title: String,
     /// The page to which it belongs.
     pub(super) place: &'static str,
     /// Its arguments, as a run has them.
     pub(super) arguments: Vec<String>,
-    /// When it was started.
+    /// Time of its start.
     pub(super) time: Timestamp,
     /// Its run, once it is over and was found.
     pub(super) run: OnceLock<RunId>,
@@ -47,7 +47,7 @@ pub(super) enum Work {
     Capture(CaptureFile),
 }
 
-impl Started {
+impl StartedCommand {
     /// Returns whether there is a report to be shown.
     pub(super) fn has_report(&self, stage: Stage) -> bool {
         matches!(self.work, Work::Report(_)) && stage == Stage::Ended(Some(0))
@@ -62,21 +62,21 @@ enum Event {
     Interval { interval: Box<Interval> },
 }
 
-/// What a command printed.
+/// Output of a command.
 #[derive(Default)]
-struct Printed {
+struct CommandOutput {
     transfer: Option<Setting>,
     intervals: Vec<Interval>,
-    sweeping: Sweeping,
+    sweeping: SweepProgress,
     /// The record at the end.
     record: Option<Value>,
 }
 
-impl Printed {
+impl CommandOutput {
     fn of(output: &[u8]) -> Self {
         let mut printed = Self::default();
         let text = String::from_utf8_lossy(output);
-        // A record may be of many lines, a stream has one for each event.
+        // A record may span several lines; a stream has one line for each event.
         if text.starts_with("{\n") {
             printed.record = serde_json::from_str(&text).ok();
             return printed;
@@ -90,7 +90,7 @@ impl Printed {
             } else if let Ok(event) = serde_json::from_str(line) {
                 printed.sweeping.push(event);
             } else if is_measurement(line) {
-                // What is half there comes whole the next time.
+                // A line that is incomplete now is complete at the next poll.
                 printed.record = serde_json::from_str(line).ok();
             }
         }
@@ -98,12 +98,12 @@ impl Printed {
     }
 }
 
-/// The run that a command kept: the one whose record is what it printed.
-fn kept(store: &Store, started: &Started, record: &Value) -> Option<Run> {
+/// Finds the run that a command kept, by the record that it printed.
+fn kept(store: &Store, started: &StartedCommand, record: &Value) -> Option<Run> {
     if let Some(id) = started.run.get() {
         return store.read([*id]).ok()?.next()?.ok();
     }
-    // Others may have kept theirs meanwhile.
+    // Other commands may have kept runs in the meantime.
     let newest = store.newest(20).ok()?.runs;
     let own = newest
         .into_iter()
@@ -120,10 +120,10 @@ fn kept(store: &Store, started: &Started, record: &Value) -> Option<Run> {
     None
 }
 
-/// A page of a command that was started. What changes of it is in [`live`], and comes again and
-/// again until it is over.
-pub(super) fn page(base: &str, job: &Job<Started>, store: &Store) -> String {
-    let (Started { title, place, .. }, id) = (&job.of, job.id);
+/// Returns the page of a started command. Its changing part is in [`live`], and is polled until the
+/// command ends.
+pub(super) fn page(base: &str, job: &Job<StartedCommand>, store: &Store) -> String {
+    let (StartedCommand { title, place, .. }, id) = (&job.of, job.id);
     let is_over = job.is_over();
     // Without a script the page is loaded anew.
     let again = "<noscript><meta http-equiv=\"refresh\" content=\"2\"></noscript>\n";
@@ -133,9 +133,9 @@ pub(super) fn page(base: &str, job: &Job<Started>, store: &Store) -> String {
     html.element("p class=\"status\" id=\"status\" role=\"status\"", &status);
     if !is_over {
         let word = match job.of.work {
-            Work::Measurement => "Stop, and show what was measured",
+            Work::Measurement => "Stop and show the results",
             Work::Report(_) => "Stop",
-            Work::Capture(_) => "Stop, and report",
+            Work::Capture(_) => "Stop and report",
         };
         html.raw(&format!(
             "<form method=\"post\" action=\"{base}/jobs/{id}/stop\" id=\"stop\">\n\
@@ -149,10 +149,10 @@ pub(super) fn page(base: &str, job: &Job<Started>, store: &Store) -> String {
     html.finish()
 }
 
-/// How far a command is, in words, and what it has shown so far.
-pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, String) {
+/// Returns the status of a command in words, and its output so far.
+pub(super) fn live(base: &str, job: &Job<StartedCommand>, store: &Store) -> (String, String) {
     let Output { output, said, stage } = job.output();
-    let printed = Printed::of(&output);
+    let printed = CommandOutput::of(&output);
     let mut html = Html::new(base);
     let is_report = matches!(job.of.work, Work::Report(_));
     let capture = match &job.of.work {
@@ -160,11 +160,11 @@ pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, St
         _ => None,
     };
     let status = match stage {
-        Stage::Runs if is_report => "The capture is being read.".to_owned(),
-        Stage::Runs if capture.is_some() => "Packets are being captured.".to_owned(),
-        Stage::Runs => "It is being measured.".to_owned(),
+        Stage::Runs if is_report => "Reading the capture.".to_owned(),
+        Stage::Runs if capture.is_some() => "Capturing packets.".to_owned(),
+        Stage::Runs => "Measuring.".to_owned(),
         _ if job.of.has_report(stage) => "The report is ready.".to_owned(),
-        Stage::Stops => "It was told to stop. Again ends it at once.".to_owned(),
+        Stage::Stops => "Stopping. Press Stop again to end it at once.".to_owned(),
         Stage::Ended(code) if capture.is_some() => {
             let text = String::from_utf8_lossy(&output);
             captured(&mut html, job.id, &text, &said, code)
@@ -174,10 +174,10 @@ pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, St
     let is_over = matches!(stage, Stage::Ended(_));
     if is_report && !is_over {
         let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
-        html.element("p class=\"soft\"", &format!("For {seconds} so far."));
+        html.element("p class=\"soft\"", &format!("Running for {seconds}."));
     } else if capture.is_some() && !is_over {
         let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
-        html.element("p class=\"soft\"", &format!("For {seconds} so far; a line is a second."));
+        html.element("p class=\"soft\"", &format!("Running for {seconds}; one line per second."));
         let text = String::from_utf8_lossy(&output);
         printed_text(&mut html, &newest_lines(&text));
     } else if !is_over {
@@ -197,7 +197,7 @@ pub(super) fn live(base: &str, job: &Job<Started>, store: &Store) -> (String, St
     (status, html.part())
 }
 
-fn so_far(html: &mut Html, job: &Job<Started>, printed: &Printed) {
+fn so_far(html: &mut Html, job: &Job<StartedCommand>, printed: &CommandOutput) {
     let seconds = Span::from_seconds(job.began.elapsed().as_secs_f64().floor());
     if printed.sweeping.has_begun {
         printed.sweeping.write(html, seconds);
@@ -226,14 +226,16 @@ fn so_far(html: &mut Html, job: &Job<Started>, printed: &Printed) {
     ]);
     match printed.transfer {
         Some(transfer) => graph::write(html, &printed.intervals, transfer),
-        None => html.element("p class=\"soft\"", "Figures come as soon as there are some."),
+        None => {
+            html.element("p class=\"soft\"", "The first figures appear after the first interval.");
+        }
     }
 }
 
-/// The last lines that a page shows of what goes on and on.
+/// Number of last lines that a page shows of a continuing output.
 const SHOWN_LINES: usize = 40;
 
-/// The head of a table of intervals, and its newest lines.
+/// Returns the head of a table of intervals, and its newest lines.
 fn newest_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let rest = lines.get(1..).unwrap_or_default();
@@ -249,14 +251,14 @@ fn printed_text(html: &mut Html, text: &str) {
     );
 }
 
-/// Writes what a capture came to, and tells it in a line.
+/// Writes the result of a capture, and returns it in a line.
 fn captured(html: &mut Html, id: u64, text: &str, said: &str, code: Option<i32>) -> String {
     if code != Some(0) {
         let (wrong, tip) = complaint(said);
         html.raw("<div class=\"problems\">\n");
         html.element(
             "p class=\"bad\"",
-            &wrong.unwrap_or_else(|| "It was ended at once.".to_owned()),
+            &wrong.unwrap_or_else(|| "The command was ended at once.".to_owned()),
         );
         html.element("p", &tip.unwrap_or_default());
         html.raw("</div>\n");
@@ -269,15 +271,15 @@ fn captured(html: &mut Html, id: u64, text: &str, said: &str, code: Option<i32>)
     if !text.is_empty() {
         printed_text(html, text);
     }
-    if code == Some(0) { "Captured.".to_owned() } else { "It failed.".to_owned() }
+    if code == Some(0) { "Captured.".to_owned() } else { "Failed.".to_owned() }
 }
 
-/// Writes what came of it, and tells it in a line.
+/// Writes the result, and returns it in a line.
 fn over(
     html: &mut Html,
-    job: &Job<Started>,
+    job: &Job<StartedCommand>,
     store: &Store,
-    printed: &Printed,
+    printed: &CommandOutput,
     said: &str,
     code: Option<i32>,
 ) -> String {
@@ -285,8 +287,8 @@ fn over(
     let run = printed.record.as_ref().and_then(|record| kept(store, &job.of, record));
     if code != Some(0) {
         let unknown = || match code {
-            Some(code) => format!("It ended with {code}, and said nothing."),
-            None => "It was ended at once.".to_owned(),
+            Some(code) => format!("The command ended with exit code {code} and without a message."),
+            None => "The command was ended at once.".to_owned(),
         };
         let wrong = wrong.clone().unwrap_or_else(unknown);
         html.raw("<div class=\"problems\">\n");
@@ -300,14 +302,14 @@ fn over(
     }
     let is_true = |record: &Value| record["interrupted"] == true;
     if code == Some(0) && printed.record.as_ref().is_some_and(is_true) {
-        html.element("p class=\"warn\"", "It was stopped before its end.");
+        html.element("p class=\"warn\"", "The measurement was stopped before its end.");
     }
     match (&run, &printed.record) {
         (Some(run), _) => {
             let summary = Summary::of(run);
             let (base, id) = (html.base.clone(), run.id);
             html.raw(&format!(
-                "<p>It is kept as <a href=\"{base}/runs/{id}\">run {}</a>.</p>\n",
+                "<p>Kept as <a href=\"{base}/runs/{id}\">run {}</a>.</p>\n",
                 id.short()
             ));
             found(html, store, run, &summary);
@@ -321,11 +323,11 @@ fn over(
             }
         }
         (None, Some(record)) => {
-            html.element("p class=\"warn\"", "It was not kept in the store.");
+            html.element("p class=\"warn\"", "The run was not kept in the store.");
             shown::write(html, record);
             "Done, and not kept.".to_owned()
         }
-        (None, None) => "It failed.".to_owned(),
+        (None, None) => "Failed.".to_owned(),
     }
 }
 
@@ -339,14 +341,14 @@ mod tests {
             r#"{"schema":"windlass.send-stream/1","event":"begins","host":"h","transfer":{"streams":2,"pace":null}}"#,
             "\n{\"schema\":\"windlass.send-stream/1\",\"event\":\"inter"
         );
-        let printed = Printed::of(whole.as_bytes());
+        let printed = CommandOutput::of(whole.as_bytes());
         assert!(printed.transfer.is_some() && printed.intervals.is_empty());
         assert!(printed.record.is_none());
         // A test that fails at once has begun, and no more.
         let begun = whole.split_inclusive('\n').next().unwrap();
-        let printed = Printed::of(begun.as_bytes());
+        let printed = CommandOutput::of(begun.as_bytes());
         assert!(printed.transfer.is_some() && printed.record.is_none());
-        let record = Printed::of(b"{\n  \"schema\": \"windlass.lab/2\"\n}\n").record.unwrap();
+        let record = CommandOutput::of(b"{\n  \"schema\": \"windlass.lab/2\"\n}\n").record.unwrap();
         assert_eq!(record["schema"], "windlass.lab/2");
         let swept = concat!(
             r#"{"schema":"windlass.sweep-stream/1","event":"begins","name":"h","within_seconds":90.0}"#,
@@ -357,13 +359,16 @@ mod tests {
             r#""verdict":null,"because":null,"spent_seconds":2.5}"#,
             "\n{\"schema\":\"windlass.sweep-st"
         );
-        let printed = Printed::of(swept.as_bytes());
+        let printed = CommandOutput::of(swept.as_bytes());
         assert!(printed.sweeping.has_begun && printed.record.is_none());
         let mut html = Html::new("");
         printed.sweeping.write(&mut html, Span::from_seconds(3.0));
         let html = html.part();
         assert!(html.contains("94 Mbit/s") && html.contains("2.5 s of 90 s at most"), "{html}");
         assert!(html.contains("autotuned") && html.contains("cubic"), "{html}");
-        assert!(Printed::of(b"").record.is_none() && Printed::of(b"\xff\n{").record.is_none());
+        assert!(
+            CommandOutput::of(b"").record.is_none()
+                && CommandOutput::of(b"\xff\n{").record.is_none()
+        );
     }
 }

@@ -15,16 +15,16 @@ use windlass_ui::Fields;
 
 use crate::commands::runs::{CompareReport, bare, is_redacted, members};
 
-/// So many runs are listed, where nobody asks for more.
+/// Number of runs that are listed at first.
 const SOME: usize = 50;
 
-/// The most that are listed.
+/// Maximum number of runs that are listed.
 const MOST: usize = 2_000;
 
 /// The most runs that are compared at a time.
 const MOST_COMPARED: usize = 20;
 
-/// The commands whose runs are kept.
+/// Commands whose runs are kept.
 const COMMANDS: [(&str, &str); 9] = [
     ("", "All"),
     ("send", "send"),
@@ -37,7 +37,7 @@ const COMMANDS: [(&str, &str); 9] = [
     ("watch", "watch"),
 ];
 
-/// The list, as far as the fields of its filter let runs through.
+/// Returns the list of runs that match the filter.
 pub(super) fn list(base: &str, store: &Store, fields: &Fields) -> Result<String, Failure> {
     let some = |name| Some(fields.text(name)).filter(|text| !text.is_empty()).map(str::to_owned);
     let filter = Filter {
@@ -55,7 +55,7 @@ pub(super) fn list(base: &str, store: &Store, fields: &Fields) -> Result<String,
     filters(&mut html, fields);
     if runs.is_empty() {
         let folder = store.folder().display();
-        html.element("p", &format!("There is no such run in {folder}."));
+        html.element("p", &format!("No runs found in {folder}."));
     } else {
         table(&mut html, &runs);
     }
@@ -69,7 +69,7 @@ pub(super) fn list(base: &str, store: &Store, fields: &Fields) -> Result<String,
             });
             let query = escaped(&words.join("&"));
             html.raw(&format!(
-                "<p><a href=\"{base}/runs?{query}&amp;more=yes\">More of them</a></p>\n"
+                "<p><a href=\"{base}/runs?{query}&amp;more=yes\">Show more runs</a></p>\n"
             ));
         }
     }
@@ -90,8 +90,8 @@ fn filters(html: &mut Html, fields: &Fields) {
     let field =
         |name, label, hint| Field { name, label, hint, value: fields.text(name), problem: None };
     field("command", "Command", "").choice(html, &COMMANDS);
-    field("target", "Target", "A part of a name or an address").line(html, "");
-    field("tag", "Tags", "Of several, with all of them").line(html, "");
+    field("target", "Target", "Part of a name or an address").line(html, "");
+    field("tag", "Tags", "With several tags, only runs that have all").line(html, "");
     html.raw("</div>\n<div class=\"buttons\"><button>Filter</button></div>\n</form>\n");
 }
 
@@ -131,18 +131,18 @@ fn table(html: &mut Html, runs: &[&Summary]) {
         html.raw("</tr>\n");
     }
     html.raw(
-        "</tbody>\n</table>\n<div class=\"buttons\"><button>Compare those that are chosen</button>\
+        "</tbody>\n</table>\n<div class=\"buttons\"><button>Compare the selected runs</button>\
          </div>\n</form>\n",
     );
 }
 
-/// A run; nothing where there is none of this name.
+/// Reads a run; `None` if no run has this name.
 pub(super) fn read(store: &Store, name: &str) -> Result<Option<Run>, Failure> {
     let Ok(id) = name.parse::<RunId>() else { return Ok(None) };
     store.find(id)
 }
 
-/// A page of a run.
+/// Returns the page of a run.
 pub(super) fn show(base: &str, store: &Store, run: &Run) -> String {
     let summary = Summary::of(run);
     let mut html = Html::page(base, &run::title(run, &summary), "runs");
@@ -150,7 +150,7 @@ pub(super) fn show(base: &str, store: &Store, run: &Run) -> String {
     html.finish()
 }
 
-/// The run of the same command and target before this one.
+/// Finds the previous run of the same command and target.
 fn run_before(store: &Store, summary: &Summary) -> Option<RunId> {
     let (command, target) = (Some(summary.command.clone()), summary.target.clone());
     let listing = store.matching(&Filter { command, target, ..Filter::default() }).ok()?;
@@ -167,15 +167,15 @@ fn run_before(store: &Store, summary: &Summary) -> Option<RunId> {
         .map(|one| one.id)
 }
 
-/// The arguments that make a run again, for a page that shows it.
+/// Returns the arguments that repeat a run, for a page that shows the repeat.
 pub(super) fn again(run: &Run) -> Result<Vec<String>, Failure> {
     let mut arguments = bare(&run.arguments);
     if is_redacted(&arguments) {
         let doing = format!("cannot run {} again", run.id.short());
-        let wrong = "its arguments were not kept as they were: one has a password, or is no text";
-        return Err(Failure::usage(doing, wrong).advise("Fill in the form on the first page."));
+        let wrong = "its arguments were not kept in full: one has a password, or is not text";
+        return Err(Failure::usage(doing, wrong).advise("Fill in the form of the Measure page."));
     }
-    // A test tells of each interval as it comes, and others of all at the end.
+    // A test prints each interval at once; other commands print all at the end.
     let is_told = arguments.iter().any(|one| one.starts_with("--json"));
     let is_simulated = arguments.iter().any(|one| one.starts_with("--simulate"));
     let streams = ["send", "sweep"].contains(&run.command.as_str()) && !is_simulated;
@@ -185,7 +185,7 @@ pub(super) fn again(run: &Run) -> Result<Vec<String>, Failure> {
     Ok(arguments)
 }
 
-/// Writes the findings of a run, how it was made, and links to what comes next.
+/// Writes the findings of a run, its settings, and links to further pages.
 pub(super) fn found(html: &mut Html, store: &Store, run: &Run, summary: &Summary) {
     let (base, id) = (html.base.clone(), run.id);
     html.raw("<div class=\"buttons\">\n");
@@ -197,17 +197,15 @@ pub(super) fn found(html: &mut Html, store: &Store, run: &Run, summary: &Summary
     }
     if let Some(before) = run_before(store, summary) {
         html.raw(&format!(
-            "<a href=\"{base}/compare?run={before}&amp;run={id}\">Compare with the run before</a>\n"
+            "<a href=\"{base}/compare?run={before}&amp;run={id}\">Compare with previous run</a>\n"
         ));
     }
     html.raw("</div>\n");
     run::found(html, run, summary);
-    html.raw(&format!(
-        "<p><a href=\"{base}/runs/{id}.json\">All that is kept of it, as JSON</a></p>\n"
-    ));
+    html.raw(&format!("<p><a href=\"{base}/runs/{id}.json\">The whole run as JSON</a></p>\n"));
 }
 
-/// The last record of each run, with the run's name.
+/// Returns the last record of each run, with the run's name.
 fn records(store: &Store, ids: &[RunId]) -> Result<Vec<(String, Value)>, Failure> {
     let mut records = Vec::new();
     for run in store.read(ids.iter().copied())? {
@@ -224,7 +222,7 @@ fn records(store: &Store, ids: &[RunId]) -> Result<Vec<(String, Value)>, Failure
 /// Runs side by side, as `windlass runs compare` has them: the first is the baseline.
 pub(super) fn compare(base: &str, store: &Store, fields: &Fields) -> Result<String, Failure> {
     let doing = "cannot compare";
-    let advice = "Choose from two to twenty of the list.";
+    let advice = "Select two to twenty runs in the list.";
     let mut seen = BTreeSet::new();
     let mut ids: Vec<RunId> = Vec::new();
     for name in fields.all("run") {
@@ -235,11 +233,11 @@ pub(super) fn compare(base: &str, store: &Store, fields: &Fields) -> Result<Stri
         }
     }
     if ids.len() < 2 || ids.len() > MOST_COMPARED {
-        let why = format!("{} runs are chosen", ids.len());
+        let why = format!("{} runs are selected", ids.len());
         return Err(Failure::usage(doing, why).advise(advice));
     }
     let mut all = members(store, ids)?;
-    // The oldest is what the others are held against.
+    // The oldest run is the baseline.
     all.sort_by_key(|one| (one.summary.start_time, one.summary.id));
     let ids: Vec<RunId> = all.iter().map(|one| one.summary.id).collect();
     let groups = all

@@ -1,4 +1,4 @@
-//! The pages: which path leads to what.
+//! The pages and their paths.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,27 +10,27 @@ use windlass_lab::{PathScenario, Scenario, built_in};
 use windlass_output::html::Html;
 use windlass_output::html::site::{ICON, SCRIPT, style};
 use windlass_runs::{Run, Store, Summary, without_password};
-use windlass_ui::{Answer, Asked, Fields, Files, Jobs, StartError, Workplace};
+use windlass_ui::{Answer, Fields, Files, Jobs, PageRequest, StartError, Workplace};
 
 use super::captures::{self, CaptureFile, CaptureFolder, ReportRequest};
 use super::connections;
-use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, SPOKEN, WAYS, Wanted};
+use super::forms::{self, OWN_PATH, PROTOCOLS, Problem, RequestedCommand, SPOKEN, WAYS};
 use super::parts::{Form, complaints, end_form};
-use super::running::{self, Started, Work};
+use super::running::{self, StartedCommand, Work};
 use super::runs;
 use crate::commands::print::PAYLOADS;
 use crate::files::read_text;
 
-/// Whether arguments are of a command that can be run; else what is wrong, in words.
+/// Checks the arguments of a command; the error is a message for people.
 pub(super) type Check = fn(&[String]) -> Result<(), String>;
 
-/// The pages, and what they show.
+/// The pages and their state.
 pub(super) struct Site {
-    /// What each address begins with.
+    /// Prefix of each address.
     pub(super) base: String,
     pub(super) store: Store,
-    pub(super) jobs: Jobs<Started>,
-    /// Looks at connections, beside what is measured.
+    pub(super) jobs: Jobs<StartedCommand>,
+    /// Observations of connections, beside the measurements.
     pub(super) watching: Jobs<Vec<String>>,
     pub(super) check: Check,
     /// The scenarios of the lab.
@@ -42,17 +42,17 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// The scenarios that are built in.
+    /// Returns the built-in scenarios.
     ///
     /// # Errors
-    /// Where one of them cannot be read.
+    /// Fails if one of them cannot be read.
     pub(super) fn scenarios() -> Result<Vec<Scenario>, Failure> {
         built_in::SCENARIOS.iter().map(|(name, _)| Scenario::named(name, &read_text)).collect()
     }
 
     /// Answers.
-    pub(super) fn answer(&self, asked: &Asked) -> Answer {
-        let Asked { is_post, path, fields, .. } = asked;
+    pub(super) fn answer(&self, asked: &PageRequest) -> Answer {
+        let PageRequest { is_post, path, fields, .. } = asked;
         let (base, store) = (&self.base, &self.store);
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         match (is_post, parts.as_slice()) {
@@ -114,16 +114,20 @@ impl Site {
                 };
                 self.started(wanted, "play", |no| self.play(fields, no))
             }
-            _ => self.failed(404, "There is no such page", "The links above lead to all pages."),
+            _ => self.failed(404, "This page does not exist", "The links above lead to all pages."),
         }
     }
 
-    fn job(&self, id: &str) -> Option<std::sync::Arc<windlass_ui::Job<Started>>> {
+    fn job(&self, id: &str) -> Option<std::sync::Arc<windlass_ui::Job<StartedCommand>>> {
         self.jobs.job(id.parse().ok()?)
     }
 
     fn forgotten(&self) -> Answer {
-        self.failed(404, "That is not remembered any more", "What it measured is among the runs.")
+        self.failed(
+            404,
+            "This command is not listed any more",
+            "Its run is on the Runs page, if it was kept.",
+        )
     }
 
     fn page(&self, page: Result<String, Failure>) -> Answer {
@@ -143,7 +147,7 @@ impl Site {
         Answer::html(html.finish()).with_status(status)
     }
 
-    /// A run, as a page or as JSON.
+    /// Returns a run, as a page or as JSON.
     fn run(&self, name: &str) -> Answer {
         let (name, is_json) = match name.strip_suffix(".json") {
             Some(name) => (name, true),
@@ -161,33 +165,33 @@ impl Site {
             Ok(Some(run)) => answer(run),
             Ok(None) => {
                 let wrong = format!("There is no run {name} in the store");
-                self.failed(404, &wrong, "It may have been deleted: the list has all there are.")
+                self.failed(404, &wrong, "It may have been deleted. The Runs page has all runs.")
             }
             Err(failure) => self.failure(&failure),
         }
     }
 
-    /// Makes a run again: with its arguments, where it was made.
+    /// Repeats a run with its arguments, in its directory.
     fn again(&self, run: Run) -> Answer {
         let arguments = match runs::again(&run) {
             Ok(arguments) => arguments,
             Err(failure) => return self.failure(&failure),
         };
-        let advice = "Fill in the form on the first page.";
+        let advice = "Fill in the form of the Measure page.";
         if let Err(why) = (self.check)(&arguments) {
-            return self.failed(400, &format!("It cannot be run again: {why}"), advice);
+            return self.failed(400, &format!("This run cannot be repeated: {why}"), advice);
         }
         let target = Summary::of(&run).target.unwrap_or_default();
         let title = format!("{} {target}", run.command).trim_end().to_owned();
         let kept = arguments.iter().map(|one| without_password(one)).collect();
         let (cell, work) = (OnceLock::new(), Work::Measurement);
         let started =
-            Started { title, place: "runs", arguments: kept, time: now(), run: cell, work };
+            StartedCommand { title, place: "runs", arguments: kept, time: now(), run: cell, work };
         let folder = run.directory.map(PathBuf::from).filter(|folder| folder.is_dir());
         let workplace = Workplace { folder, files: Files::default() };
         match self.jobs.start_in(workplace, &arguments, started) {
             Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
-            Err(error) => self.failed(409, &not_started(&error), "Then press it once more."),
+            Err(error) => self.failed(409, &not_started(&error), "Then press the button again."),
         }
     }
 
@@ -207,7 +211,7 @@ impl Site {
     fn report_of(&self, request: ReportRequest, place: &'static str) -> Answer {
         match self.start_report(request, place, &Files::default()) {
             Ok(answer) => answer,
-            Err((status, why)) => self.failed(status, &why, "Then press it once more."),
+            Err((status, why)) => self.failed(status, &why, "Then press the button again."),
         }
     }
 
@@ -220,7 +224,7 @@ impl Site {
     ) -> Result<Answer, (u16, String)> {
         let ReportRequest { title, options, folder, names } = request;
         let report = captures::ReportFile::new(&self.scratch)
-            .map_err(|error| (500, format!("There is no place for a report: {error}")))?;
+            .map_err(|error| (500, format!("cannot create the file of the report: {error}")))?;
         let output = format!("--output={}", report.path().display());
         let mut arguments = vec!["report".to_owned(), output];
         arguments.extend(options);
@@ -228,22 +232,23 @@ impl Site {
         arguments.extend(names);
         (self.check)(&arguments).map_err(|why| (400, why))?;
         let (run, work) = (OnceLock::new(), Work::Report(report));
-        let started = Started { title, place, arguments: Vec::new(), time: now(), run, work };
+        let started =
+            StartedCommand { title, place, arguments: Vec::new(), time: now(), run, work };
         let workplace = Workplace { folder: Some(folder), files: files.clone() };
         let id = self.jobs.start_in(workplace, &arguments, started);
         let id = id.map_err(|error| (409, not_started(&error)))?;
         Ok(Answer::see(format!("{}/jobs/{id}", self.base)))
     }
 
-    /// Starts what a form wants, and shows it; or the form again, with what is wrong.
+    /// Starts the command of a form and shows it; or shows the form again, with its errors.
     fn started(
         &self,
-        wanted: Result<Wanted, Vec<Problem>>,
+        wanted: Result<RequestedCommand, Vec<Problem>>,
         place: &'static str,
         again: impl Fn(&[Problem]) -> String,
     ) -> Answer {
         let no = |problems: &[Problem], status| Answer::html(again(problems)).with_status(status);
-        let Wanted { title, mut arguments, path } = match wanted {
+        let RequestedCommand { title, mut arguments, path } = match wanted {
             Ok(wanted) => wanted,
             Err(problems) => return no(&problems, 400),
         };
@@ -261,14 +266,14 @@ impl Site {
         let run = OnceLock::new();
         let kept = arguments.iter().map(|one| without_password(one)).collect();
         let work = Work::Measurement;
-        let started = Started { title, place, arguments: kept, time: now(), run, work };
+        let started = StartedCommand { title, place, arguments: kept, time: now(), run, work };
         match self.jobs.start(&arguments, started) {
             Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
             Err(error) => no(&Problem::of_form(not_started(&error)), 409),
         }
     }
 
-    /// The connections of this host.
+    /// Returns the page of this host's connections.
     fn connections(&self, fields: &Fields) -> Answer {
         let base = &self.base;
         let arguments = connections::arguments(fields).and_then(|arguments| {
@@ -286,7 +291,7 @@ impl Site {
         }
     }
 
-    /// The page on which captures are opened.
+    /// Returns the page for opening captures.
     fn captures(&self, fields: &Fields, problems: &[Problem]) -> String {
         let mut html = Html::page(&self.base, "Captures", "captures");
         complaints(&mut html, problems);
@@ -304,13 +309,13 @@ impl Site {
         html.finish()
     }
 
-    /// The page on which captures are opened, with what was wrong.
+    /// Returns the page for opening captures, with the errors.
     fn captures_again(&self, fields: &Fields, problems: &[Problem], status: u16) -> Answer {
         Answer::html(self.captures(fields, problems)).with_status(status)
     }
 
     /// Starts a report on captures that were sent or picked.
-    fn report_on(&self, asked: &Asked) -> Answer {
+    fn report_on(&self, asked: &PageRequest) -> Answer {
         let fields = &asked.fields;
         let no = |problems: &[Problem], status| self.captures_again(fields, problems, status);
         let request = match captures::request(fields, &asked.files, self.captures.as_ref()) {
@@ -333,7 +338,10 @@ impl Site {
         let capture = match CaptureFile::new(&self.scratch, &interface) {
             Ok(capture) => capture,
             Err(error) => {
-                return no(&Problem::of_form(format!("there is no place for it: {error}")), 500);
+                return no(
+                    &Problem::of_form(format!("cannot create the file of the capture: {error}")),
+                    500,
+                );
             }
         };
         arguments.push(captures::written_to(&capture));
@@ -343,15 +351,16 @@ impl Site {
         let title = format!("Capture on {interface}");
         let (run, work) = (OnceLock::new(), Work::Capture(capture));
         let place = "captures";
-        let started = Started { title, place, arguments: Vec::new(), time: now(), run, work };
+        let started =
+            StartedCommand { title, place, arguments: Vec::new(), time: now(), run, work };
         match self.jobs.start(&arguments, started) {
             Ok(id) => Answer::see(format!("{}/jobs/{id}", self.base)),
             Err(error) => no(&Problem::of_form(not_started(&error)), 409),
         }
     }
 
-    /// Starts a report on what was captured.
-    fn report_on_captured(&self, job: &windlass_ui::Job<Started>) -> Answer {
+    /// Starts a report on a finished capture.
+    fn report_on_captured(&self, job: &windlass_ui::Job<StartedCommand>) -> Answer {
         let Work::Capture(capture) = &job.of.work else { return self.forgotten() };
         let Some(request) = capture.report() else {
             return self.failed(400, "Nothing was captured", "Capture for longer.");
@@ -359,8 +368,8 @@ impl Site {
         self.report_of(request, "captures")
     }
 
-    /// A report, as a page among these or as a file to keep.
-    fn report(&self, job: &windlass_ui::Job<Started>, is_saved: bool) -> Answer {
+    /// Returns a report, as a page among these or as a file to save.
+    fn report(&self, job: &windlass_ui::Job<StartedCommand>, is_saved: bool) -> Answer {
         match &job.of.work {
             Work::Report(report) if job.of.has_report(job.stage()) => {
                 captures::answer(&self.base, job.id, (job.of.place, report), is_saved)
@@ -368,7 +377,7 @@ impl Site {
                         self.failed(
                             500,
                             &format!("The report cannot be read: {error}"),
-                            "Make it again.",
+                            "Make the report again.",
                         )
                     })
             }
@@ -376,10 +385,10 @@ impl Site {
         }
     }
 
-    /// A file for a path that was filled in, which the sweep is to be able to read, today and
-    /// when its run is repeated: so it lies with the runs. The path is called as its file is.
+    /// Writes the file of the user's own path. The file is kept with the runs, so that the sweep
+    /// and its repeats can read it. The path has the name of its file.
     fn path(&self, title: &str, toml: &str) -> Result<PathBuf, Failure> {
-        let no = |error: io::Error| Failure::new("cannot write the path into a file", error);
+        let no = |error: io::Error| Failure::new("cannot write the file of the path", error);
         let letter = |one: char| if one.is_ascii_alphanumeric() { one } else { '-' };
         let name: String = title.to_ascii_lowercase().chars().map(letter).collect();
         let file = self.store.beside("paths", &name, ".toml", toml.as_bytes()).map_err(no)?;
@@ -387,7 +396,7 @@ impl Site {
         Ok(file)
     }
 
-    /// The scenarios, and each with one of its devices.
+    /// Returns the scenarios, alone and with each of their devices.
     fn transfers(&self) -> Vec<String> {
         let mut all = Vec::new();
         for scenario in &self.scenarios {
@@ -402,7 +411,7 @@ impl Site {
         all
     }
 
-    /// What runs now, with a link to it.
+    /// Writes a link to the running command.
     fn busy(&self, html: &mut Html) {
         if let Some(job) = self.jobs.running() {
             let (base, id) = (&self.base, job.id);
@@ -419,71 +428,76 @@ impl Site {
         ));
     }
 
-    /// The form of a measurement.
+    /// Returns the form of a measurement.
     fn measure(&self, fields: &Fields, problems: &[Problem]) -> String {
         let mut html = Html::page(&self.base, "Measure a path", "");
         html.element(
             "p",
-            "windlass serve, or a stock server of iperf3, iperf or ttcp, runs at the other end. \
-             What is measured is kept among the runs.",
+            "The target runs windlass serve, or a server of iperf3, iperf or ttcp. Each test is kept \
+             as a run.",
         );
         complaints(&mut html, problems);
         self.busy(&mut html);
         let form = Form { fields, problems };
         self.begin_form(&mut html, "measure");
-        let hint = "A host or its address, maybe with a port: 192.0.2.2:5201";
+        let hint = "Host name or address, with or without a port: 192.0.2.2:5201";
         form.field("host", "Target", hint, "").line(&mut html, "required");
-        form.field("protocol", "At the other end runs", "", "windlass")
+        form.field("protocol", "Server at the target", "", "windlass")
             .choice(&mut html, &PROTOCOLS);
         form.field("way", "Direction", "", "there").choice(&mut html, &WAYS);
         form.field("time", "Time", "10s, 500ms, 1min", "10s").line(&mut html, "");
-        form.field("streams", "Streams", "Connections at once", "1")
+        form.field("streams", "Streams", "Number of parallel connections", "1")
             .line(&mut html, "inputmode=\"numeric\"");
-        let hint = "64k. Empty: the kernel's choice. Several with commas are swept: 16k,64k,256k";
+        let hint = "64k. Empty: chosen by the kernel. Several make a sweep: 16k,64k,256k";
         form.field("windows", "Receive windows", hint, "").line(&mut html, "");
-        form.field("congestion", "Congestion control", "cubic, bbr. Empty: the system's own", "")
-            .line(&mut html, "");
-        form.field("port", "Port", "Empty: the usual one", "")
+        form.field(
+            "congestion",
+            "Congestion control",
+            "cubic, bbr. Empty: the system's default",
+            "",
+        )
+        .line(&mut html, "");
+        form.field("port", "Port", "Empty: the server's default", "")
             .line(&mut html, "inputmode=\"numeric\"");
-        form.field("tag", "Tag", "A word by which the run is found", "").line(&mut html, "");
-        form.field("note", "Note", "What is to be known of it", "").line(&mut html, "");
+        form.field("tag", "Tag", "One word, to find the run later", "").line(&mut html, "");
+        form.field("note", "Note", "A remark, kept with the run", "").line(&mut html, "");
         end_form(&mut html, "Run");
         self.printing(&mut html, &form);
         html.finish()
     }
 
-    /// The form of a job for a printer, behind that of a path.
+    /// Writes the form of a print job, below the form of a path.
     fn printing(&self, html: &mut Html, form: &Form<'_>) {
         html.element("h2", "Send to a printer");
         html.element(
             "p",
-            "How fast it takes data, and what limits it. It is a job for the printer: zeros leave \
-             most of them without a page, text does not.",
+            "Measures how fast the printer takes data, and what limits the transfer. The data is a \
+             print job: most printers print no page for zeros, but print text.",
         );
         self.begin_form(html, "print");
         let hint = "192.0.2.9, or a URI: socket://HOST, lpd://HOST/QUEUE, ipp://HOST/PATH";
         form.field("printer", "Printer", hint, "").line(html, "required");
-        form.field("speaks", "Protocol", "A URI says it already", "raw").choice(html, &SPOKEN);
-        form.field("queue", "Queue", "Of LPR, or of a CUPS server by IPP", "").line(html, "");
+        form.field("speaks", "Protocol", "Ignored if the printer is a URI", "raw")
+            .choice(html, &SPOKEN);
+        form.field("queue", "Queue", "For LPR, or for IPP to a CUPS server", "").line(html, "");
         let payloads = PAYLOADS.map(|(word, what, _)| (word, what));
         form.field("data", "Data", "", "zeros").choice(html, &payloads);
-        form.field("amount", "How much", "1MB, 22MB. 64k is 65,536 B", "1MB")
-            .line(html, "required");
+        form.field("amount", "Amount", "1MB, 22MB. 64k is 65,536 B", "1MB").line(html, "required");
         end_form(html, "Print");
     }
 
-    /// The forms of what runs in virtual time.
+    /// Returns the forms of runs in virtual time.
     fn play(&self, fields: &Fields, problems: &[Problem]) -> String {
         let mut html = Html::page(&self.base, "Play", "play");
         html.element(
             "p",
-            "Nothing here touches a network: devices and paths are simulated, and fifteen minutes \
-             pass in milliseconds.",
+            "Devices and paths are simulated, without a network. Fifteen simulated minutes take \
+             milliseconds.",
         );
         complaints(&mut html, problems);
         self.busy(&mut html);
         let form = Form { fields, problems };
-        html.element("h2", "Send to the lab's devices");
+        html.element("h2", "Send to simulated devices");
         self.begin_form(&mut html, "play/lab");
         let transfers = self.transfers();
         let title = |one: &String| match one.split_once('/') {
@@ -498,7 +512,7 @@ impl Site {
         let all: Vec<(&str, &str)> =
             transfers.iter().map(String::as_str).zip(titles.iter().map(String::as_str)).collect();
         form.field("scenario", "Devices", "", "").choice(&mut html, &all);
-        form.field("bytes", "Data for each", "100kB. Empty: what the scenario says", "")
+        form.field("bytes", "Data for each", "100kB. Empty: the scenario's amount", "")
             .line(&mut html, "");
         form.field("seed", "Seed", "The same number gives the same result", "")
             .line(&mut html, "inputmode=\"numeric\"");
@@ -511,27 +525,29 @@ impl Site {
                 let title = PathScenario::named(name, &read_text).map(|path| path.title);
                 (*name, format!("{name}: {}", title.unwrap_or_default()))
             })
-            .chain([(OWN_PATH, "One of your own".to_owned())])
+            .chain([(OWN_PATH, "Your own path".to_owned())])
             .collect();
         let paths: Vec<(&str, &str)> =
             paths.iter().map(|(name, title)| (*name, title.as_str())).collect();
         form.field("path", "Path", "", "").choice(&mut html, &paths);
-        form.field("rate", "Rate of your own path", "100mbit", "").line(&mut html, "");
-        form.field("rtt", "Its round trip", "20ms", "").line(&mut html, "");
-        form.field("queue", "Its queue", "64k. Empty: without a bound", "").line(&mut html, "");
-        form.field("loss", "Its loss", "0.1%. Empty: none", "").line(&mut html, "");
+        form.field("rate", "Rate of your path", "100mbit", "").line(&mut html, "");
+        form.field("rtt", "RTT of your path", "20ms", "").line(&mut html, "");
+        form.field("queue", "Queue of your path", "64k. Empty: unlimited", "").line(&mut html, "");
+        form.field("loss", "Loss of your path", "0.1%. Empty: none", "").line(&mut html, "");
         end_form(&mut html, "Sweep");
         html.finish()
     }
 }
 
-/// Says why a command was not started.
+/// Returns the reason why a command was not started.
 fn not_started(error: &StartError) -> String {
     match error {
-        StartError::Busy(_) => "Another measurement runs: two at a time would disturb each other. \
-                                Wait for it, or stop it."
-            .to_owned(),
-        StartError::Closed => "windlass ui ends.".to_owned(),
+        StartError::Busy(_) => {
+            "Another measurement runs, and two would disturb each other. Wait for \
+                                its end, or stop it."
+                .to_owned()
+        }
+        StartError::Closed => "windlass ui is ending.".to_owned(),
         StartError::Failed(error) => format!("windlass cannot be started: {error}"),
     }
 }

@@ -1,4 +1,4 @@
-//! A sweep that is being measured: what its measurements were so far.
+//! A running sweep: its measurements so far.
 
 use serde::Deserialize;
 use windlass_base::{Bytes, Rate, Span};
@@ -10,13 +10,13 @@ use windlass_output::{Page, Style, Table, Text, figures};
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(super) enum SweepEvent {
     Begins { within_seconds: Option<Span> },
-    Measurement(Measured),
+    Measurement(SweepPoint),
     Refused {},
 }
 
 /// A measurement.
 #[derive(Debug, Deserialize)]
-pub(super) struct Measured {
+pub(super) struct SweepPoint {
     number: u64,
     direction: String,
     window_bytes: Option<Bytes>,
@@ -31,13 +31,13 @@ pub(super) struct Measured {
 
 /// A sweep so far.
 #[derive(Debug, Default)]
-pub(super) struct Sweeping {
+pub(super) struct SweepProgress {
     pub(super) has_begun: bool,
     within: Option<Span>,
-    measured: Vec<Measured>,
+    measured: Vec<SweepPoint>,
 }
 
-impl Sweeping {
+impl SweepProgress {
     /// Takes in a line.
     pub(super) fn push(&mut self, event: SweepEvent) {
         match event {
@@ -52,7 +52,7 @@ impl Sweeping {
     /// Writes its figures, the newest first.
     pub(super) fn write(&self, html: &mut Html, since: Span) {
         let last = self.measured.last();
-        let rate = |measured: &Measured| Rate::from_bits_per_second(measured.bits_per_second);
+        let rate = |measured: &SweepPoint| Rate::from_bits_per_second(measured.bits_per_second);
         let best = self
             .measured
             .iter()
@@ -70,11 +70,15 @@ impl Sweeping {
             ("", "since the start".to_owned(), Some(since.to_string())),
         ]);
         if self.measured.is_empty() {
-            html.element("p class=\"soft\"", "Figures come with the first measurement.");
+            html.element(
+                "p class=\"soft\"",
+                "The first figures appear after the first measurement.",
+            );
             return;
         }
         let mut table = Table::headed(
-            "number: | way | window: | streams: | control | rate: | RTT: | sent again: | held by",
+            "number: | direction | window: | streams: | congestion control | rate: | RTT: | \
+             retransmissions: | limit",
         );
         for one in self.measured.iter().rev() {
             table.push([

@@ -1,4 +1,4 @@
-//! What may be said to `windlass watch`.
+//! Arguments of `windlass watch`.
 
 use clap::Args;
 use windlass_base::values::span;
@@ -9,78 +9,78 @@ use crate::arguments::JsonArgs;
 use crate::keeping::KeepArgs;
 use crate::live::LiveArgs;
 
-/// What to watch, how often and for how long.
+/// Disks and processes to watch, the interval and the duration.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass watch                           a line a second, until Ctrl-C
+  windlass watch                           one line per second, until Ctrl-C
   windlass watch --process cupsd --disk sda --interval 5s
-                                           a print server: its daemon and its disk as well
-  windlass watch --process 4711 --duration 1min --json
-                                           a minute of one process, as one record
-  windlass watch --process cupsd --syscalls --duration 10s
-                                           what it asks of the kernel, as strace -c -f tells
-  windlass watch --count 60 --csv > hour.csv
-                                           a table for a spreadsheet
+                                           a print server, with its daemon and its disk
+  windlass watch --process 4711 --time 1min --json
+                                           one process for a minute, as one JSON record
+  windlass watch --process cupsd --syscalls --time 10s
+                                           its system calls, counted like strace -c -f
+  windlass watch --count 60 --csv > minute.csv
+                                           a table for a spreadsheet, one minute long
 
 Columns:
-  r b            threads that run or could, and threads that wait for a disk
-  free cache     memory that nothing is in, and files; wide: buffers, swap used
-  si so          from swap and to swap, per second
-  bi bo          from disks and to disks, per second
+  r b            runnable threads, and threads waiting for a disk
+  free cache     free memory, and file cache; wide: also buffers and swap used
+  si so          swapped in and swapped out, per second
+  bi bo          read from disks and written to disks, per second
   in cs          interrupts and context switches per second
-  us sy wa st id the time of all processors in %: programs, kernel, waiting for a disk, taken by
-                 the host of a virtual machine, rest; wide: nice, irq and softirq stand apart
-  max            the busiest core, in %: one thread can use no more than one core
+  us sy wa st id CPU time of all processors in %: user, system, I/O wait, steal (taken by the
+                 hypervisor), idle; wide: also nice, irq and softirq
+  max            busiest core, in %; one thread can use one core at most
 
-  K, M and G are 1,024s. On 100 columns and more there are more figures; JSON and CSV have all.
-  docs/watch.md has the source and the formula of each.
+  K, M and G are powers of 1,024. From 100 columns on, the table has more figures; JSON and CSV
+  have all. docs/watch.md has the source and the formula of each.
 
 Values:
   time  ns, us or µs, ms, s, m or min, h; a bare number is seconds")]
 pub struct WatchArgs {
-    /// A process to watch, by its number or its exact name; a name may come later
-    #[arg(long = "process", short = 'p', value_name = "NAME|PID", value_parser = wanted)]
+    /// Process to watch, by PID or exact name; a process of that name may start later
+    #[arg(long = "process", short_alias = 'p', value_name = "NAME|PID", value_parser = wanted)]
     #[arg(help_heading = "What to watch")]
     pub processes: Vec<WatchTarget>,
 
-    /// Count the system calls of the processes, of their threads and of what they start
+    /// Count the system calls of the processes, their threads and their new children
     ///
-    /// It traces them (ptrace), which makes each call slower: the report says by how much. Other
-    /// users' processes take root.
+    /// Tracing (ptrace) slows down each call; the report says by how much. Tracing another user's
+    /// process needs root.
     #[arg(long, requires = "processes", conflicts_with = "csv", help_heading = "What to watch")]
     pub syscalls: bool,
 
-    /// A disk to show in each interval, or a part of one, as sda or nvme0n1p2
+    /// Disk or partition to show in each interval, such as sda or nvme0n1p2
     ///
-    /// Without it the summary has all disks that move something.
-    #[arg(long = "disk", short = 'd', value_name = "NAME", help_heading = "What to watch")]
+    /// Without it, the summary has all disks that transferred data.
+    #[arg(long = "disk", short_alias = 'd', value_name = "NAME", help_heading = "What to watch")]
     pub disks: Vec<String>,
 
-    /// From one look to the next, 100ms at least
+    /// Length of an interval, at least 100ms
     #[arg(long, short = 'i', value_name = "TIME", value_parser = span, default_value = "1s")]
     #[arg(help_heading = "How often and how long")]
     pub interval: Span,
 
-    /// How many intervals; without it and without --duration until Ctrl-C
+    /// Stop after this many intervals; without --count and --time, run until Ctrl-C
     #[arg(long, short = 'c', value_name = "N", help_heading = "How often and how long")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
 
-    /// For how long
-    #[arg(long, short = 't', value_name = "TIME", value_parser = span)]
+    /// Stop after this time
+    #[arg(long, short = 't', alias = "duration", value_name = "TIME", value_parser = span)]
     #[arg(help_heading = "How often and how long")]
-    pub duration: Option<Span>,
+    pub time: Option<Span>,
 
-    /// Begin with what happened on average since the system started, as vmstat does
+    /// Begin with the averages since the system started, like vmstat
     #[arg(long, help_heading = "Output", conflicts_with = "csv")]
     pub since_boot: bool,
 
-    /// Print a table of comma-separated values as it goes on (RFC 4180)
+    /// Print each interval as comma-separated values (RFC 4180)
     #[arg(long, help_heading = "Output", conflicts_with_all = ["json", "live"])]
     pub csv: bool,
 
-    /// Whether and how this run is kept.
+    /// Options that keep this run.
     #[command(flatten)]
     pub keep_run: KeepArgs,
 
@@ -94,17 +94,17 @@ pub struct WatchArgs {
 }
 
 impl WatchArgs {
-    /// What is to be watched.
+    /// Returns the settings of the watcher.
     pub(super) fn settings(&self, keeps: bool) -> Result<Settings, Failure> {
         if self.interval < LEAST {
-            let wrong = format!("an interval is {LEAST} at least");
+            let wrong = format!("an interval is at least {LEAST}");
             return Err(Failure::usage("cannot watch so often", wrong)
-                .advise("The kernel counts the time of processors in ticks of 10 ms."));
+                .advise("The kernel counts CPU time in ticks of 10 ms: use a longer --interval."));
         }
         Ok(Settings {
             interval: self.interval.to_duration(),
             count: self.count,
-            duration: self.duration.map(Span::to_duration),
+            duration: self.time.map(Span::to_duration),
             processes: self.processes.clone(),
             disks: self.disks.clone(),
             syscalls: self.syscalls,
@@ -119,7 +119,7 @@ impl WatchArgs {
 /// Reads a process.
 pub(crate) fn wanted(text: &str) -> Result<WatchTarget, String> {
     match text {
-        "" => Err("a process has a number or a name".to_owned()),
+        "" => Err("a process is a PID or a name".to_owned()),
         text => Ok(WatchTarget::new(text)),
     }
 }

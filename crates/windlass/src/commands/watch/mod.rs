@@ -1,4 +1,4 @@
-//! `windlass watch`: what the machine does, as vmstat, iostat and top tell.
+//! `windlass watch`: processors, memory, disks and processes, as in vmstat, iostat and top.
 
 mod args;
 
@@ -10,28 +10,28 @@ pub use args::WatchArgs;
 pub(super) use args::wanted;
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
-use windlass_host::{Error, HostReport, Interval, Times, WatchEvent, Watcher};
-use windlass_output::records::host::lines::{Live, beginning};
+use windlass_host::{Error, HostReport, Interval, RunTimes, WatchEvent, Watcher};
+use windlass_output::records::host::lines::{LineFormatter, beginning};
 use windlass_output::records::host::{csv, summary, view};
 use windlass_output::{Format, Output, Page, Record};
 
 use super::unwritten;
 
-/// How often it looks whether it is to end.
+/// Time between two checks for the end of the run.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What `windlass watch` reports at its end.
+/// Report of `windlass watch` at its end.
 #[derive(Clone, Debug, Serialize)]
 pub struct WatchReport {
     /// The shape of the JSON.
     pub schema: Schema,
-    /// What the machine did.
+    /// Figures of the machine.
     #[serde(flatten)]
     pub host: HostReport,
-    /// When that was.
+    /// Start and end of the run.
     #[serde(flatten)]
-    pub times: Times,
-    /// Whether it was stopped before its end, where it had one.
+    pub times: RunTimes,
+    /// True if the run was stopped before its planned end.
     pub interrupted: bool,
 }
 
@@ -46,11 +46,11 @@ impl Record for WatchReport {
     }
 }
 
-/// Where intervals go as they come.
-enum Showing {
-    Text(Live),
+/// Destination of the intervals.
+enum IntervalOutput {
+    Text(LineFormatter),
     Csv,
-    View(windlass_output::live::Live),
+    View(windlass_output::live::LiveView),
     Nothing,
 }
 
@@ -58,19 +58,19 @@ enum Showing {
 pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
     let settings = args.settings(output.wants_intervals())?;
     let listening = args.live.listen(DOING)?;
-    let times = Times::begin();
+    let times = RunTimes::begin();
     let watcher = Watcher::start(settings).map_err(|error| failure(&error))?;
     let view = listening
         .show(output, || view::view(args.interval, !args.processes.is_empty(), &watcher))?;
     let mut showing = match (view, output.format()) {
-        (Some(view), _) => Showing::View(view),
-        _ if args.csv => Showing::Csv,
-        (_, Format::Text) => Showing::Text(Live::new(
+        (Some(view), _) => IntervalOutput::View(view),
+        _ if args.csv => IntervalOutput::Csv,
+        (_, Format::Text) => IntervalOutput::Text(LineFormatter::new(
             args.interval,
             !args.disks.is_empty(),
             !args.processes.is_empty(),
         )),
-        (_, Format::Json) => Showing::Nothing,
+        (_, Format::Json) => IntervalOutput::Nothing,
     };
     let stopped = || listening.stop.load(Ordering::Relaxed);
     let shown = begin(&mut showing, args, &watcher, output)
@@ -91,20 +91,20 @@ pub fn run(args: &WatchArgs, output: &mut Output) -> anyhow::Result<()> {
 const DOING: &str = "cannot watch this machine";
 
 const fn has_end(args: &WatchArgs) -> bool {
-    args.count.is_some() || args.duration.is_some()
+    args.count.is_some() || args.time.is_some()
 }
 
-/// Says what is watched.
+/// Writes the lines before the first interval.
 fn begin(
-    showing: &mut Showing,
+    showing: &mut IntervalOutput,
     args: &WatchArgs,
     watcher: &Watcher,
     output: &mut Output,
 ) -> io::Result<()> {
     match showing {
-        Showing::Nothing | Showing::View(_) => Ok(()),
-        Showing::Csv => output.raw(csv::head().as_bytes()),
-        Showing::Text(live) => {
+        IntervalOutput::Nothing | IntervalOutput::View(_) => Ok(()),
+        IntervalOutput::Csv => output.raw(csv::head().as_bytes()),
+        IntervalOutput::Text(live) => {
             output.say(|page| beginning(page, args.interval, watcher))?;
             if let Some(interval) = &watcher.since_boot {
                 output.say(|page| live.since_boot(interval).text(page))?;
@@ -116,7 +116,7 @@ fn begin(
 
 /// Shows intervals as they come, to the last.
 fn show(
-    showing: &mut Showing,
+    showing: &mut IntervalOutput,
     args: &WatchArgs,
     watcher: &Watcher,
     output: &mut Output,
@@ -137,41 +137,43 @@ fn show(
             WatchEvent::Ended => break,
         };
         match showing {
-            Showing::Text(live) => output.say(|page| live.lines(&interval).text(page))?,
-            Showing::Csv => output.raw(csv::rows(&interval).as_bytes())?,
-            Showing::View(view) => view.push(view::stretch(!args.processes.is_empty(), &interval)),
-            // As JSON there are none on the way.
-            Showing::Nothing => {}
+            IntervalOutput::Text(live) => output.say(|page| live.lines(&interval).text(page))?,
+            IntervalOutput::Csv => output.raw(csv::rows(&interval).as_bytes())?,
+            IntervalOutput::View(view) => {
+                view.push(view::stretch(!args.processes.is_empty(), &interval));
+            }
+            // JSON has one record, at the end.
+            IntervalOutput::Nothing => {}
         }
     }
     match showing {
-        Showing::Text(live) => output.raw(live.end()),
+        IntervalOutput::Text(live) => output.raw(live.end()),
         _ => Ok(()),
     }
 }
 
-/// Whether all went well.
+/// Returns an error if watching failed, or if a process never appeared.
 fn conclude(host: &HostReport) -> anyhow::Result<()> {
     if let Some(failure) = &host.failure {
-        return Err(Failure::new("cannot go on watching this machine", failure).into());
+        return Err(Failure::new("cannot continue to watch this machine", failure).into());
     }
     let unseen = host.summary.totals.iter().find(|total| !total.seen);
     match unseen {
         Some(total) => Err(Failure::new(
             format!("cannot watch {}", total.wanted),
-            format!("no process of that name ran in these {}", host.seconds),
+            format!("no process of this name ran in the {} watched", host.seconds),
         )
-        .advise("Give the exact name, as ps -e has it, or the number of a process.")
+        .advise("Give the exact name, as in ps -e, or a PID.")
         .into()),
         None => Ok(()),
     }
 }
 
-/// Why a machine cannot be watched, for people.
+/// Returns the message of an error.
 pub(crate) fn failure(error: &Error) -> Failure {
     match error {
         Error::Unreadable { .. } => Failure::new(DOING, error)
-            .advise("The kernel's accounts are under /proc: mount -t proc proc /proc."),
+            .advise("windlass reads the kernel's counters in /proc: mount -t proc proc /proc."),
         Error::Untraceable(refused) => {
             let doing = match refused.process {
                 Some(process) => format!("cannot trace process {process}"),
@@ -181,15 +183,17 @@ pub(crate) fn failure(error: &Error) -> Failure {
         }
         Error::Strange { .. } | Error::Thread(_) => Failure::new(DOING, error),
         Error::NoDisk { name, known } => {
-            let failure = Failure::new(format!("cannot watch the disk {name}"), "it is not there");
+            let failure =
+                Failure::new(format!("cannot watch the disk {name}"), "there is no such disk");
             match known.as_slice() {
-                [] => failure.advise("No disk here has ever moved anything."),
-                known => failure.advise(format!("There are {}.", known.join(", "))),
+                [] => failure.advise("No disk of this machine has transferred data yet."),
+                known => failure.advise(format!("The disks are {}.", known.join(", "))),
             }
         }
-        Error::NoProcess { pid } => {
-            Failure::new(format!("cannot watch process {pid}"), "there is none of that number")
-                .advise("ps -e lists all. With a name it would be waited for.")
-        }
+        Error::NoProcess { pid } => Failure::new(
+            format!("cannot watch process {pid}"),
+            "there is no process with this PID",
+        )
+        .advise("ps -e lists all processes. Give a name to wait for a process that starts later."),
     }
 }

@@ -10,7 +10,7 @@ pub(crate) struct Judged {
     pub(crate) named: String,
     pub(crate) confidence: String,
     pub(crate) right: bool,
-    /// Where it comes from.
+    /// Source of the verdict.
     pub(crate) of: String,
 }
 
@@ -33,7 +33,7 @@ impl Set {
         self.all.push(judged);
     }
 
-    /// How many verdicts of this confidence are right, of how many.
+    /// Returns the number of right verdicts of this confidence, and of all.
     pub(crate) fn of(&self, confidence: &str) -> (u64, u64) {
         let of = self.all.iter().filter(|one| one.confidence == confidence);
         of.fold((0, 0), |(right, all), one| (right + u64::from(one.right), all + 1))

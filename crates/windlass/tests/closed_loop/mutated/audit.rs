@@ -1,18 +1,18 @@
-//! What holds of every report, whatever the capture: an account of it that shares no code
-//! with the one that the analyser keeps itself.
+//! Invariants of every report, for any capture: an account that shares no code with the analyser's
+//! own.
 
 use std::collections::BTreeSet;
 
 use windlass_base::verdict::CaveatId;
-use windlass_base::{Because, Bytes, Cause, Figure, Limit, Piece, Rate, Sentence, Span};
+use windlass_base::{Bytes, Cause, Figure, Limit, LimitReason, Piece, Rate, Sentence, Span};
 use windlass_trace::Reasons;
 use windlass_trace::report::{Confidence, ConnectionReport, Unit};
 
 use super::why;
 
-/// What the packets of a connection add up to, counted apart from the analyser.
+/// Sums over the packets of a connection, counted apart from the analyser.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct PacketSums {
     pub(crate) packets: u64,
     /// Their numbers.
     pub(crate) numbers: BTreeSet<u64>,
@@ -20,12 +20,12 @@ pub(crate) struct Seen {
     pub(crate) payload: u64,
     /// The time over which the packets lie, with the clock's steps back left out.
     pub(crate) span: Span,
-    /// How often the clock was set back between two of them, and by how much in all.
+    /// Total by which the clock was set back between packets.
     pub(crate) back: Span,
 }
 
-impl Seen {
-    /// Whether a packet is one of the connection.
+impl PacketSums {
+    /// Returns whether a packet belongs to the connection.
     pub(super) fn has(&self, packet: u64) -> bool {
         self.numbers.contains(&packet)
     }
@@ -40,7 +40,7 @@ pub(crate) struct Breach {
 
 /// A law that is an upper bound may be beaten so much: its numbers are medians.
 const BEATEN: f64 = 1.25;
-/// What is sure has a law that gives the rate within so much.
+/// Maximum ratio of a law's rate to the measured one, for high confidence.
 const SURE: f64 = 1.5;
 /// A remedy is worth a word from so much on.
 const WORTH: f64 = 1.1;
@@ -48,12 +48,12 @@ const WORTH: f64 = 1.1;
 const FASTEST: f64 = 100e9;
 /// No ACK is delayed for longer (RFC 1122 section 4.2.3.2).
 const LATEST_ACK: f64 = 0.5;
-/// What a clock and the hosts may add to any time.
+/// Time that a clock and the hosts may add to any time.
 const JITTER: f64 = 1e-3;
 
 /// The verdicts whose law no transfer can beat.
-fn is_bounded(limit: Limit, because: Option<Because>) -> bool {
-    use Because::{
+fn is_bounded(limit: Limit, because: Option<LimitReason>) -> bool {
+    use LimitReason::{
         AckLatency, DelayedAck, PathRtt, Policer, Queue, Steady, WindowBelowMss, WindowOpensLate,
     };
     match limit {
@@ -79,7 +79,7 @@ impl Audit {
 }
 
 /// The rules that a report, and its reasons, break.
-pub(crate) fn audit(report: &ConnectionReport, why: &Reasons, seen: &Seen) -> Vec<Breach> {
+pub(crate) fn audit(report: &ConnectionReport, why: &Reasons, seen: &PacketSums) -> Vec<Breach> {
     let mut audit = Audit(Vec::new());
     sums(report, &mut audit);
     timeline(report, seen, &mut audit);
@@ -171,7 +171,7 @@ fn others(report: &ConnectionReport, audit: &mut Audit) {
 }
 
 /// Packets that are named are the connection's.
-fn packets(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
+fn packets(report: &ConnectionReport, seen: &PacketSums, audit: &mut Audit) {
     for evidence in &report.verdict.evidence {
         let absent = evidence.packets.iter().find(|packet| !seen.has(**packet));
         audit.holds(absent.is_none(), "evidence is in packets of the connection", || {
@@ -186,7 +186,7 @@ fn packets(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
     }
 }
 
-/// What is told has figures.
+/// Checks that every statement has figures.
 fn words(report: &ConnectionReport, audit: &mut Audit) {
     let verdict = &report.verdict;
     let advice = verdict.remedies.iter().map(|remedy| &remedy.action);
@@ -210,7 +210,7 @@ fn words(report: &ConnectionReport, audit: &mut Audit) {
     }
 }
 
-fn timeline(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
+fn timeline(report: &ConnectionReport, seen: &PacketSums, audit: &mut Audit) {
     let total = report.seconds;
     audit.holds(total >= Span::ZERO, "no transfer takes less than no time", || total.to_string());
     let slack = Span::from_micros(10);
@@ -239,7 +239,7 @@ fn timeline(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
     audit.holds(whole, "intervals sum to the transfer", || format!("{length} s of {total}"));
 }
 
-fn amounts(report: &ConnectionReport, seen: &Seen, audit: &mut Audit) {
+fn amounts(report: &ConnectionReport, seen: &PacketSums, audit: &mut Audit) {
     let (bytes, missing) = (report.bytes.get(), report.losses.missing_from_capture_bytes.get());
     audit.holds(
         bytes <= seen.payload + missing,
@@ -266,17 +266,18 @@ fn losses(report: &ConnectionReport, audit: &mut Audit) {
     let losses = &report.losses;
     let proven = losses.retransmissions > losses.needless;
     // Of lost ACKs the data arrived, and was sent again all the same.
-    let acks = report.verdict.cause.because() == Some(Because::AckLoss)
+    let acks = report.verdict.cause.because() == Some(LimitReason::AckLoss)
         && losses.unheard > 0
         && losses.retransmissions >= losses.unheard;
     // And what a timer sends again too early had been lost no more than that.
-    let early = report.verdict.cause.because() == Some(Because::FastTimer) && losses.needless > 0;
+    let early =
+        report.verdict.cause.because() == Some(LimitReason::FastTimer) && losses.needless > 0;
     audit.holds(
         report.verdict.cause.limit() != Limit::Loss || proven || acks || early,
         "loss has a retransmission",
         || format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless),
     );
-    let after = report.verdict.cause.because() == Some(Because::AfterLoss);
+    let after = report.verdict.cause.because() == Some(LimitReason::AfterLoss);
     audit.holds(!after || proven, "what follows a loss has a retransmission", || {
         format!("{} sent again, {} needlessly", losses.retransmissions, losses.needless)
     });
@@ -300,14 +301,15 @@ fn waits(report: &ConnectionReport, audit: &mut Audit) {
     let latency = report.ack_latency_seconds;
     let most = latency.map_or(0.0, |latency| latency.max.as_seconds());
     let turn = report.rtt_seconds.map_or(0.0, |rtt| rtt.capture_to_sender.as_seconds());
-    let delayed = verdict.cause.because() == Some(Because::DelayedAck)
+    let delayed = verdict.cause.because() == Some(LimitReason::DelayedAck)
         || verdict.cause.limit() == Limit::NagleDelayedAck
-        || verdict.cause.because() == Some(Because::AckLatency);
+        || verdict.cause.because() == Some(LimitReason::AckLatency);
     if delayed {
         audit.holds(latency.is_some(), "a delayed ACK was measured", || {
             verdict.sentence.to_string()
         });
-        let letter = if verdict.cause.because() == Some(Because::AckLatency) { "T" } else { "D" };
+        let letter =
+            if verdict.cause.because() == Some(LimitReason::AckLatency) { "T" } else { "D" };
         if let (Some(delay), true) = (input(report, letter), latency.is_some()) {
             let closed = report.receive_window.longest_closure_seconds;
             let closed = closed.map_or(0.0, Span::as_seconds);
@@ -324,7 +326,7 @@ fn waits(report: &ConnectionReport, audit: &mut Audit) {
             format!("{own} of {most} s")
         });
     }
-    if verdict.cause.because() == Some(Because::Queue)
+    if verdict.cause.because() == Some(LimitReason::Queue)
         && let Some(rate) = input(report, "C").filter(|rate| *rate > 0.0)
     {
         // What stood before it in the queue is at most what was in flight, and it may
@@ -351,7 +353,7 @@ fn waits(report: &ConnectionReport, audit: &mut Audit) {
     }
 }
 
-/// How far the step of the capture's clock lets a law be off.
+/// Returns the error of a law from the step of the capture's clock.
 fn error_bar(report: &ConnectionReport) -> f64 {
     let Some(step) = report.clock_step_seconds else { return 1.0 };
     let inputs = report.verdict.law.iter().flat_map(|law| &law.inputs);

@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use windlass_base::{Span, Timestamp};
 use windlass_lab::what_if::try_remedies;
 use windlass_trace::report::{Confidence, ConnectionReport};
-use windlass_trace::{Analyzer, Keep, Reasons, WhichWaits};
+use windlass_trace::{Analyzer, Keep, Reasons, WaitSelection};
 use windlass_wire::Segment;
 
-use super::audit::{Seen, audit, promises};
+use super::audit::{PacketSums, audit, promises};
 use crate::mutate::Mutation;
 use crate::random::Random;
 
@@ -31,9 +31,9 @@ pub(crate) struct Trial<'a> {
 
 /// A rule that was broken.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct TrialBreach {
     pub(crate) rule: &'static str,
-    /// Whether the report was sure.
+    /// True if the report had high confidence.
     pub(crate) sure: bool,
     /// The kinds of the mutations.
     pub(crate) kinds: String,
@@ -47,24 +47,24 @@ pub(crate) struct Found {
 const WAITS: usize = 10;
 
 /// A connection's report.
-struct Judged {
+struct JudgedCapture {
     report: ConnectionReport,
-    /// The same with the rates of the fitted model, as `explain` tells it, where that was asked for.
+    /// The report with the rates of the fitted model, as `explain` prints it, if requested.
     modelled: Option<ConnectionReport>,
     why: Reasons,
-    seen: Seen,
+    seen: PacketSums,
 }
 
 /// One trial of so many asks the fitted model, too: it takes some milliseconds.
 const MODELLED: u64 = 8;
 
 /// Each connection's report with the reasons of so many waits.
-fn reports(segments: &[Segment], waits: usize, model: bool) -> Vec<Judged> {
+fn reports(segments: &[Segment], waits: usize, model: bool) -> Vec<JudgedCapture> {
     let mut analyzer = Analyzer::new(Keep::All);
-    let mut seen: BTreeMap<u64, (Seen, Timestamp)> = BTreeMap::new();
+    let mut seen: BTreeMap<u64, (PacketSums, Timestamp)> = BTreeMap::new();
     for segment in segments {
         let number = analyzer.segment(segment, &mut ());
-        let (seen, last) = seen.entry(number).or_insert((Seen::default(), segment.time));
+        let (seen, last) = seen.entry(number).or_insert((PacketSums::default(), segment.time));
         let gap = segment.time.since(*last);
         seen.span += gap.or_zero();
         seen.back += (-gap).or_zero();
@@ -76,14 +76,14 @@ fn reports(segments: &[Segment], waits: usize, model: bool) -> Vec<Judged> {
     let (finished, _) = analyzer.finish();
     let report = |finished: &windlass_trace::Transfer| {
         let report = finished.report(|end| end.to_string(), None);
-        let why = finished.why(|end| end.to_string(), None, WhichWaits::Costliest(waits));
-        let seen = seen.get(&report.number).map_or(Seen::default(), |(seen, _)| seen.clone());
+        let why = finished.why(|end| end.to_string(), None, WaitSelection::Costliest(waits));
+        let seen = seen.get(&report.number).map_or(PacketSums::default(), |(seen, _)| seen.clone());
         let modelled = model.then(|| {
             let mut modelled = report.clone();
             try_remedies(&mut modelled, finished);
             modelled
         });
-        Judged { report, modelled, why, seen }
+        JudgedCapture { report, modelled, why, seen }
     };
     finished.iter().map(report).collect()
 }
@@ -95,7 +95,7 @@ fn mixed(name: &str) -> u64 {
 }
 
 impl Trial<'_> {
-    /// What happens, and the segments before and after.
+    /// Makes the mutations, and the segments before and after them.
     pub(crate) fn make(&self) -> (Vec<Mutation>, Vec<Segment>, Vec<Segment>) {
         let random = &mut Random::new(mixed(&self.source.name), self.seed);
         let all = &self.source.segments;
@@ -117,17 +117,17 @@ impl Trial<'_> {
     }
 
     /// The rules that its reports break.
-    pub(crate) fn run(&self) -> Vec<Found> {
+    pub(crate) fn run(&self) -> Vec<TrialBreach> {
         let (mutations, before, after) = self.make();
         let kinds: Vec<&str> = mutations.iter().map(Mutation::kind).collect();
         let found = |rule, report: Option<&ConnectionReport>, how: String| {
             let named = report.map_or(String::new(), |report| {
                 let verdict = &report.verdict;
-                let because = verdict.cause.because().map_or("", windlass_base::Because::id);
+                let because = verdict.cause.because().map_or("", windlass_base::LimitReason::id);
                 let (limit, sure) = (verdict.cause.limit().id(), verdict.confidence.id());
                 format!("#{} {limit}/{because}, {sure}: ", report.number)
             });
-            Found {
+            TrialBreach {
                 rule,
                 sure: report.is_some_and(|report| report.verdict.confidence == Confidence::High),
                 kinds: kinds.join("+"),
@@ -142,7 +142,7 @@ impl Trial<'_> {
         let made = catch_unwind(AssertUnwindSafe(|| reports(&after, waits, model)));
         let Ok(made) = made else { return vec![found("no panic", None, String::new())] };
         let mut all = Vec::new();
-        for Judged { report, modelled, why, seen } in &made {
+        for JudgedCapture { report, modelled, why, seen } in &made {
             let mut breaches = audit(report, why, seen);
             breaches.extend(modelled.iter().flat_map(promises));
             for breach in breaches {
@@ -151,7 +151,7 @@ impl Trial<'_> {
         }
         if self.seed > 0 && mutations.iter().all(Mutation::is_neutral) {
             let plain = reports(&before, 0, false);
-            for Judged { report, .. } in &made {
+            for JudgedCapture { report, .. } in &made {
                 let own = plain.iter().find(|plain| plain.report.number == report.number);
                 let told = own.map(|plain| told(&plain.report));
                 if told.as_deref() != Some(self::told(report).as_str()) {
@@ -164,10 +164,11 @@ impl Trial<'_> {
     }
 }
 
-/// What of a report may not depend on names, clocks' origins and first numbers.
+/// Returns the part of a report that must not depend on names, clock origins and initial sequence
+/// numbers.
 fn told(report: &ConnectionReport) -> String {
     let verdict = &report.verdict;
-    let because = verdict.cause.because().map_or("", windlass_base::Because::id);
+    let because = verdict.cause.because().map_or("", windlass_base::LimitReason::id);
     let rtt = report.rtt_seconds.map(|rtt| rtt.min).unwrap_or(Span::ZERO);
     format!(
         "{}/{because} {} {} {} {rtt}",

@@ -1,4 +1,4 @@
-//! What holds between a report and its reasons (`--why`), whatever the capture.
+//! Invariants between a report and its reasons (`--why`), for any capture.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use windlass_base::Span;
 use windlass_trace::Reasons;
 use windlass_trace::report::{Confidence, ConnectionReport};
 
-use super::audit::{Audit, Seen};
+use super::audit::{Audit, PacketSums};
 
 /// Sums of floating-point numbers may be off by so much.
 const ROUNDING: f64 = 1e-6;
@@ -15,7 +15,12 @@ const ROUNDING: f64 = 1e-6;
 const SLACK: Span = Span::from_micros(1);
 
 /// The rules that the reasons of a report break.
-pub(super) fn reasons(report: &ConnectionReport, why: &Reasons, seen: &Seen, audit: &mut Audit) {
+pub(super) fn reasons(
+    report: &ConnectionReport,
+    why: &Reasons,
+    seen: &PacketSums,
+    audit: &mut Audit,
+) {
     causes(report, why, audit);
     waits(why, seen, audit);
     doubts(report, why, audit);
@@ -46,7 +51,7 @@ fn causes(report: &ConnectionReport, why: &Reasons, audit: &mut Audit) {
     });
 }
 
-fn waits(why: &Reasons, seen: &Seen, audit: &mut Audit) {
+fn waits(why: &Reasons, seen: &PacketSums, audit: &mut Audit) {
     let numbers: BTreeSet<u64> = why.waits.iter().map(|wait| wait.number).collect();
     let some = numbers.last().copied().unwrap_or_default() <= why.waits_in_all;
     audit.holds(some && numbers.len() == why.waits.len(), "a wait is told of once", || {

@@ -82,7 +82,7 @@ fn download(plan: Plan, bytes: f64, limit_rate: f64, curl: &str) -> Plan {
     download_times(plan, bytes, limit_rate, curl, "")
 }
 
-/// The same, with a range of curl's behind the address.
+/// Returns the transfer times, with a range of curl's after the address.
 fn download_times(plan: Plan, bytes: f64, limit_rate: f64, curl: &str, range: &str) -> Plan {
     let limit =
         if limit_rate > 0.0 { format!("limit_rate {limit_rate:.0};") } else { String::new() };

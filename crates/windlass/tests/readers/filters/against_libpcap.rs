@@ -1,16 +1,16 @@
-//! The same wish as a built-in program and as an expression of libpcap's: they
-//! say the same of each packet.
+//! Comparison of built-in filter programs with libpcap's expressions: both have the same verdict on
+//! each packet.
 //!
 //! Where they are known to differ, [`verdicts`] says what must hold instead.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use windlass_sys::pcap::{Library, Wrong};
-use windlass_wire::filter::{About, Instruction, IpNet, Link, Program, Wanted};
+use windlass_sys::pcap::{FilterError, Library};
+use windlass_wire::filter::{Instruction, IpNet, Link, PacketFilter, PacketMetadata, Program};
 use windlass_wire::{Decoded, Decoder, Host, LinkType, Packet};
 
-use super::packets::{ETHERNET, Held, Kind, RAW_IP, captured, made};
+use super::packets::{ETHERNET, FilterPacket, Kind, RAW_IP, captured, made};
 use crate::support::skipped;
 
 const SNAP: u32 = 262_144;
@@ -24,7 +24,7 @@ pub(crate) fn library(test: &str) -> Option<Library> {
 pub(crate) fn theirs(library: &Library, expression: &str, link: u16) -> Option<Program> {
     let instructions = match library.compile(expression, link, SNAP) {
         Ok(instructions) => instructions,
-        Err(Wrong::Refused(why)) if why.contains("rejects all packets") => return None,
+        Err(FilterError::Refused(why)) if why.contains("rejects all packets") => return None,
         Err(wrong) => panic!("{expression}: {wrong}"),
     };
     let own = |one: windlass_sys::capture::Instruction| Instruction {
@@ -37,7 +37,7 @@ pub(crate) fn theirs(library: &Library, expression: &str, link: u16) -> Option<P
 }
 
 /// The expression that says the same.
-fn expression(wanted: &Wanted) -> String {
+fn expression(wanted: &PacketFilter) -> String {
     let one_of = |words: Vec<String>| format!("({})", words.join(" or "));
     let mut all = Vec::new();
     if !wanted.hosts.is_empty() {
@@ -57,14 +57,14 @@ fn expression(wanted: &Wanted) -> String {
 
 /// Both programs for a wish.
 struct Both {
-    wanted: Wanted,
+    wanted: PacketFilter,
     expression: String,
     /// Ours and libpcap's, for Ethernet and for raw IP.
     programs: [(Program, Option<Program>); 2],
 }
 
 impl Both {
-    fn of(library: &Library, wanted: Wanted) -> Self {
+    fn of(library: &Library, wanted: PacketFilter) -> Self {
         let expression = expression(&wanted);
         let programs = [(Link::Ethernet, ETHERNET), (Link::Ip, RAW_IP)].map(|(link, number)| {
             (wanted.compile(link, SNAP).unwrap(), theirs(library, &expression, number))
@@ -72,10 +72,10 @@ impl Both {
         Self { wanted, expression, programs }
     }
 
-    /// What both say of a packet; fails where that is not as it must be.
-    fn verdicts(&self, held: &Held, file: &str) -> (bool, bool) {
+    /// Returns both verdicts on a packet; fails if they are not as required.
+    fn verdicts(&self, held: &FilterPacket, file: &str) -> (bool, bool) {
         let (ours, theirs) = &self.programs[usize::from(held.link == RAW_IP)];
-        let about = About::default();
+        let about = PacketMetadata::default();
         let keeps = |program: Option<&Program>, data: &[u8]| {
             let kept = program.map_or(0, |program| program.keeps(data, &about));
             assert!([0, SNAP].contains(&kept));
@@ -104,32 +104,32 @@ fn around(address: IpAddr, prefix: u8) -> IpNet {
 }
 
 /// Wishes about these hosts and ports: each kind alone, and together.
-fn wishes(hosts: &[IpAddr], ports: &[u16]) -> Vec<Wanted> {
+fn wishes(hosts: &[IpAddr], ports: &[u16]) -> Vec<PacketFilter> {
     let nets = |v4: u8, v6: u8| -> Vec<IpNet> {
         let prefix = |host: &IpAddr| if host.is_ipv4() { v4 } else { v6 };
         hosts.iter().map(|host| around(*host, prefix(host))).collect()
     };
-    let none = Wanted::default;
-    let mut all = vec![Wanted { tcp: true, ..none() }];
+    let none = PacketFilter::default;
+    let mut all = vec![PacketFilter { tcp: true, ..none() }];
     for port in ports {
-        all.push(Wanted { ports: vec![*port], ..none() });
+        all.push(PacketFilter { ports: vec![*port], ..none() });
     }
-    all.push(Wanted { ports: ports.to_vec(), ..none() });
+    all.push(PacketFilter { ports: ports.to_vec(), ..none() });
     for host in hosts {
-        all.push(Wanted { hosts: vec![*host], ..none() });
-        all.push(Wanted { hosts: vec![*host], ports: ports[..1].to_vec(), ..none() });
+        all.push(PacketFilter { hosts: vec![*host], ..none() });
+        all.push(PacketFilter { hosts: vec![*host], ports: ports[..1].to_vec(), ..none() });
     }
-    all.push(Wanted { hosts: hosts.to_vec(), ..none() });
+    all.push(PacketFilter { hosts: hosts.to_vec(), ..none() });
     for (v4, v6) in [(0, 0), (1, 3), (8, 16), (24, 32), (25, 33), (31, 64), (32, 128)] {
         for net in nets(v4, v6) {
-            all.push(Wanted { nets: vec![net], ..none() });
+            all.push(PacketFilter { nets: vec![net], ..none() });
         }
         let nets = nets(v4, v6);
-        all.push(Wanted { nets: nets.clone(), hosts: hosts[..1].to_vec(), ..none() });
-        all.push(Wanted { nets, ports: ports.to_vec(), ..none() });
+        all.push(PacketFilter { nets: nets.clone(), hosts: hosts[..1].to_vec(), ..none() });
+        all.push(PacketFilter { nets, ports: ports.to_vec(), ..none() });
     }
-    let only_tcp: Vec<Wanted> =
-        all.iter().map(|wanted| Wanted { tcp: true, ..wanted.clone() }).collect();
+    let only_tcp: Vec<PacketFilter> =
+        all.iter().map(|wanted| PacketFilter { tcp: true, ..wanted.clone() }).collect();
     all.extend(only_tcp);
     all
 }
@@ -161,7 +161,7 @@ fn made_packets_are_wanted_as_by_libpcap() {
 }
 
 /// Hosts and ports of the first segments.
-fn seen(packets: &[Held]) -> (Vec<IpAddr>, Vec<u16>) {
+fn seen(packets: &[FilterPacket]) -> (Vec<IpAddr>, Vec<u16>) {
     let mut decoder = Decoder::new();
     let (mut hosts, mut ports) = (BTreeSet::new(), BTreeSet::new());
     for (number, held) in (1..).zip(packets.iter().take(20)) {
@@ -204,7 +204,7 @@ fn captured_packets_are_wanted_as_by_libpcap() {
         let step = packets.len().div_ceil(100);
         for (place, wish) in wishes(&hosts, &ports).into_iter().enumerate() {
             let both = Both::of(&library, wish);
-            assert_ne!(both.wanted, Wanted::default());
+            assert_ne!(both.wanted, PacketFilter::default());
             let step = if place % 16 == 0 { 1 } else { step };
             for held in packets.iter().step_by(step) {
                 let (own, _) = both.verdicts(held, &file);
@@ -255,8 +255,8 @@ fn on_all_interfaces_packets_are_wanted_as_behind_the_header_of_linux() {
                 let header = [&[0, way, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0][..], kind].concat();
                 let behind = [&header[..], data].concat();
                 let protocol = u16::from_be_bytes([kind[0], kind[1]]);
-                let about = About { kind: way, protocol, ..About::default() };
-                let theirs = theirs.keeps(&behind, &About::default()) > 0;
+                let about = PacketMetadata { kind: way, protocol, ..PacketMetadata::default() };
+                let theirs = theirs.keeps(&behind, &PacketMetadata::default()) > 0;
                 assert_eq!(ours.keeps(data, &about) > 0, theirs, "{expression}: {held:02x?}");
                 *(if theirs { &mut taken } else { &mut left }) += 1;
             }

@@ -10,9 +10,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use socket2::{Domain, SockFilter, Socket, Type};
-use windlass_sys::capture::{self, Capture, Next, Settings};
+use windlass_sys::capture::{self, Capture, CaptureEvent, Settings};
 use windlass_sys::namespace::Namespace;
-use windlass_wire::filter::{About, Instruction, Link, Program, Wanted};
+use windlass_wire::filter::{Instruction, Link, PacketFilter, PacketMetadata, Program};
 
 use super::against_libpcap::{LINUX_SLL, library, theirs};
 use crate::support::skipped;
@@ -52,7 +52,7 @@ fn seen(namespace: &Namespace, interface: &str, program: &Program) -> BTreeSet<(
     // Behind the addresses, or from the start on.
     let from = if interface == "any" { 0 } else { 14 };
     let mut seen = BTreeSet::new();
-    while let Next::Batch(mut batch) = capture.next(Duration::from_secs(1)).unwrap() {
+    while let CaptureEvent::Batch(mut batch) = capture.next(Duration::from_secs(1)).unwrap() {
         while let Some(packet) = batch.next() {
             let ip = &packet.data[from..];
             assert_eq!((ip[0], ip[9]), (0x45, 17), "{ip:02x?}");
@@ -71,7 +71,7 @@ fn the_kernel_filters_by_them() {
         Err(refused) => return skipped(test, &refused.to_string()),
     };
     let ports = |ports: &[u16], link| {
-        let wanted = Wanted { ports: ports.to_vec(), ..Wanted::default() };
+        let wanted = PacketFilter { ports: ports.to_vec(), ..PacketFilter::default() };
         wanted.compile(link, SNAP).unwrap()
     };
     let both = |ports: &[u16]| -> BTreeSet<(u16, bool)> {
@@ -91,7 +91,7 @@ fn the_kernel_filters_by_them() {
     assert_eq!(then(Program::without_loopback_copies(LOOPBACK + 1)), both(&[10, 11]));
 
     // Lists that only long jumps get over. The host is the last.
-    let mut wanted = Wanted { ports: (10..=300).collect(), ..Wanted::default() };
+    let mut wanted = PacketFilter { ports: (10..=300).collect(), ..PacketFilter::default() };
     let others = (1..300).map(|number| Ipv4Addr::from_bits(0x0a00_0000 + number).into());
     wanted.hosts = others.chain([Ipv4Addr::LOCALHOST.into()]).collect();
     let long = wanted.compile(Link::Ethernet, SNAP).unwrap();
@@ -123,7 +123,7 @@ impl InKernel {
         Self { from, to }
     }
 
-    /// Whether the kernel takes a program.
+    /// Returns whether the kernel accepts a program.
     fn takes(&self, program: &[Instruction]) -> bool {
         let filter =
             |one: &Instruction| SockFilter::new(one.code, one.if_true, one.if_false, one.value);
@@ -135,7 +135,7 @@ impl InKernel {
         }
     }
 
-    /// What it keeps of a packet.
+    /// Returns the bytes that the kernel keeps of a packet.
     fn keeps(&self, packet: &[u8]) -> usize {
         self.from.send(packet).unwrap();
         let mut kept = [0; 256];
@@ -185,7 +185,7 @@ proptest! {
         prop_assert_eq!(taken, checked.is_ok(), "{:?}: {:?}", program, checked);
         let Ok(program) = checked else { return Ok(()) };
         for packet in &packets {
-            let kept = program.keeps(packet, &About::default()) as usize;
+            let kept = program.keeps(packet, &PacketMetadata::default()) as usize;
             prop_assert_eq!(kernel.keeps(packet), kept.min(packet.len()), "{:?}", program);
         }
     }

@@ -10,20 +10,20 @@ use crate::support::captures::{corpus, name, public_captures};
 pub(crate) const ETHERNET: u16 = 1;
 pub(crate) const RAW_IP: u16 = 101;
 
-/// What a packet is, as far as filters are known to differ by it.
+/// Kind of a packet, as far as filters are known to differ by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// All must agree.
     Plain,
     /// ARP or RARP, whole.
     Arp,
-    /// It ends within the headers that are asked for.
+    /// The packet ends within the requested headers.
     Cut,
 }
 
 /// A packet.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct FilterPacket {
     pub(crate) link: u16,
     pub(crate) kind: Kind,
     /// The bytes of the VLAN tags behind its addresses.
@@ -31,7 +31,7 @@ pub(crate) struct Held {
     pub(crate) data: Vec<u8>,
 }
 
-impl Held {
+impl FilterPacket {
     pub(crate) fn of(link: u16, data: &[u8]) -> Self {
         let tags = if link == ETHERNET { tags(data) } else { 0 };
         let mut held = Self { link, kind: Kind::Cut, tags, data: data.to_vec() };
@@ -39,7 +39,7 @@ impl Held {
         held
     }
 
-    /// The same without its tags.
+    /// Returns the packet without its tags.
     pub(crate) fn untagged(&self) -> Vec<u8> {
         let mut data = self.data.clone();
         if self.tags > 0 {
@@ -84,8 +84,8 @@ fn kind(link: u16, data: &[u8]) -> Option<Kind> {
     Some(Kind::Plain)
 }
 
-/// What a made packet is made of.
-struct Made {
+/// Fields of a generated packet.
+struct PacketFields {
     ends: [IpAddr; 2],
     ports: [u16; 2],
     protocol: u8,
@@ -94,7 +94,7 @@ struct Made {
     fragment: u16,
 }
 
-impl Made {
+impl PacketFields {
     fn ip(&self) -> Vec<u8> {
         let mut ip = Vec::new();
         match self.ends {
@@ -142,7 +142,7 @@ const TAGS: [&[u16]; 5] = [&[0x8100], &[0x88a8], &[0x88a8, 0x8100], &[0x8100, 0x
 
 /// Packets between a few hosts, by all protocols, whole and in fragments, in
 /// Ethernet with and without tags and alone.
-pub(crate) fn made() -> Vec<Held> {
+pub(crate) fn made() -> Vec<FilterPacket> {
     let addresses = |texts: [&str; 3]| texts.map(|text| text.parse::<IpAddr>().unwrap());
     let hosts = [
         addresses(["192.0.2.1", "192.0.2.130", "198.51.100.7"]),
@@ -155,11 +155,11 @@ pub(crate) fn made() -> Vec<Held> {
             for ports in [[40_000, 9_100], [9_100, 515], [53, 53]] {
                 for protocol in [6, 17, 132, 1, 58, 0] {
                     for (more, fragment) in [(0, 0), (0, 0x2000), (2, 0x4001), (10, 0), (1, 9)] {
-                        let ip = Made { ends, ports, protocol, more, fragment }.ip();
-                        all.push(Held::of(RAW_IP, &ip));
-                        all.push(Held::of(ETHERNET, &framed(&[], kind, &ip)));
+                        let ip = PacketFields { ends, ports, protocol, more, fragment }.ip();
+                        all.push(FilterPacket::of(RAW_IP, &ip));
+                        all.push(FilterPacket::of(ETHERNET, &framed(&[], kind, &ip)));
                         for tags in TAGS {
-                            all.push(Held::of(ETHERNET, &framed(tags, kind, &ip)));
+                            all.push(FilterPacket::of(ETHERNET, &framed(tags, kind, &ip)));
                         }
                     }
                 }
@@ -170,23 +170,23 @@ pub(crate) fn made() -> Vec<Held> {
         let mut arp = vec![0, 1, 8, 0, 6, 4, 0, 1, 2, 2, 2, 2, 2, 2, 192, 0, 2, host];
         arp.extend([0, 0, 0, 0, 0, 0, 192, 0, 2, 9]);
         for kind in [0x0806, 0x8035, 0x88cc] {
-            all.push(Held::of(ETHERNET, &framed(&[], kind, &arp)));
+            all.push(FilterPacket::of(ETHERNET, &framed(&[], kind, &arp)));
         }
     }
     // Some of them cut short at each byte.
-    let whole: Vec<Held> = all.iter().step_by(97).cloned().collect();
+    let whole: Vec<FilterPacket> = all.iter().step_by(97).cloned().collect();
     for held in whole {
         for length in 0..held.data.len() {
-            all.push(Held::of(held.link, &held.data[..length]));
+            all.push(FilterPacket::of(held.link, &held.data[..length]));
         }
     }
     all
 }
 
 /// Takes the first packets of a capture.
-struct First(Vec<Held>);
+struct First(Vec<FilterPacket>);
 
-/// So many of each capture are enough: what follows is more of the same.
+/// Sufficient packets of each capture: the rest is similar.
 const ENOUGH: usize = 1_500;
 
 impl Observer for First {
@@ -197,7 +197,7 @@ impl Observer for First {
             _ => return,
         };
         if self.0.len() < ENOUGH {
-            self.0.push(Held::of(link, packet.data));
+            self.0.push(FilterPacket::of(link, packet.data));
         }
     }
 
@@ -206,7 +206,7 @@ impl Observer for First {
 
 /// The first packets of each capture of the corpus, and of the public ones where
 /// they are there.
-pub(crate) fn captured(test: &str) -> Vec<(String, Vec<Held>)> {
+pub(crate) fn captured(test: &str) -> Vec<(String, Vec<FilterPacket>)> {
     let own = corpus().into_iter().map(|entry| entry.path);
     own.chain(public_captures(test))
         .map(|path| {

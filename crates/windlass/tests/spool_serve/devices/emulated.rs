@@ -27,23 +27,23 @@ const LAST_ACK: std::time::Duration = std::time::Duration::from_millis(250);
 /// The behaviour of a device at a connection that brings a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Deed {
-    /// It takes all, and answers.
+    /// The device accepts all data, and answers.
     Takes,
-    /// It takes some, waits for the gate, and takes the rest.
+    /// The device accepts some data, waits for the gate, and accepts the rest.
     Stalls,
-    /// It takes all, waits for the gate, and answers.
+    /// The device accepts all data, waits for the gate, and answers.
     AnswersLate,
-    /// It takes some, and nothing more as long as the connection is there.
+    /// The device accepts some data, and no more while the connection lasts.
     HangsWithin,
-    /// It takes some, and resets the connection.
+    /// The device accepts some data, and resets the connection.
     ResetsWithin,
-    /// It takes all, and resets the connection instead of an answer.
+    /// The device accepts all data, and resets the connection instead of an answer.
     ResetsBehind,
     /// A printer of IPP takes all, and aborts the job.
     Aborts,
-    /// It takes the document, and somebody cancels the job at its panel.
+    /// The device accepts the document, and a user cancels the job at its panel.
     Cancels,
-    /// It takes the document, and prints until the gate opens.
+    /// The device accepts the document, and prints until the gate opens.
     Prints,
 }
 

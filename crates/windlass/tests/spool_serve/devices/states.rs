@@ -1,5 +1,5 @@
-//! What raw and LPD printers say of themselves while they have a job: by their SNMP agent, and by
-//! PJL on the connection that carries the data.
+//! States that raw and LPD printers report during a job: by their SNMP agent, and by PJL on the
+//! data connection.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -154,9 +154,9 @@ fn assert_told_everywhere(test: &str, spool: &Spool, printer: &str, expected: &[
     wait_for_reasons(spool, printer, expected);
     // A stall is told a second after the data stopped.
     wait_for("its stall", || {
-        why(spool, printer)["printer_message"].as_str().unwrap().contains("has taken nothing")
+        why(spool, printer)["printer_message"].as_str().unwrap().contains("has taken no data")
     });
-    let says = format!("it says: {}", expected.join(", "));
+    let says = format!("it reports: {}", expected.join(", "));
     let message = why(spool, printer)["printer_message"].as_str().unwrap().to_owned();
     assert!(message.ends_with(&says), "{message}");
     let listed = printers(spool);
@@ -258,7 +258,7 @@ fn agents_that_are_silent_hostile_or_away_hold_nothing_up() {
     // The stalls are told as those of other printers are.
     for (name, _) in kinds {
         wait_for("its stall", || {
-            why(&spool, name)["printer_message"].as_str().unwrap().contains("has taken nothing")
+            why(&spool, name)["printer_message"].as_str().unwrap().contains("has taken no data")
         });
         assert!(reasons(&spool, name).is_empty());
     }

@@ -1,5 +1,4 @@
-//! What a private cupsd is told: all its state in a folder, raw queues, and nobody
-//! who is asked for a name.
+//! Configuration of a private cupsd: its state in a folder, raw queues, and no authentication.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -7,13 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// How one is to be.
+/// Settings of a cupsd.
 pub struct Config<'a> {
     /// The folder of its state.
     pub root: &'a Path,
-    /// Where jobs are kept.
+    /// Folder of the jobs.
     pub spool: &'a Path,
-    /// Where it listens.
+    /// Port of the server.
     pub port: u16,
     /// More lines for `cups-files.conf`, each with its end.
     pub files: &'a str,
@@ -29,7 +28,7 @@ pub struct Queue<'a> {
     pub device: &'a str,
     /// `Idle` or `Stopped`.
     pub state: &'a str,
-    /// What happens where the device does not take a job.
+    /// Error policy if the device does not accept a job.
     pub policy: &'a str,
 }
 

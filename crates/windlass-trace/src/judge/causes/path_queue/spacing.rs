@@ -2,13 +2,13 @@
 
 use crate::judge::checks::{Checks, by};
 use crate::judge::rivals::Rival;
-use crate::judge::rule::{Taking, WaitContext, is_of_sender};
+use crate::judge::rule::{TakeoverRule, WaitContext, is_of_sender};
 use windlass_base::thresholds::{HALF_OF_IT, MANY, MOST_OF_IT};
 use windlass_base::{Bytes, Cause, sentence};
 
-/// Something at the sender spaces its data: it leaves a segment or two at a time, at times of its
-/// own, and these are no ends of writes. A pause of the program in between is none of it.
-pub(crate) const SPACED_AT_SENDER: Taking = Taking {
+/// Something at the sender spaces its data: it leaves a segment or two at a time, at its own times,
+/// and not at ends of writes. A pause of the program in between does not count.
+pub(crate) const SPACED_AT_SENDER: TakeoverRule = TakeoverRule {
     name: "spaced-at-the-sender",
     from: |cause| is_of_sender(cause) || cause == Cause::SenderIdle,
     to: Cause::PathQueue,
@@ -19,7 +19,7 @@ pub(crate) const SPACED_AT_SENDER: Taking = Taking {
 };
 
 /// Far from the sender, segments come in even steps, and a window or buffer would hold more.
-pub(crate) const SPACED_FAR: Taking = Taking {
+pub(crate) const SPACED_FAR: TakeoverRule = TakeoverRule {
     name: "spaced-before-the-capture",
     from: |cause| matches!(cause, Cause::Steady | Cause::BufferPathRtt),
     to: Cause::PathQueue,
@@ -42,17 +42,17 @@ pub(super) const SPACED_BY_PROGRAM: Rival = Rival {
     explains: |case| {
         case.is_spaced().then(|| {
             sentence!(
-                "a program that writes a segment or two at a time looks the same; windlass top on \
-                 {} tells whether its send buffer is empty",
+                "a program that writes a segment or two at a time looks the same; run windlass top \
+                 on {} to see whether its send buffer is empty",
                 case.sender
             )
         })
     },
 };
 
-/// Far from the sender, nearly all pairs of segments are as far apart as the transfer's mean rate
-/// has them: a line spaced them all, and was never idle.
-pub(crate) const NEVER_IDLE: Taking = Taking {
+/// Far from the sender, nearly all pairs of segments have the spacing of the transfer's mean rate:
+/// a line spaced them all, and was never idle.
+pub(crate) const NEVER_IDLE: TakeoverRule = TakeoverRule {
     name: "line-is-never-idle",
     from: |cause| matches!(cause, Cause::FastRecovery | Cause::AfterLoss),
     to: Cause::PathQueue,
@@ -81,11 +81,13 @@ mod tests {
 
     use super::*;
     use crate::estimate::program_pace::PaceShares;
-    use crate::judge::fixture::{Ordinary, ROUNDS, SEGMENT, SEGMENTS, TIME, quantiles, share_of};
+    use crate::judge::fixture::{
+        OrdinaryTransfer, ROUNDS, SEGMENT, SEGMENTS, TIME, quantiles, share_of,
+    };
 
     /// Returns a transfer whose data leaves evenly, apart from ACKs.
-    fn spaced() -> Ordinary {
-        let mut transfer = Ordinary::new();
+    fn spaced() -> OrdinaryTransfer {
+        let mut transfer = OrdinaryTransfer::new();
         let pace = PaceShares { own: 1.0, paced: 1.0, ..PaceShares::default() };
         transfer.facts.sent.pace = Some(pace);
         transfer.activity().sent = transfer.facts.sent.bytes;
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_program_pushes_each_write_and_ends_it_short_or_waits_until_all_came() {
-        let with = |change: fn(&mut Ordinary, u64), value| {
+        let with = |change: fn(&mut OrdinaryTransfer, u64), value| {
             let mut transfer = spaced();
             change(&mut transfer, value);
             transfer.is_taken_by(&SPACED_AT_SENDER)
@@ -156,7 +158,7 @@ mod tests {
     #[test]
     fn far_away_a_shaper_makes_even_steps_and_leaves_room() {
         let steps = |regular, pushed: u64, room: f64| {
-            let mut transfer = Ordinary::far();
+            let mut transfer = OrdinaryTransfer::far();
             transfer.facts.capture.is_far = true;
             transfer.activity().sent = transfer.facts.sent.bytes;
             transfer.facts.far.shares.regular = regular;
@@ -176,7 +178,7 @@ mod tests {
     #[test]
     fn a_line_that_is_never_idle_has_nearly_all_pairs_apart() {
         let many = |pairs, share: f64| {
-            let mut transfer = Ordinary::far();
+            let mut transfer = OrdinaryTransfer::far();
             transfer.facts.capture.is_far = true;
             let mean = transfer.facts.time_in_all() / i64::try_from(SEGMENTS).unwrap();
             transfer.facts.line.packet_times = quantiles((0..pairs).map(|_| mean.scaled(share)));

@@ -1,40 +1,39 @@
 //! Frames of wireless networks (IEEE 802.11-2020 section 9.2 and 9.3), from
 //! their first byte to the IP packet.
 //!
-//! Only data frames carry packets. Those of a protected network are encrypted:
-//! they are told apart, and nothing is made of them.
+//! Only data frames carry packets. Data frames of a protected network are encrypted: they are
+//! counted, but not read.
 
 mod headers;
 
 use crate::decode::link::{self, Result};
 use crate::decode::view::{View, be16};
 use crate::decode::{Damage, Stop};
-use crate::other::{Other, Wlan};
+use crate::other::{NonTcpPacket, Wlan};
 
 pub(crate) use headers::{ppi, prism, radiotap};
 
 const fn without_ip(what: Wlan) -> Stop {
-    Stop::NotTcp(Other::Wlan(what))
+    Stop::NotTcp(NonTcpPacket::Wlan(what))
 }
 
-/// What the header in front of a frame says of it.
+/// Properties of a frame by the header in front of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct About {
-    /// The frame ends with its check sequence, of four bytes.
+pub(crate) struct FrameProperties {
+    /// True if the frame ends with its check sequence of four bytes.
     pub(crate) checked: bool,
-    /// The receiver found that the check sequence is wrong.
+    /// True if the receiver found the check sequence wrong.
     pub(crate) failed: bool,
-    /// The frame's own header is padded to a multiple of four bytes.
+    /// True if the frame's own header is padded to a multiple of four bytes.
     pub(crate) padded: bool,
 }
 
-/// Several packets in one frame (an A-MSDU), as places in the bytes of a packet:
-/// both count from its end.
+/// Several packets in one frame (an A-MSDU), as two offsets from the end of the frame's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Msdus {
     /// Bytes from the first packet's header on.
     left: usize,
-    /// Bytes of these that follow the last packet: the check sequence.
+    /// Bytes behind the last packet: the check sequence.
     after: usize,
 }
 
@@ -46,7 +45,7 @@ mod flag {
     pub(super) const TO_DS: u8 = 0x01;
     pub(super) const FROM_DS: u8 = 0x02;
     pub(super) const PROTECTED: u8 = 0x40;
-    /// In a `QoS` frame: an HT Control field follows (section 9.2.4.1.10).
+    /// An HT Control field follows, in a `QoS` frame (section 9.2.4.1.10).
     pub(super) const HT_CONTROL: u8 = 0x80;
 }
 
@@ -58,7 +57,7 @@ mod subtype {
 }
 
 /// Finds the IP packet in a frame.
-pub(crate) fn frame(view: View<'_>, about: About) -> Result<'_> {
+pub(crate) fn frame(view: View<'_>, about: FrameProperties) -> Result<'_> {
     let whole = if about.checked { view.without_last(CHECK) } else { view };
     let after = view.data.len() - whole.data.len();
     let control: &[u8; 2] = whole.need()?;
@@ -66,19 +65,19 @@ pub(crate) fn frame(view: View<'_>, about: About) -> Result<'_> {
     if about.failed {
         return Err(Stop::Damaged(Damage::Check));
     }
-    // The version is 0 but for sub-1-GHz networks, whose headers differ.
+    // The version is 0, except in sub-1-GHz networks, whose headers differ.
     match kind & 0x0f {
         0x00 => return Err(without_ip(Wlan::Management)),
         0x04 => return Err(without_ip(Wlan::Control)),
         0x08 => {}
-        _ => return Err(Stop::NotTcp(Other::Unknown)),
+        _ => return Err(Stop::NotTcp(NonTcpPacket::Unknown)),
     }
     if kind & subtype::NO_DATA != 0 {
         return Err(without_ip(Wlan::NoData));
     }
     let head: &[u8; 24] = whole.need()?;
-    // The low four bits of Sequence Control count the parts of a frame. The
-    // first holds the headers, and IP says how long the whole is.
+    // The low four bits of Sequence Control count the fragments of a frame. The first fragment has
+    // the headers, and IP tells the whole length.
     if head[22] & 0x0f != 0 {
         return Err(without_ip(Wlan::Part));
     }
@@ -109,10 +108,10 @@ pub(crate) fn frame(view: View<'_>, about: About) -> Result<'_> {
     link::in_llc(body)
 }
 
-/// What a protected frame carries, where the driver has decrypted it already and
-/// left its bit: without the initialization vector, or behind it, which has 8
-/// bytes in CCMP, GCMP and TKIP (section 12.5). What is encrypted does not look
-/// so by chance: six bytes would have to agree.
+/// Finds the IP packet in a protected frame that the driver has decrypted without clearing the
+/// Protected bit. The data begins at once, or behind the initialization vector of 8 bytes (CCMP,
+/// GCMP and TKIP, section 12.5). Encrypted data cannot match by chance: six bytes would have to
+/// agree.
 fn decrypted(body: View<'_>) -> Result<'_> {
     const SNAP: [u8; 6] = [0xaa, 0xaa, 0x03, 0, 0, 0];
     for vector in [0, 8] {
@@ -124,18 +123,17 @@ fn decrypted(body: View<'_>) -> Result<'_> {
     Err(without_ip(Wlan::Encrypted))
 }
 
-/// The bytes of a packet's header in an A-MSDU: two addresses and a length
-/// (section 9.3.2.2).
+/// Bytes of a packet's header in an A-MSDU: two addresses and a length (section 9.3.2.2).
 const SUBFRAME: usize = 14;
 
 impl Msdus {
-    /// The next packet in a frame whose bytes end as those of `data`, and those
-    /// that follow it. `None` where no more are there.
+    /// Returns the next packet of the frame, whose bytes end with those of `data`. `None` if no
+    /// packet is left.
     pub(crate) fn next<'a>(&mut self, data: &'a [u8]) -> Option<Result<'a>> {
         let end = data.len().checked_sub(self.after)?;
         let rest = data.get(data.len().checked_sub(self.left)?..end)?;
         let Some(head) = rest.first_chunk::<SUBFRAME>() else {
-            // The padding behind the last may be cut, or a snap length cuts.
+            // The padding behind the last packet may be missing, or the snap length cuts here.
             self.left = 0;
             return (rest.len() > 3).then_some(Err(Stop::SHORT));
         };

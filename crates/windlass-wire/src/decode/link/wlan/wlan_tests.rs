@@ -56,20 +56,20 @@ fn data_frames_give_the_segment() {
 #[test]
 fn frames_without_a_packet_are_told_apart() {
     let frame = |control: [u8; 2]| other(LinkType::IEEE802_11, &data(control, 40, &[]));
-    let is = Other::Wlan;
+    let is = NonTcpPacket::Wlan;
     assert_eq!(frame([0x80, 0]), is(Wlan::Management), "beacon");
     assert_eq!(frame([0xd0, 0x40]), is(Wlan::Management), "action, protected");
     assert_eq!(frame([0xd4, 0]), is(Wlan::Control), "ACK");
     assert_eq!(frame([0x48, 1]), is(Wlan::NoData), "null");
     assert_eq!(frame([0xc8, 1]), is(Wlan::NoData), "QoS null");
-    assert_eq!(frame([0x0c, 0]), Other::Unknown, "extension");
-    assert_eq!(frame([0x09, 0]), Other::Unknown, "another version");
+    assert_eq!(frame([0x0c, 0]), NonTcpPacket::Unknown, "extension");
+    assert_eq!(frame([0x09, 0]), NonTcpPacket::Unknown, "another version");
     assert_eq!(frame([0x08, 0x41]), is(Wlan::Encrypted));
     let mut part = plain(&body(99));
     part[22] = 1;
     assert_eq!(other(LinkType::IEEE802_11, &part), is(Wlan::Part));
     let key = plain(&snap(0x888e, &[0; 90]));
-    assert_eq!(other(LinkType::IEEE802_11, &key), Other::EtherType(0x888e));
+    assert_eq!(other(LinkType::IEEE802_11, &key), NonTcpPacket::EtherType(0x888e));
     let short = decode(LinkType::IEEE802_11, &plain(&[])[..23]);
     assert_eq!(short, Decoded::Damaged(Damage::Short));
 }
@@ -95,7 +95,7 @@ fn padding_behind_the_header_is_passed_over() {
     // Of 26 bytes two are wanting to a multiple of four.
     let frame = data([0x88, 0x01], 28, &body(99));
     assert_eq!(payload(LinkType::IEEE802_11_RADIOTAP, &radiotap(0x20, &frame)), 99);
-    assert_eq!(other(LinkType::IEEE802_11_RADIOTAP, &radiotap(0, &frame)), Other::Llc);
+    assert_eq!(other(LinkType::IEEE802_11_RADIOTAP, &radiotap(0, &frame)), NonTcpPacket::Llc);
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn ppi_names_the_link_type_of_what_follows() {
     assert_eq!(payload(LinkType::PPI, &ppi(false, 1, 0, &ethernet)), 99);
     assert_eq!(payload(LinkType::PPI, &ppi(false, 101, 0, &v4(&tcp(1, &[], 99)))), 99);
     let within_itself = ppi(false, 192, 0, &ppi(false, 105, 0, &frame));
-    assert_eq!(other(LinkType::PPI, &within_itself), Other::Link(LinkType::PPI));
+    assert_eq!(other(LinkType::PPI, &within_itself), NonTcpPacket::Link(LinkType::PPI));
     let no_such = decode(LinkType::PPI, &ppi(false, 0x0001_0001, 0, &frame));
     assert_eq!(no_such, Decoded::Damaged(Damage::Link));
 }
@@ -221,7 +221,7 @@ fn each_packet_of_an_aggregate_is_given() {
             )
             .collect();
         assert_eq!(sizes, [Some(99), Some(1), None, Some(1_400)], "{read:?}");
-        assert_eq!(read[2], Decoded::NotTcp(Other::Ip(1)));
+        assert_eq!(read[2], Decoded::NotTcp(NonTcpPacket::Ip(1)));
         assert!(read.iter().all(|one| !matches!(one, Decoded::Segment(one) if one.number != 7)));
     }
 }
@@ -253,7 +253,7 @@ fn an_aggregate_that_is_cut_gives_what_is_there() {
     empty[38..40].fill(0);
     assert_eq!(
         all(&packet(LinkType::IEEE802_11, &empty)),
-        [Decoded::NotTcp(Other::Wlan(Wlan::NoData))]
+        [Decoded::NotTcp(NonTcpPacket::Wlan(Wlan::NoData))]
     );
 }
 

@@ -3,18 +3,36 @@
 
 use std::time::Duration;
 
-use windlass_netlab::compare::{self, Plan};
+use windlass_base::{Failure, Span};
+use windlass_netlab::compare::{self, ComparePlan};
 use windlass_output::{Output, Steps};
 
 use super::args::CompareArgs;
 use crate::commands::unwritten;
 use crate::interrupt;
 
-/// Runs the comparison. Where it fails or is interrupted, what was measured by then is
-/// printed all the same.
-pub(super) fn run(args: &CompareArgs, output: &mut Output) -> anyhow::Result<()> {
+/// The time for which frames are sent in each run.
+const USUAL_TIME: Span = Span::from_millis(2_000);
+
+/// The least of these times: in less the reader has hardly begun.
+const SHORTEST_TIME: Span = Span::from_millis(10);
+
+/// The longest of these times.
+const LONGEST_TIME: Span = Span::from_millis(60_000);
+
+/// Runs the comparison. After a failure or an interrupt, the results so far are still printed.
+pub(super) fn run(
+    args: &CompareArgs,
+    time: Option<Span>,
+    output: &mut Output,
+) -> anyhow::Result<()> {
+    let time = time.unwrap_or(USUAL_TIME);
+    if !(SHORTEST_TIME..=LONGEST_TIME).contains(&time) {
+        let wrong = format!("--time is {SHORTEST_TIME} to {LONGEST_TIME}, not {time}");
+        return Err(Failure::usage("cannot compare the readers", wrong).into());
+    }
     let stop = interrupt::listen("cannot finish the comparison")?;
-    let plan = Plan { runs: args.runs, rate: args.rate, frame_bytes: args.size, time: args.time };
+    let plan = ComparePlan { runs: args.runs, rate: args.rate, frame_bytes: args.size, time };
     let mut steps = Steps::new(Duration::ZERO);
     let (report, broken) = compare::run(&plan, &stop, &mut |what, all| {
         let done = steps.done as usize;
@@ -24,7 +42,7 @@ pub(super) fn run(args: &CompareArgs, output: &mut Output) -> anyhow::Result<()>
         });
     })?;
     drop(steps);
-    // Tables of nothing help nobody.
+    // An empty table is useless.
     if let Some(report) = report {
         output.print(&report).map_err(unwritten)?;
     }

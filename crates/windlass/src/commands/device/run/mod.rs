@@ -9,29 +9,30 @@ use clap::Subcommand;
 use windlass_base::{Bytes, Failure};
 use windlass_lab::Profile;
 use windlass_netlab::Onlooker;
-use windlass_netlab::device::{self, DeviceFacts, DeviceLook, Done, More, Plan, Services};
-use windlass_output::records::device_run::view::{self, Coming};
+use windlass_netlab::device::{
+    self, DeviceFacts, DevicePlan, DeviceRunOutcome, DeviceSnapshot, ExtraPorts, Services,
+};
+use windlass_output::records::device_run::view::{self, DeviceTraffic};
 use windlass_output::{Format, Output, Text};
 
-use crate::commands::ends::{Beside, conclude, report_printer};
-use crate::commands::watched::Watched;
+use crate::commands::ends::{CommandView, conclude, report_printer};
+use crate::commands::watched::WatchedRecord;
 use crate::files::read_text;
 
-/// What runs a device.
+/// Runner of a device.
 #[derive(Clone, Debug, Subcommand)]
-pub enum Running {
+pub enum RunCommand {
     /// Run a device for your own sender
     ///
-    /// The device stands at 192.0.2.2 in a private network, behind an emulated link, and takes raw
-    /// data and LPR jobs as its profile says. A command, or your shell, runs in that network: what
-    /// it sends meets the device's windows and latencies in real time. At the end it tells what
-    /// came by each connection, how fast, and what held it back. It touches none of the host's
-    /// interfaces, and needs no root where user namespaces are allowed and /dev/net/tun is open to
-    /// you.
+    /// The device is at 192.0.2.2 in a private network, behind an emulated link, and takes raw
+    /// data and LPR jobs as in its profile. A command, or your shell, runs in that network: its
+    /// data meets the device's windows and latencies in real time. The report shows the bytes,
+    /// rate and limit of each connection. The interfaces of the host stay untouched. It runs
+    /// without root if user namespaces are allowed and /dev/net/tun is open to you.
     Run(Box<RunArgs>),
 }
 
-impl Running {
+impl RunCommand {
     pub(super) fn run(&self, output: &mut Output) -> anyhow::Result<()> {
         match self {
             Self::Run(args) => run(args, output),
@@ -42,11 +43,11 @@ impl Running {
 /// Runs the command.
 fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
     let profile = Profile::named(&args.profile, &read_text)?;
-    let more = More { raw: &args.port, lpr: &args.lpr_port, ipp: &args.ipp_port };
+    let more = ExtraPorts { raw: &args.port, lpr: &args.lpr_port, ipp: &args.ipp_port };
     let services = Services::new(&profile, more)?;
-    let beside = Beside::new(args.live, &args.command, "cannot run the device")?;
+    let beside = CommandView::new(args.live, &args.command, "cannot run the device")?;
     let mut printer = report_printer(args.report.as_deref(), output)?;
-    let plan = Plan {
+    let plan = DevicePlan {
         profile,
         services,
         seed: args.seed,
@@ -60,8 +61,8 @@ fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
         streams: beside.streams(args.report.as_deref(), output)?,
     };
     let keep_intervals = output.format() == Format::Json;
-    let mut coming = Coming::new(plan.services.clone());
-    let run = |beside: &Beside, onlooker: Option<Onlooker<'_, DeviceLook>>| {
+    let mut coming = DeviceTraffic::new(plan.services.clone());
+    let run = |beside: &CommandView, onlooker: Option<Onlooker<'_, DeviceSnapshot>>| {
         let begin = |device: &DeviceFacts| {
             if args.command.is_empty() {
                 announce(device);
@@ -77,46 +78,46 @@ fn run(args: &RunArgs, output: &mut Output) -> anyhow::Result<()> {
         };
         device::run(&plan, begin, left, onlooker)
     };
-    let Done { report, unwritable, begun } =
-        beside.attend(|look: DeviceLook| coming.stretch(&look), run)?;
+    let DeviceRunOutcome { report, unwritable, begun } =
+        beside.attend(|look: DeviceSnapshot| coming.stretch(&look), run)?;
     let (command, ending, unsent) = (report.command.clone(), report.ending, report.unsent_bytes);
-    let record = Watched::new(report, begun);
+    let record = WatchedRecord::new(report, begun);
     printer.print(&record).map_err(|error| Failure::new("cannot write the report", error))?;
-    // The report is out: what was found is not lost with a capture.
+    // The report is printed even if the capture cannot be written.
     if let Some(failure) = unwritable {
         return Err(failure.into());
     }
     conclude(&command, ending)?;
     if unsent > Bytes::ZERO {
-        let wrong = format!("interrupted while {unsent} were still to be sent");
+        let wrong = format!("interrupted with {unsent} still to be sent");
         return Err(Failure::new("cannot wait for the device", wrong).into());
     }
     Ok(())
 }
 
-/// Tells who waits for it that the command has ended, and what is still on its way.
+/// Prints that the command has ended, and the bytes still to be sent.
 fn tell_what_is_left(bytes: Bytes) {
     let hint = if io::stderr().is_terminal() { " Ctrl-C ends that." } else { "" };
-    // Where standard error is closed there is nobody to tell.
+    // If standard error is closed, the message has no reader.
     let _ = writeln!(io::stderr(), "{}{hint}", what_is_left(bytes));
 }
 
 fn what_is_left(bytes: Bytes) -> String {
-    format!("The command has ended; {bytes} of what it wrote are still on their way.")
+    format!("The command has ended; {bytes} of its data are still being sent.")
 }
 
-/// Tells who is in the shell where the device is, and how to send to it.
+/// Prints the address of the device in the shell, and an example.
 fn announce(device: &DeviceFacts) {
     let DeviceFacts { address, services, .. } = device;
     let [raw, lpr, ipp] = services
         .ports()
         .map(|ports| ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", "));
     let first = services.raw.first().copied().unwrap_or_default();
-    // Where standard error is closed there is nobody to tell.
+    // If standard error is closed, the message has no reader.
     let _ = writeln!(
         io::stderr(),
         "{}: {address}, raw {raw}, LPR {lpr} and IPP {ipp} (any queue)\n\
-         In bash: cat FILE > /dev/tcp/{address}/{first}   The report comes after `exit`.",
+         In bash: cat FILE > /dev/tcp/{address}/{first}   The report follows `exit`.",
         device.full_name(),
     );
 }

@@ -8,10 +8,11 @@ use windlass_trace::report::ConnectionReport;
 use super::chart::percent;
 use super::path::{GRID, Ground};
 
-/// A part that takes less of the band has no letter.
+/// Minimum share of the band for a letter.
 const LEAST_LETTER: f64 = 0.03;
 
-/// The band over the time of a connection, whose transfer begins `lead` after its first packet.
+/// Draws the band over the time of a connection, whose transfer begins `lead` after its first
+/// packet.
 pub(super) fn band(report: &ConnectionReport, ground: &Ground, lead: Span) -> String {
     let mut paths = [const { String::new() }; Limit::ALL.len()];
     let mut letters = String::new();
@@ -38,7 +39,7 @@ pub(super) fn band(report: &ConnectionReport, ground: &Ground, lead: Span) -> St
     format!("{svg}</svg><div class=\"letters\" aria-hidden=\"true\">{letters}</div></div>\n")
 }
 
-/// The share of each limit: the largest first.
+/// Returns the share of each limit, the largest first.
 pub(super) fn shares(report: &ConnectionReport) -> Vec<(Limit, f64)> {
     let mut shares: Vec<(Limit, f64)> = Limit::ALL
         .iter()
@@ -48,7 +49,7 @@ pub(super) fn shares(report: &ConnectionReport) -> Vec<(Limit, f64)> {
     shares
 }
 
-/// What the letters mean, with the share of each limit.
+/// Returns the key of the letters, with the share of each limit.
 pub(super) fn key(report: &ConnectionReport) -> String {
     let mut key = String::from("<ul class=\"key limits\">");
     for (limit, share) in shares(report) {

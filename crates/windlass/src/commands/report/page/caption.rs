@@ -1,4 +1,4 @@
-//! What the charts show, in words: only what the figures bear out.
+//! Captions of the charts.
 
 use windlass_base::{Bytes, Rate, Span};
 use windlass_output::{figures, mark, verdict};
@@ -6,14 +6,14 @@ use windlass_trace::curve::{Curve, Steps};
 use windlass_trace::report::ConnectionReport;
 use windlass_trace::time_sequence::Series;
 
-/// The throughput, with the band above it.
+/// Describes the throughput chart, with the band above it.
 pub(super) fn throughput(report: &ConnectionReport, steps: &Steps) -> String {
     let mean = both(report.bytes_per_second);
     let width = steps.width;
     let most = steps.rates().map(|(_, rate)| rate).fold(0.0, f64::max);
     let most = both(Rate::from_bytes_per_second(most));
     let mut said =
-        format!("{mean} on average over the transfer; at most {most} in a step of {width}.");
+        format!("{mean} on average over the transfer; maximum {most} in a step of {width}.");
     if let Some(law) = &report.verdict.law
         && let Some(rate) = report.verdict.predicted_bytes_per_second
     {
@@ -21,7 +21,7 @@ pub(super) fn throughput(report: &ConnectionReport, steps: &Steps) -> String {
     }
     let cause = report.verdict.cause;
     said.push_str(&format!(
-        " The band above says what held it back when: {} ({}) for {} of the time.",
+        " The band above shows the limits over time: {} ({}) for {} of the time.",
         verdict::cause(cause),
         mark(cause.limit()).letter,
         figures::percent(report.verdict.share).plain()
@@ -29,16 +29,18 @@ pub(super) fn throughput(report: &ConnectionReport, steps: &Steps) -> String {
     said
 }
 
-/// Sequence numbers.
+/// Describes the chart of sequence numbers.
 pub(super) fn sequence(report: &ConnectionReport, series: &Series, beyond: bool) -> String {
     let losses = &report.losses;
     let segments = figures::counted(losses.segments, "segment").plain();
     let mut said = match losses.retransmissions {
-        0 => format!("{segments} with data, none sent again."),
-        again => format!("{segments} with data, {} of them sent again.", figures::count(again)),
+        0 => format!("{segments} with data, no retransmissions."),
+        again => {
+            format!("{segments} with data, {} of them retransmissions.", figures::count(again))
+        }
     };
     if losses.out_of_order > 0 {
-        said.push_str(&format!(" {} came out of order.", figures::count(losses.out_of_order)));
+        said.push_str(&format!(" {} arrived out of order.", figures::count(losses.out_of_order)));
     }
     let gaps = gap(&series.acked, &series.edge);
     if let Some((least, most)) = gaps {
@@ -56,11 +58,11 @@ pub(super) fn sequence(report: &ConnectionReport, series: &Series, beyond: bool)
     said
 }
 
-/// What is said where the window leaves the chart.
-const BEYOND: &str = " Where it is not drawn it is further above.";
+/// Sentence for a window that leaves the chart.
+const BEYOND: &str = " Where the window is not drawn, it is above the chart.";
 
-/// By how much the edge was ahead of the ACK, at least and at most; nothing where the curves
-/// are joined, or differ in what they have samples of.
+/// Returns the minimum and maximum distance from the ACK to the window's edge; `None` if the
+/// curves are reduced or have different samples.
 fn gap(acked: &Curve, edge: &Curve) -> Option<(u64, u64)> {
     if !acked.is_exact() || !edge.is_exact() {
         return None;
@@ -76,7 +78,7 @@ fn gap(acked: &Curve, edge: &Curve) -> Option<(u64, u64)> {
     })
 }
 
-/// What was in flight, against the window.
+/// Returns the caption of bytes in flight.
 pub(super) fn flight(report: &ConnectionReport, beyond: bool) -> String {
     let window = &report.receive_window;
     let most = window.max_flight_bytes;
@@ -96,14 +98,14 @@ pub(super) fn flight(report: &ConnectionReport, beyond: bool) -> String {
                 ": the flight never came within a segment of the largest."
             });
         }
-        _ => said.push_str(" No window was captured."),
+        _ => said.push_str(" The capture shows no window."),
     }
     if beyond {
         said.push_str(BEYOND);
     }
     if window.closures > 0 {
         said.push_str(&format!(
-            " It was closed {} for {} in all.",
+            " The window was closed {}, for {} in total.",
             figures::counted(window.closures, "time").plain(),
             window.closed_seconds
         ));
@@ -111,53 +113,53 @@ pub(super) fn flight(report: &ConnectionReport, beyond: bool) -> String {
     said
 }
 
-/// Latency.
+/// Describes the latency chart.
 pub(super) fn latency(report: &ConnectionReport, series: &Series) -> String {
     let mut said = match &report.ack_latency_seconds {
         Some(latency) => format!(
-            "Half of the ACKs came within {}, nine of ten within {}, the last after {}, at the \
-             place of the capture.",
+            "ACK latency at the point of capture: median {}, 90th percentile {}, maximum {}.",
             latency.p50, latency.p90, latency.max
         ),
-        None => "No ACK answers a segment that was sent once.".to_owned(),
+        None => "The ACK latency is unknown: no ACK is for a segment that was sent only once."
+            .to_owned(),
     };
     match report.rtt_seconds {
-        Some(rtt) => said.push_str(&format!(" The path's round trip takes {}.", rtt.min)),
-        None => said.push_str(" Nothing tells the path's round trip."),
+        Some(rtt) => said.push_str(&format!(" The path's round trip time is {}.", rtt.min)),
+        None => said.push_str(" The path's round trip time is unknown."),
     }
     said.push_str(&reduced(&series.latency));
     said
 }
 
-/// What is said where a curve was reduced.
+/// Returns the sentence on a reduced curve.
 fn reduced(curve: &Curve) -> String {
     if curve.is_exact() {
         return String::new();
     }
     format!(
-        " {} samples are drawn as {} boxes, each from the least to the most of its own.",
+        " {} samples are drawn as {} boxes, each from its minimum to its maximum.",
         figures::count(curve.samples()),
         figures::count(curve.stretches().len() as u64)
     )
 }
 
-/// A rate in bytes and in bits.
+/// Formats a rate in bytes and in bits.
 fn both(rate: Rate) -> String {
     figures::both(rate).plain()
 }
 
-/// The measured rate and the law's, as guides: what the style sheet calls them, and their names.
+/// Returns the measured rate and the law's as guides, with style class and name.
 pub(super) fn rates(report: &ConnectionReport) -> Vec<(Rate, &'static str, String)> {
     let mean = report.bytes_per_second;
     let mut rates = vec![(mean, "guide", format!("average {}", both(mean)))];
     if let Some(rate) = report.verdict.predicted_bytes_per_second {
-        rates.push((rate, "guide law", format!("by the law {}", both(rate))));
+        rates.push((rate, "guide law", format!("law predicts {}", both(rate))));
     }
     rates
 }
 
-/// The path's round trip, where it is known.
+/// Returns the RTT of the path, if known.
 pub(super) fn round_trip(report: &ConnectionReport) -> Option<(Span, String)> {
     let rtt = report.rtt_seconds?.min;
-    Some((rtt, format!("round trip of the path {rtt}")))
+    Some((rtt, format!("round trip time of the path {rtt}")))
 }

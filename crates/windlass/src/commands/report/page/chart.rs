@@ -1,7 +1,7 @@
-//! A chart that can be zoomed: curves against the time of a connection.
+//! A zoomable chart: curves against the time of a connection.
 //!
-//! Curves are stretched to the room that there is, and words are not: these are HTML around
-//! them, as large as all others. Without scripts it shows the whole.
+//! Curves are stretched to the available space. Labels are not: they are HTML around the curves, in
+//! the size of all other text. Without scripts the chart shows the total time.
 
 use windlass_base::Named;
 use windlass_output::html::escaped;
@@ -9,7 +9,7 @@ use windlass_output::html::scale::Axis;
 
 use super::path::{GRID, Ground};
 
-/// How the values of a chart read, by the name that the script has for it.
+/// Unit of a chart's values, by its name in the script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 pub(super) enum Unit {
     Bytes,
@@ -21,13 +21,12 @@ pub(super) enum Unit {
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) name: &'static str,
-    /// What the style sheet calls it.
+    /// Class in the style sheet.
     pub(super) class: &'static str,
     pub(super) path: String,
-    /// Whether it has a value at each time: a level, and no strokes.
+    /// True for a level with a value at each time; false for strokes.
     pub(super) is_level: bool,
-    /// Whether it is a bound that may be far beyond what it bounds: the chart makes room for it
-    /// only where that is near.
+    /// True for a bound, which may lie far above the data: the chart shows only a near bound.
     pub(super) is_bound: bool,
 }
 
@@ -35,7 +34,7 @@ pub(super) struct Line {
 #[derive(Clone, Debug)]
 pub(super) struct Guide {
     pub(super) value: f64,
-    /// What the style sheet calls it.
+    /// Class in the style sheet.
     pub(super) class: &'static str,
     pub(super) name: String,
 }
@@ -43,24 +42,24 @@ pub(super) struct Guide {
 /// A chart.
 #[derive(Clone, Debug)]
 pub(super) struct Chart {
-    /// What tells it from the page's others.
+    /// Unique identifier on the page.
     pub(super) id: String,
     pub(super) title: &'static str,
     pub(super) unit: Unit,
     pub(super) ground: Ground,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    /// True if the bottom moves with what is in view; else it stays where it is.
+    /// True if the bottom follows the visible values; false for a fixed bottom.
     pub(super) floats: bool,
     pub(super) lines: Vec<Line>,
     pub(super) guides: Vec<Guide>,
-    /// What stands above the curves: the band of limits.
+    /// The band of limits, above the curves.
     pub(super) above: String,
     pub(super) caption: String,
 }
 
 impl Chart {
-    /// The chart as a figure.
+    /// Returns the chart as a figure.
     pub(super) fn html(&self) -> String {
         let Self { id, title, unit, ground, above, .. } = self;
         let label =
@@ -84,7 +83,7 @@ impl Chart {
         )
     }
 
-    /// The names of the curves, each behind a piece of it.
+    /// Returns the names of the curves, each after a sample of the curve.
     fn key(&self) -> String {
         let swatch = |class: &str| {
             format!(
@@ -103,7 +102,7 @@ impl Chart {
         key
     }
 
-    /// The labels beside.
+    /// Returns the labels beside the chart.
     fn values(&self) -> String {
         let label = |(value, name): &(f64, String)| {
             let up = percent(self.y.place(*value));
@@ -112,7 +111,7 @@ impl Chart {
         self.y.ticks.iter().map(label).collect()
     }
 
-    /// The curves.
+    /// Draws the curves.
     fn area(&self) -> String {
         let mut grid = String::new();
         for (value, _) in &self.y.ticks {
@@ -146,11 +145,11 @@ impl Chart {
     }
 }
 
-/// The labels below.
+/// Returns the labels below the chart.
 fn times(axis: &Axis) -> String {
     let label = |(value, name): &(f64, String)| {
         let place = axis.place(*value);
-        // What would run over an edge begins or ends there.
+        // A label that would cross an edge begins or ends at that edge.
         let class = match place {
             place if place < 0.03 => " class=\"begin\"",
             place if place > 0.94 => " class=\"end\"",
@@ -161,7 +160,7 @@ fn times(axis: &Axis) -> String {
     axis.ticks.iter().map(label).collect()
 }
 
-/// A share as styles have it.
+/// Formats a share as a CSS percentage.
 pub(super) fn percent(share: f64) -> String {
     format!("{}%", windlass_base::figures::fixed(share * 100.0, 3))
 }

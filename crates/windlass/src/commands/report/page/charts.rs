@@ -1,6 +1,6 @@
 //! The charts of a connection.
 
-use windlass_base::figures::Rough;
+use windlass_base::figures::RoughSize;
 use windlass_base::{Bytes, Rate, Span, whole_part};
 use windlass_output::html::scale::Axis;
 use windlass_trace::curve::{Curve, Steps};
@@ -14,23 +14,24 @@ use super::{band, caption};
 /// Steps of the throughput: more are finer than the columns of a screen.
 const MOST_STEPS: f64 = 400.0;
 
-/// Steps of the throughput that show a course, where two round trips in each leave as many.
+/// Steps of the throughput that show its course well, if steps of two round trips are at least as
+/// many.
 const MANY_STEPS: f64 = 24.0;
 
-/// Steps of the throughput that still show a course. Where round trips are fewer, the steps show
-/// the flights themselves.
+/// Minimum steps that show the course of the throughput. With fewer round trips, the steps show the
+/// flights themselves.
 const FEW_STEPS: f64 = 6.0;
 
-/// Widths tried for a step, as multiples of the round trip that was measured: the flights follow
-/// each other at a distance that may be a fifth longer or shorter than the median of ACKs tells.
+/// Tried widths of a step, as multiples of the measured RTT: the distance of flights may differ by
+/// a fifth from the median of ACKs.
 const STRETCHED: std::ops::RangeInclusive<u32> = 80..=125;
 
 /// A latency this many times as long as nine of ten flattens these on a linear axis.
 const FLATTENS: f64 = 10.0;
 
-/// What the charts of a connection share.
+/// Common data of a connection's charts.
 pub(super) struct Charts<'a> {
-    /// What tells them from those of others.
+    /// Suffix of the identifiers of this connection's charts.
     pub(super) id: &'a str,
     pub(super) report: &'a ConnectionReport,
     pub(super) series: &'a Series,
@@ -39,7 +40,7 @@ pub(super) struct Charts<'a> {
 }
 
 impl Charts<'_> {
-    /// All of them; none of a connection of which no packet came by.
+    /// Returns all charts; none for a connection without packets.
     pub(super) fn all(&self) -> Vec<Chart> {
         if self.series.lived().is_none() {
             return Vec::new();
@@ -47,7 +48,7 @@ impl Charts<'_> {
         vec![self.throughput(), self.sequence(), self.flight(), self.latency()]
     }
 
-    /// A chart without curves, whose values reach from nothing to `most`.
+    /// Makes a chart without curves, with values from zero to `most`.
     fn begin(&self, name: &str, title: &'static str, unit: Unit, most: f64) -> Chart {
         let (began, span) = self.series.lived().unwrap_or_default();
         let span = span.max(Span::from_micros(1));
@@ -68,16 +69,16 @@ impl Charts<'_> {
         }
     }
 
-    /// The time from one flight to the next, as far as it is known.
+    /// Returns the time between two flights, if known.
     fn round(&self) -> Option<Span> {
         let answered = self.report.ack_latency_seconds.map(|latency| latency.p50);
         let path = self.report.rtt_seconds.map(|rtt| rtt.min);
-        // Away from the sender ACKs come sooner than the path's round trip.
+        // Away from the sender ACKs come sooner than after the path's RTT.
         answered.max(path).filter(|round| *round > Span::ZERO)
     }
 
-    /// New bytes by time, over one or more whole round trips in each step. Steps of another length
-    /// hold one flight more or one less in turn, and draw a level rate as a square wave.
+    /// Returns new bytes by time, over one or more full round trips per step. Steps of another
+    /// length contain one flight more or less in turn, and draw a constant rate as a square wave.
     fn steps(&self) -> Steps {
         let bins = &self.series.bytes;
         let whole = (bins.width() * i64::try_from(bins.amounts().len()).unwrap_or(0)).as_seconds();
@@ -141,9 +142,9 @@ impl Charts<'_> {
             level("ACK", "curve ack", &series.acked),
             stroke("SACK", "stroke sack", &series.sacked),
             stroke("out of order", "stroke late", &series.overtaken),
-            stroke("sent again", "stroke again", &series.again),
+            stroke("retransmission", "stroke again", &series.again),
         ];
-        // The key has only what is there.
+        // The key has only the lines with data.
         chart.lines.retain(|line| !line.path.is_empty());
         chart.caption = caption::sequence(self.report, series, beyond);
         chart
@@ -191,7 +192,7 @@ impl Charts<'_> {
         let Ground { top, low, .. } = chart.ground;
         let ground = Ground { top: top * 1e9, low: low * 1e9, ..chart.ground };
         let path = strokes(&ground, curve.stretches());
-        let name = "from a segment to its ACK";
+        let name = "time from segment to ACK";
         let class = "stroke dot ack";
         chart.lines.push(Line { name, class, path, is_level: false, is_bound: false });
         chart.caption = caption::latency(self.report, self.series);
@@ -202,23 +203,23 @@ impl Charts<'_> {
     }
 }
 
-/// The highest value of some curves.
+/// Returns the highest value of some curves.
 fn highest(curves: &[&Curve]) -> f64 {
     curves.iter().filter_map(|curve| curve.most()).max().unwrap_or(0).max(1) as f64
 }
 
-/// A bound that is more times as high leaves no room for what it bounds.
+/// Factor above the data beyond which a bound is not drawn: it would leave no space for the data.
 const NEAR: f64 = 2.5;
 
-/// How high a chart reaches, and whether its bound is beyond.
+/// Returns the top of a chart, and true if its bound lies above.
 fn room(most: f64, bound: f64) -> (f64, bool) {
     if bound > most * NEAR { (most, true) } else { (most.max(bound), false) }
 }
 
-/// A value of an axis in words.
+/// Formats a value of an axis in words.
 fn named(unit: Unit, value: f64) -> String {
     match unit {
-        Unit::Bytes => Rough(Bytes::new(whole_part(value.round()))).to_string(),
+        Unit::Bytes => RoughSize(Bytes::new(whole_part(value.round()))).to_string(),
         Unit::Rate => Rate::from_bytes_per_second(value).to_string(),
         Unit::Time => Span::from_seconds(value).to_string(),
     }

@@ -1,4 +1,4 @@
-//! The packets around the evidence, as they went from one end to the other.
+//! The packets around the evidence, in their order between the two ends.
 
 use windlass_base::Timestamp;
 use windlass_output::figures;
@@ -6,7 +6,7 @@ use windlass_output::html::escaped;
 
 use super::super::ladder::Rung;
 
-/// The rungs of a ladder as a table; times count from `began`.
+/// Returns the rungs of a ladder as a table; times count from `began`.
 pub(super) fn html(rungs: &[Rung], began: Timestamp) -> String {
     if rungs.is_empty() {
         return String::new();
@@ -46,7 +46,7 @@ fn row(rung: &Rung, began: Timestamp) -> String {
     )
 }
 
-/// What a packet carries, in the words of `windlass show`.
+/// Returns the contents of a packet, in the words of `windlass show`.
 fn says(rung: &Rung) -> String {
     let mut says = rung.flags.clone();
     if let Some(sequence) = rung.sequence.filter(|_| rung.bytes > 0) {

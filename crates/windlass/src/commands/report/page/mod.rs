@@ -18,16 +18,16 @@ use windlass_trace::time_sequence::Series;
 use self::charts::Charts;
 use self::path::Ground;
 pub(super) use self::picture::Picture;
-use super::Reported;
+use super::CaptureContents;
 use super::contents::{connection_section, section};
-use super::gather::Gathered;
+use super::gather::ChartData;
 
-/// What a report has beside what all pages have.
+/// Style sheet of a report.
 const STYLE: &str = concat!(include_str!("colours.css"), include_str!("style.css"));
-/// What zooms. The page is whole without it.
+/// Script for zooming. The page is complete without it.
 const SCRIPT: &str = include_str!("zoom.js");
 
-/// What good and bad things stand in: they are what a report is about.
+/// Element around good and bad states: they are the subject of a report.
 const OF_STATE: &str = "strong";
 
 fn marked(text: &Text) -> String {
@@ -46,7 +46,7 @@ pub(super) fn begin(title: &str) -> String {
     out
 }
 
-/// Ends it; `has_packets` where it tells of a capture.
+/// Ends the page; `has_packets` if it reports on a capture.
 pub(super) fn end(out: &mut String, has_packets: bool) {
     let packets = if has_packets {
         " Packet numbers are Wireshark's; times in charts count from the first packet of their \
@@ -60,9 +60,9 @@ pub(super) fn end(out: &mut String, has_packets: bool) {
     ));
 }
 
-/// A capture; `place` tells its parts from those of others.
-pub(super) fn capture(out: &mut String, reported: &Reported, place: usize) {
-    let Reported { capture, totals, reports, gathered } = reported;
+/// Writes a capture; `place` distinguishes its parts from those of other captures.
+pub(super) fn capture(out: &mut String, reported: &CaptureContents, place: usize) {
+    let CaptureContents { capture, totals, reports, gathered } = reported;
     out.push_str(&format!(
         "<section class=\"capture\" id=\"{}\">\n<p class=\"soft\">{}</p>\n",
         section(place),
@@ -83,7 +83,7 @@ pub(super) fn capture(out: &mut String, reported: &Reported, place: usize) {
     out.push_str("</section>\n");
 }
 
-fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, capture: usize) {
+fn connection(out: &mut String, report: &ConnectionReport, gathered: &ChartData, capture: usize) {
     let ConnectionReport { number, sender, receiver, verdict, .. } = report;
     let id = connection_section(capture, *number);
     let lived = gathered.series.as_ref().and_then(Series::lived);
@@ -123,7 +123,7 @@ fn connection(out: &mut String, report: &ConnectionReport, gathered: &Gathered, 
     out.push_str("</section>\n");
 }
 
-/// The numbers of the packets, for the script.
+/// Returns the numbers of the packets, for the script.
 fn packets(series: &Series) -> String {
     let (began, span) = series.lived().unwrap_or_default();
     let ground = Ground { began, span, top: 1.0, low: 0.0 };
@@ -138,8 +138,8 @@ const CONTROLS: &str = "\
 <button type=\"button\" data-zoom=\"left\" aria-label=\"Earlier\">←</button>
 <button type=\"button\" data-zoom=\"right\" aria-label=\"Later\">→</button>
 <button type=\"button\" data-zoom=\"all\">All</button>
-<span class=\"soft\">Drag over a stretch to see it alone; with Ctrl the wheel zooms. \
-Under the pointer stand the values and the packet.</span>
+<span class=\"soft\">Drag over a range to zoom in, or turn the wheel with Ctrl. \
+Point at a chart to read its values and the packet.</span>
 </div>
 ";
 
@@ -155,7 +155,7 @@ fn caveats(out: &mut String, report: &ConnectionReport) {
     out.push_str("</ul>\n");
 }
 
-/// The share of each limit and reason.
+/// Writes the share of each limit and reason.
 fn causes(out: &mut String, report: &ConnectionReport) {
     let mut causes: Vec<(&String, f64)> =
         report.causes.iter().map(|(cause, share)| (cause, *share)).collect();
@@ -176,7 +176,7 @@ fn causes(out: &mut String, report: &ConnectionReport) {
     out.push_str("</tbody>\n</table>\n");
 }
 
-/// The intervals of the band.
+/// Writes the intervals of the band.
 fn timeline(out: &mut String, timeline: &[Interval]) {
     let intervals = figures::counted(timeline.len() as u64, "interval").plain();
     out.push_str(&format!(

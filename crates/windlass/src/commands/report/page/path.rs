@@ -1,11 +1,11 @@
-//! Curves as paths of SVG, on a grid that every renderer has exactly.
+//! Curves as SVG paths, on a grid that every renderer has exactly.
 //!
-//! Coordinates are whole numbers below 2²³, which a float of 32 bits holds (browsers draw with
-//! these): steps of a path add up without an error, however many there are. The script of the
-//! page reads values back from the paths, so that a curve stands in the page once.
+//! Coordinates are integers below 2²³, which a 32-bit float holds exactly (browsers draw with
+//! these). So the steps of a path add up without an error, however many there are. The script of
+//! the page reads values back from the paths, so each curve is in the page once.
 
 use windlass_base::{Span, Timestamp};
-use windlass_trace::curve::{Steps, Stretch};
+use windlass_trace::curve::{SampleRange, Steps};
 
 /// The places of the grid, across and down.
 pub(super) const GRID: i64 = 1 << 23;
@@ -13,9 +13,9 @@ pub(super) const GRID: i64 = 1 << 23;
 /// From times and values to places on the grid.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ground {
-    /// When the left edge is.
+    /// Time of the left edge.
     pub(super) began: Timestamp,
-    /// From the left edge to the right one.
+    /// Time from the left edge to the right one.
     pub(super) span: Span,
     /// The value at the top edge.
     pub(super) top: f64,
@@ -24,17 +24,17 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Where a time is, from the left.
+    /// Returns the position of a time, from the left.
     pub(super) fn across(&self, time: Timestamp) -> i64 {
         self.at(time.since(self.began))
     }
 
-    /// Where so long after the left edge is.
+    /// Returns the position of a time after the left edge.
     pub(super) fn at(&self, after: Span) -> i64 {
         place(after.as_seconds() / self.span.as_seconds().max(1e-9), 0.0)
     }
 
-    /// Where a value is, from the top: above it where the value is beyond.
+    /// Returns the position of a value, from the top; negative if the value is above.
     pub(super) fn down(&self, value: f64) -> i64 {
         let up = if self.low > 0.0 {
             (value.max(self.low) / self.low).ln() / (self.top / self.low).ln()
@@ -45,10 +45,10 @@ impl Ground {
     }
 }
 
-/// How many times its own height above the grid something may be; what is higher is there.
+/// Maximum position above the grid, in grid heights; higher values are drawn there.
 const BEYOND: f64 = 250.0;
 
-/// A share of the grid; what lies outside is at its edge, or at `least`.
+/// Converts a share to the grid; values outside are at the edge, or at `least`.
 fn place(share: f64, least: f64) -> i64 {
     let share = if share.is_finite() { share.clamp(least, 1.0) } else { 0.0 };
     (share * GRID as f64).round() as i64
@@ -93,7 +93,7 @@ impl Pen {
         }
     }
 
-    /// A stroke down, of no length where it ends where it is: a dot, then.
+    /// Draws a vertical stroke; one without length becomes a dot.
     fn stroke(&mut self, y: i64) {
         let Some((x, from)) = self.at else { return };
         self.out.push_str(&format!("v{}", y - from));
@@ -101,9 +101,9 @@ impl Pen {
     }
 }
 
-/// A level that holds until the next sample. Stretches of several samples reach from their least
-/// to their most.
-pub(super) fn levels(ground: &Ground, stretches: &[Stretch]) -> String {
+/// Draws a level that lasts until the next sample. Groups of several samples reach from their
+/// minimum to their maximum.
+pub(super) fn levels(ground: &Ground, stretches: &[SampleRange]) -> String {
     let mut pen = Pen::default();
     for one in stretches {
         let (from, to) = (ground.across(one.from), ground.across(one.to));
@@ -122,8 +122,8 @@ pub(super) fn levels(ground: &Ground, stretches: &[Stretch]) -> String {
     pen.out
 }
 
-/// A stroke for each sample, from its low to its high end; a box for stretches of several.
-pub(super) fn strokes(ground: &Ground, stretches: &[Stretch]) -> String {
+/// Draws a stroke for each sample, from its low to its high end; a box for groups of several.
+pub(super) fn strokes(ground: &Ground, stretches: &[SampleRange]) -> String {
     let mut pen = Pen::default();
     for one in stretches {
         let (from, to) = (ground.across(one.from), ground.across(one.to));
@@ -139,7 +139,8 @@ pub(super) fn strokes(ground: &Ground, stretches: &[Stretch]) -> String {
     pen.out
 }
 
-/// The rate of each step, from the time when the first begins. It begins and ends at zero.
+/// Draws the rate of each step, from the start of the first step. The curve begins and ends at
+/// zero.
 pub(super) fn rates(ground: &Ground, began: Timestamp, steps: &Steps) -> String {
     let mut pen = Pen::default();
     pen.go(ground.across(began), ground.down(0.0));
@@ -151,10 +152,10 @@ pub(super) fn rates(ground: &Ground, began: Timestamp, steps: &Steps) -> String 
     pen.out
 }
 
-/// The numbers of packets as the script reads them: for each stretch how far it is from the one
-/// before, on the grid, and its number, as the difference to the one before; of several packets
-/// the last number, too.
-pub(super) fn numbers(ground: &Ground, stretches: &[Stretch]) -> String {
+/// Returns the numbers of packets as the script reads them. Each group has its distance on the grid
+/// and its number, both as differences to the previous group, and the last number of several
+/// packets.
+pub(super) fn numbers(ground: &Ground, stretches: &[SampleRange]) -> String {
     let (mut x, mut number) = (0, 0);
     let words = stretches.iter().map(|one| {
         let at = ground.across(one.from);
@@ -173,13 +174,13 @@ pub(super) fn numbers(ground: &Ground, stretches: &[Stretch]) -> String {
 pub(super) struct Step {
     pub(super) x: i64,
     pub(super) y: i64,
-    /// Whether a line is drawn to there.
+    /// True if a line is drawn to this point.
     pub(super) draws: bool,
-    /// Whether that line has no length.
+    /// True if that line has no length.
     pub(super) is_dot: bool,
 }
 
-/// The steps of a path that was written here.
+/// Returns the steps of a path that this module has written.
 pub(super) fn steps(path: &str) -> impl Iterator<Item = Step> + '_ {
     let (mut x, mut y) = (0, 0);
     let mut rest = path;
@@ -222,7 +223,7 @@ mod tests {
         Ground { began: at(0), span: Span::from_millis(8), top: 8.0, low: 0.0 }
     }
 
-    /// Every point that a path comes through.
+    /// Returns every point of a path.
     fn points(path: &str) -> Vec<(i64, i64)> {
         let mut found = Vec::new();
         let (mut x, mut y) = (0, 0);
@@ -312,7 +313,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is drawn lies on the grid, and shows the least and the most of all.
+        /// Every curve lies on the grid, and shows the minimum and the maximum of all values.
         #[test]
         fn extremes_are_drawn(
             samples in prop::collection::vec((0_i64..9, 0_i64..9), 1..200),

@@ -1,6 +1,6 @@
-//! Charts as a picture of their own: SVG that every renderer draws alike. Lengths are pixels and
-//! colours stand by themselves, as what draws for print knows no variables and no strokes that
-//! stay as they are on a stretched grid.
+//! Charts as a separate picture: SVG that every renderer draws alike. Lengths are pixels and
+//! colours are literal: renderers for print lack variables, and strokes that keep their width on a
+//! stretched grid.
 
 use std::fmt::Write as _;
 
@@ -15,26 +15,26 @@ use windlass_trace::time_sequence::Series;
 use super::chart::Chart;
 use super::charts::Charts;
 use super::path::{self, GRID};
-use crate::commands::report::gather::Gathered;
-use crate::commands::report::{ChartName, Reported};
+use crate::commands::report::gather::ChartData;
+use crate::commands::report::{CaptureContents, ChartName};
 
-/// How wide a picture is.
+/// Width of a picture.
 const WIDTH: f64 = 960.0;
-/// Where curves begin and how wide they are.
+/// Left edge and width of the curves.
 const LEFT: f64 = 88.0;
 const BREADTH: f64 = WIDTH - LEFT - 24.0;
-/// How high the curves of a chart are.
+/// Height of a chart's curves.
 const HEIGHT: f64 = 230.0;
-/// How high the band of limits is.
+/// Height of the band of limits.
 const BAND: f64 = 22.0;
-/// From one line of text to the next.
+/// Distance between two lines of text.
 const LINE: f64 = 20.0;
 /// The breadth of a letter: a little more than most have, as renderers have other letters.
 const LETTER: f64 = 7.4;
-/// A part that takes less of the band has no letter.
+/// Minimum share of the band for a letter.
 const LEAST_LETTER: f64 = 0.02;
 
-/// Colours by day and by night: what a style sheet calls them, as pages have them.
+/// Light and dark colours by their names in a style sheet, as in pages.
 const OWN_COLOURS: &str = include_str!("colours.css");
 const STYLE: &str = include_str!("picture.css");
 
@@ -42,11 +42,11 @@ const STYLE: &str = include_str!("picture.css");
 #[derive(Debug, Default)]
 pub(in crate::commands::report) struct Picture {
     body: String,
-    /// Where the next line of text stands.
+    /// Position of the next line of text.
     y: f64,
-    /// How many areas there are, each of which clips its curves.
+    /// Number of areas; each clips its curves.
     areas: usize,
-    /// Whether it has plots, which have a style of their own.
+    /// True if the picture has plots, which have their own style.
     has_plots: bool,
 }
 
@@ -54,7 +54,7 @@ impl Picture {
     /// Draws the largest of a capture's connections.
     pub(in crate::commands::report) fn capture(
         &mut self,
-        reported: &Reported,
+        reported: &CaptureContents,
         charts: &[ChartName],
     ) {
         for (report, gathered) in reported.reports.iter().zip(&reported.gathered).take(1) {
@@ -62,7 +62,7 @@ impl Picture {
         }
     }
 
-    /// Draws what a run has to show, under a line that says which run it is.
+    /// Draws the figures of a run, under a line that names the run.
     pub(in crate::commands::report) fn run(&mut self, title: &str, figures: &[Figure]) {
         self.y += 12.0;
         self.words(title, "strong");
@@ -86,7 +86,7 @@ impl Picture {
         }
     }
 
-    /// The whole, under a title.
+    /// Returns the complete picture, under a title.
     pub(in crate::commands::report) fn finish(self, title: &str) -> String {
         let height = self.y + 8.0;
         let colours = format!("{COLOURS}{BAND_COLOURS}{OWN_COLOURS}");
@@ -104,7 +104,12 @@ impl Picture {
         )
     }
 
-    fn connection(&mut self, report: &ConnectionReport, gathered: &Gathered, charts: &[ChartName]) {
+    fn connection(
+        &mut self,
+        report: &ConnectionReport,
+        gathered: &ChartData,
+        charts: &[ChartName],
+    ) {
         self.y += 12.0;
         let ends = format!("{} → {}", report.sender, report.receiver);
         self.words(&ends, "strong");
@@ -126,7 +131,7 @@ impl Picture {
         self.body.push('\n');
     }
 
-    /// A text that takes as many lines as it needs.
+    /// Draws a text in as many lines as needed.
     fn words(&mut self, text: &str, class: &str) {
         let fits = |letters: usize| letters as f64 * LETTER <= WIDTH - 40.0;
         let mut line = String::new();
@@ -151,8 +156,8 @@ impl Picture {
         ));
     }
 
-    /// Things beside each other, in as many lines as they need: each has its width and draws
-    /// itself from a place.
+    /// Draws items in a row, in as many lines as needed: each item has its width and draws itself
+    /// at a position.
     fn row<T>(
         &mut self,
         things: &[T],
@@ -173,7 +178,7 @@ impl Picture {
         }
     }
 
-    /// What the letters of the band mean, and the share of each limit.
+    /// Writes the key of the band, with the share of each limit.
     fn limits(&mut self, report: &ConnectionReport) {
         let shares = super::band::shares(report);
         let text = |(limit, share): &(Limit, f64)| {
@@ -193,7 +198,7 @@ impl Picture {
         );
     }
 
-    /// A box in the colour of a limit: where it begins and how much it takes, across and down.
+    /// Draws a box in the colour of a limit, from its position and size, across and down.
     fn limit(&mut self, limit: Limit, across: (f64, f64), down: (f64, f64), has_letter: bool) {
         let ((x, width), (y, height)) = (across, down);
         let (x, width) = (pixels(x), pixels(width));
@@ -215,7 +220,7 @@ impl Picture {
         &mut self,
         chart: &Chart,
         report: &ConnectionReport,
-        gathered: &Gathered,
+        gathered: &ChartData,
         series: &Series,
     ) {
         self.y += 16.0;
@@ -252,11 +257,11 @@ impl Picture {
         self.y += HEIGHT + LINE;
     }
 
-    /// The curves, and what their axes say.
+    /// Draws the curves and the labels of their axes.
     fn area(&mut self, chart: &Chart) {
         let top = self.y;
         let (right, bottom) = (LEFT + BREADTH, top + HEIGHT);
-        let to_picture = Stretched { left: LEFT, top };
+        let to_picture = AreaScale { left: LEFT, top };
         for (value, name) in &chart.y.ticks {
             let y = pixels(bottom - chart.y.place(*value) * HEIGHT);
             self.put(format_args!("<path class=\"grid\" d=\"M{LEFT} {y}H{right}\"/>"));
@@ -303,22 +308,22 @@ impl Picture {
 }
 
 /// From the grid to the pixels of an area.
-struct Stretched {
+struct AreaScale {
     left: f64,
     top: f64,
 }
 
-impl Stretched {
+impl AreaScale {
     fn across(&self, x: f64) -> f64 {
         pixels(self.left + x / GRID as f64 * BREADTH)
     }
 
     fn down(&self, y: f64) -> f64 {
-        // What is far above the area is cut off there.
+        // Points far above the area are cut off at one height above it.
         pixels(self.top + (y / GRID as f64 * HEIGHT).max(-HEIGHT))
     }
 
-    /// A path of the grid. What lies on the same pixels is drawn once.
+    /// Converts a path of the grid to pixels; points on the same pixel are drawn once.
     fn path(&self, path: &str) -> String {
         let mut out = String::with_capacity(path.len());
         let mut drawn = None;
@@ -342,14 +347,14 @@ impl Stretched {
     }
 }
 
-/// Hundredths are finer than what is seen.
+/// Rounds a length to hundredths of a pixel, which are finer than visible.
 fn pixels(length: f64) -> f64 {
     (length * 100.0).round() / 100.0
 }
 
 type Colours<'a> = Vec<(&'a str, &'a str)>;
 
-/// The colours of a style sheet by name: by day, and by night, where another is said for it.
+/// Returns the colours of a style sheet by name: the light ones, and the dark ones that differ.
 fn colours_of(sheet: &str) -> (Colours<'_>, Colours<'_>) {
     let (mut day, mut night): (Colours<'_>, Colours<'_>) = (Vec::new(), Vec::new());
     let mut is_night = false;
@@ -370,7 +375,7 @@ fn colours_of(sheet: &str) -> (Colours<'_>, Colours<'_>) {
     (day, night)
 }
 
-/// A style sheet with the colours themselves.
+/// Returns a style sheet with literal colours.
 fn coloured(sheet: &str, colours: &Colours<'_>) -> String {
     let mut out = sheet.to_owned();
     for (name, value) in colours {

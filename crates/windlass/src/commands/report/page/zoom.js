@@ -6,7 +6,7 @@ const GRID = 8388608;
 const CLOSEST = 1 / 20000;
 // A bound that is more times as high leaves no room for what it bounds.
 const NEAR = 2.5;
-// What lies higher is drawn there.
+// Points above the area are drawn at this height.
 const BEYOND = -250 * GRID;
 const STEP = 1.6;
 const MOVE = 0.25;

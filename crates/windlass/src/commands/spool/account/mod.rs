@@ -1,4 +1,4 @@
-//! `windlass spool account`: what the lines of an account add up to.
+//! `windlass spool account`: sums of an account log.
 
 mod sums;
 
@@ -15,7 +15,7 @@ use windlass_spool::AccountLine;
 use self::sums::{Sum, Sums};
 use crate::commands::unwritten;
 
-/// The longest line that is read. A job's record has less.
+/// Maximum bytes of a line. A job's record has fewer.
 const MAX_LINE: u64 = 1 << 20;
 
 /// The arguments of `windlass spool account`.
@@ -23,43 +23,43 @@ const MAX_LINE: u64 = 1 << 20;
 #[command(after_long_help = "\
 Examples:
   windlass spool account /var/log/windlass/account.jsonl
-                                           who printed how much
+                                           sum up pages and jobs by user
   windlass spool account account.jsonl account.jsonl.1 --by printer
-                                           the same by printer, with the log that was set aside
+                                           by printer, with the rotated log
   windlass spool account account.jsonl --by day --user ann --json
-                                           what ann printed each day")]
+                                           the jobs of ann on each day, as JSON")]
 pub struct AccountArgs {
-    /// Lines of JSON that a spool wrote with --account-log; - is the standard input
+    /// Account log, as written by spool serve --account-log; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// What each row is of; may be given again for rows of both
-    #[arg(long, value_enum, value_name = "WHAT", default_values_t = [By::User])]
-    pub by: Vec<By>,
+    /// Key of the rows; may be given again for rows by several keys
+    #[arg(long, value_enum, value_name = "WHAT", default_values_t = [AccountKey::User])]
+    pub by: Vec<AccountKey>,
 
-    /// Only what this user printed
+    /// Only jobs of this user
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
 
-    /// Only what this printer had
+    /// Only jobs of this printer
     #[arg(long, value_name = "NAME")]
     pub printer: Option<String>,
 }
 
-/// What a row is of.
+/// Key of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Named)]
-pub enum By {
+pub enum AccountKey {
     /// A user
     User,
     /// A printer
     Printer,
     /// A day, in UTC
     Day,
-    /// What the job is billed to (job-billing)
+    /// The billing account of the job (job-billing)
     Billing,
 }
 
-impl By {
+impl AccountKey {
     fn of(self, line: &AccountLine<'_>) -> String {
         match self {
             Self::User => line.user.to_string(),
@@ -70,14 +70,14 @@ impl By {
     }
 }
 
-/// What the lines add up to.
+/// Sums of the lines.
 #[derive(Debug, Serialize)]
 struct Account {
     schema: Schema,
-    by: Vec<By>,
+    by: Vec<AccountKey>,
     rows: Vec<Row>,
     total: Sum,
-    /// Lines that are none of an account.
+    /// Lines that are not of an account log.
     unreadable_lines: u64,
 }
 
@@ -116,12 +116,12 @@ impl Record for Account {
         page.table(&table);
         if self.total.jobs_of_unknown_pages > 0 {
             page.line(
-                "unknown: jobs that were delivered, or broken off, whose pages cannot be told; \
-                 they are not among the pages",
+                "unknown: delivered or interrupted jobs whose page count is unknown; the column \
+                 pages leaves them out",
             );
         }
         if self.unreadable_lines > 0 {
-            page.line(format!("{} lines are none of an account", self.unreadable_lines));
+            page.line(format!("{} lines are not account lines", self.unreadable_lines));
         }
     }
 }
@@ -160,7 +160,7 @@ pub(super) fn run(args: &AccountArgs, output: &mut Output) -> anyhow::Result<()>
         })
         .map_err(no)?;
         if lines > 0 && lines == unreadable {
-            return Err(Failure::new(doing(), "none of its lines is of an account")
+            return Err(Failure::new(doing(), "the file has no account line")
                 .advise("Give a file that windlass spool serve --account-log wrote.")
                 .into());
         }
@@ -173,7 +173,7 @@ pub(super) fn run(args: &AccountArgs, output: &mut Output) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Reads lines; nothing is said of what is none of an account.
+/// Reads lines; passes `None` for each line that is not of an account log.
 fn read(
     mut from: Box<dyn BufRead>,
     mut told: impl FnMut(Option<AccountLine<'_>>),

@@ -1,20 +1,20 @@
-//! Sums of jobs by what they have in common.
+//! Sums of jobs by the keys of their rows.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use windlass_spool::AccountLine;
 
-/// What jobs add up to.
+/// Sum of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Sum {
     pub(super) jobs: u64,
     pub(super) completed: u64,
     pub(super) canceled: u64,
     pub(super) aborted: u64,
-    /// Sides that printers were given, as far as they are known.
+    /// Delivered sides, as far as they are known.
     pub(super) pages: u64,
-    /// Jobs of which that is not known.
+    /// Jobs with an unknown number of sides.
     pub(super) jobs_of_unknown_pages: u64,
     pub(super) documents: u64,
     pub(super) bytes: u64,
@@ -37,7 +37,7 @@ impl Sum {
     }
 }
 
-/// Sums by what the rows are of, and of all.
+/// Sums by row, and of all jobs.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
     rows: BTreeMap<Vec<String>, Sum>,
@@ -51,12 +51,12 @@ impl Sums {
         self.total.add(line);
     }
 
-    /// Of all.
+    /// Returns the sum of all jobs.
     pub(super) fn total(&self) -> Sum {
         self.total.clone()
     }
 
-    /// The rows, in order.
+    /// Returns the rows, in order.
     pub(super) fn rows(self) -> impl Iterator<Item = (Vec<String>, Sum)> {
         self.rows.into_iter()
     }

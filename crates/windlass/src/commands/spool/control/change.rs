@@ -1,5 +1,5 @@
-//! `windlass spool printer`, `class` and `move`: what an administrator changes while a
-//! spool runs. CUPS does it, too, for who may.
+//! `windlass spool printer`, `class` and `move`: changes that an administrator makes while a
+//! spool runs. They also work with CUPS.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,39 +20,39 @@ use super::server::Server;
 use crate::arguments::one_of;
 use crate::commands::spool::serve::{DevicePatience, job_value};
 
-/// What becomes of the jobs of a printer that is removed.
+/// Fates of the jobs of a removed printer.
 const LEFTOVERS: [(&str, &str, &str); 2] = [
-    ("keep", "They wait until there is a printer of that name again, or they are moved", "keep"),
-    ("cancel", "They are canceled", "cancel"),
+    ("keep", "Keep them until they are moved, or a printer of that name is added again", "keep"),
+    ("cancel", "Cancel them", "cancel"),
 ];
 
-/// Whether a printer can do something.
+/// Ability of a printer.
 #[derive(Clone, Copy, Debug)]
-pub enum Whether {
-    /// It can, or it cannot.
+pub enum PrinterAbility {
+    /// The printer has it, or has it not.
     Is(bool),
-    /// Its device says.
+    /// The device is asked.
     Ask,
 }
 
-const WHETHER: [(&str, &str, Whether); 3] = [
-    ("yes", "It does", Whether::Is(true)),
-    ("no", "It does not", Whether::Is(false)),
-    ("ask", "Its device says so, where it speaks IPP; others do not", Whether::Ask),
+const WHETHER: [(&str, &str, PrinterAbility); 3] = [
+    ("yes", "The printer can", PrinterAbility::Is(true)),
+    ("no", "The printer cannot", PrinterAbility::Is(false)),
+    ("ask", "Ask the device by IPP; a device without IPP counts as no", PrinterAbility::Ask),
 ];
 
 /// The arguments of `windlass spool move`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass spool move 17 18 lab            jobs 17 and 18 go to the printer lab
-  windlass spool move office lab           all jobs of office do")]
+  windlass spool move 17 18 lab            move jobs 17 and 18 to the printer lab
+  windlass spool move office lab           move all jobs of office to lab")]
 pub struct MoveArgs {
-    /// Jobs by number, or printers whose jobs are to go
+    /// Numbers of jobs, or names of printers whose jobs are moved
     #[arg(value_name = "JOB|PRINTER", required = true, num_args = 1..)]
     pub what: Vec<String>,
 
-    /// The printer or class that they go to
+    /// Printer or class that gets the jobs
     #[arg(value_name = "DESTINATION", required = true)]
     pub to: String,
 
@@ -61,29 +61,29 @@ pub struct MoveArgs {
     pub server: ServerArgs,
 }
 
-/// What is done with a printer or a class.
+/// Action on a printer or a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// One more.
+    /// Add one.
     Add,
-    /// Other settings.
+    /// Change its settings.
     Set,
-    /// One less.
+    /// Remove it.
     Remove,
-    /// The printer of who names none.
+    /// Make it the default printer.
     Default,
 }
 
 const OF_PRINTERS: [(&str, &str, Action); 4] = [
     ("add", "Add a printer: NAME DEVICE", Action::Add),
-    ("set", "Change a printer: NAME, and what is to be other", Action::Set),
+    ("set", "Change a printer: NAME and the settings to change", Action::Set),
     ("remove", "Remove printers", Action::Remove),
-    ("default", "Choose the printer of who names none", Action::Default),
+    ("default", "Choose the default printer", Action::Default),
 ];
 
 const OF_CLASSES: [(&str, &str, Action); 3] = [
     ("add", "Add a class: NAME MEMBER…", Action::Add),
-    ("set", "Change a class: NAME, and its members where they are to be others", Action::Set),
+    ("set", "Change a class: NAME, settings, and the new members if they change", Action::Set),
     ("remove", "Remove classes", Action::Remove),
 ];
 
@@ -92,34 +92,33 @@ const OF_CLASSES: [(&str, &str, Action); 3] = [
 #[command(after_long_help = "\
 Examples:
   windlass spool printer add lab socket://192.0.2.9 --raw 127.0.0.1:9101
-                                           a printer, with a port for raw data
+                                           add a printer, with a port for raw data
   windlass spool printer set lab --device ipp://192.0.2.9/ipp/print --location 2.14
-                                           the same, by another protocol
+                                           print to it by IPP, and note its location
   windlass spool printer remove lab --move-to office
-                                           its jobs go to another
-  windlass spool printer default office    the printer of who names none
+                                           remove it, and move its jobs to office
+  windlass spool printer default office    make office the default printer
 
-What is changed so is kept. It holds until the settings of the server say something else of that
-printer: the last word counts. Devices that are files or commands are taken where these settings
-allow that.")]
+A change survives restarts. It holds until the server's settings of that printer change. Devices
+that are files or commands need allow-devices in the server's settings.")]
 pub struct ChangePrinterArgs {
-    /// What to do
+    /// Action
     #[arg(value_name = "ACTION", value_parser = one_of(&OF_PRINTERS))]
     pub action: Action,
 
-    /// The name of the printer, and to add one its device behind that; to remove them, names
+    /// Name of the printer; add: its name and device; remove: one or more names
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
 
-    /// Where its jobs go: a device of socket:, lpd:, ipp:, ipps: or drop, or what the server allows
+    /// Device: socket:, lpd:, ipp:, ipps: or drop; file: and exec: if the server allows them
     #[arg(long, value_name = "DEVICE")]
     pub device: Option<String>,
 
-    /// What else it is told.
+    /// Its other settings.
     #[command(flatten)]
-    pub told: Told,
+    pub told: QueueSettings,
 
-    /// What becomes of jobs.
+    /// Fate of its jobs.
     #[command(flatten)]
     pub leftover: LeftoverArgs,
 
@@ -133,24 +132,24 @@ pub struct ChangePrinterArgs {
 #[command(after_long_help = "\
 Examples:
   windlass spool class add floor2 left right
-                                           jobs of floor2 go to whichever is idle, in turn
+                                           add a class; its jobs go to idle members in turn
   windlass spool class set floor2 left right spare
-                                           one more member
-  windlass spool class remove floor2       its jobs are kept until they are moved")]
+                                           add the member spare
+  windlass spool class remove floor2       remove it; its jobs are kept until they are moved")]
 pub struct ChangeClassArgs {
-    /// What to do
+    /// Action
     #[arg(value_name = "ACTION", value_parser = one_of(&OF_CLASSES))]
     pub action: Action,
 
-    /// The name of the class, and its members behind that; to remove them, names
+    /// Name of the class, followed by its members; remove: one or more names
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
 
-    /// What else it is told.
+    /// Its other settings.
     #[command(flatten)]
-    pub told: Told,
+    pub told: QueueSettings,
 
-    /// What becomes of jobs.
+    /// Fate of its jobs.
     #[command(flatten)]
     pub leftover: LeftoverArgs,
 
@@ -159,96 +158,95 @@ pub struct ChangeClassArgs {
     pub server: ServerArgs,
 }
 
-/// What becomes of the jobs of what is removed.
+/// Fate of the jobs of a removed printer or class.
 #[derive(Args, Clone, Debug)]
 pub struct LeftoverArgs {
-    /// What becomes of the jobs of what is removed [default: keep]
+    /// Action on the jobs of a removed printer or class [default: keep]
     #[arg(long, value_name = "WHAT", value_parser = one_of(&LEFTOVERS))]
     #[arg(conflicts_with = "move_to")]
     pub jobs: Option<&'static str>,
 
-    /// Move the jobs of what is removed to this printer
+    /// Move the jobs of a removed printer or class to this printer
     #[arg(long, value_name = "PRINTER")]
     pub move_to: Option<String>,
 }
 
-/// What a printer or a class is told beside its device or members.
+/// Settings of a printer or a class beside its device or members.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Told {
-    /// A line about it
+pub struct QueueSettings {
+    /// Description
     #[arg(long, value_name = "TEXT")]
     pub info: Option<String>,
 
-    /// Where it stands
+    /// Location
     #[arg(long, value_name = "TEXT")]
     pub location: Option<String>,
 
-    /// What it is, for clients without a driver
+    /// Make and model, for clients without a driver
     #[arg(long, value_name = "TEXT")]
     pub model: Option<String>,
 
-    /// A media type that it takes; may be given again
+    /// Accepted media type of documents; may be given again
     #[arg(long, value_name = "TYPE")]
     pub format: Vec<String>,
 
-    /// What happens where its device does not take a job
+    /// Action when the device fails: retry-job, abort-job or stop-printer
     #[arg(long, value_name = "POLICY", value_parser = crate::commands::spool::serve::on_error)]
     pub on_error: Option<OnError>,
 
-    /// What happens to a job that its device never takes
+    /// Action when the device refuses a job for good: abort-job or hold-job
     #[arg(long, value_name = "POLICY", value_parser = crate::commands::spool::serve::on_refusal)]
     pub on_refusal: Option<OnRefusal>,
 
-    /// What happens to a job of which its device may have printed a part: retry-job, hold-job or
-    /// abort-job
+    /// Action when the device may have printed a part of the job: retry-job, hold-job or abort-job
     #[arg(long, value_name = "POLICY", value_parser = crate::commands::spool::serve::on_partial)]
     pub on_partial: Option<OnPartial>,
 
-    /// Reset the connection to its device when that does nothing for this long, though it answers
-    /// TCP; none waits without end. It counts for the job that the device has, too
+    /// Reset the connection to a device that answers TCP but makes no progress for this long; none
+    /// waits without limit. Also applies to the current job
     #[arg(long, value_name = "TIME|none")]
     #[arg(value_parser = crate::commands::spool::serve::device_patience)]
     pub device_patience: Option<DevicePatience>,
 
-    /// Give up after this long when connecting to its device
+    /// Give up connecting to the device after this long
     #[arg(long, value_name = "TIME", value_parser = span)]
     pub contact: Option<Span>,
 
-    /// Source of its device's state while that has a job: snmp, snmp:COMMUNITY, snmp:COMMUNITY@PORT,
-    /// pjl, or none. For devices of socket: and lpd:
+    /// Source of the device's state during a job: snmp, snmp:COMMUNITY, snmp:COMMUNITY@PORT,
+    /// pjl (socket: only), or none; for devices of socket: and lpd:
     #[arg(long, value_name = "SOURCE", value_parser = status_source)]
     pub status: Option<DeviceStatus>,
 
-    /// A user who alone may print on it, or all; may be given again
+    /// Let only this user print, or all users; may be given again
     #[arg(long, value_name = "USER", conflicts_with = "deny_user")]
     pub allow_user: Vec<String>,
 
-    /// A user who may not print on it, or none; may be given again
+    /// Forbid this user to print, or none; may be given again
     #[arg(long, value_name = "USER")]
     pub deny_user: Vec<String>,
 
-    /// What jobs ask for that do not say otherwise, as sides=two-sided-long-edge; NAME= takes it
-    /// back; may be given again
+    /// Default attribute of jobs, such as sides=two-sided-long-edge; NAME= removes the default;
+    /// may be given again
     #[arg(long, value_name = "NAME=VALUE", value_parser = a_default)]
     pub default: Vec<(String, String)>,
 
-    /// The most jobs that it keeps at a time; 0 is without end
+    /// Maximum number of unfinished jobs; 0 means no limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=i64::from(i32::MAX)))]
     pub max_jobs: Option<u32>,
 
-    /// Where raw data for it is taken; may be given again
+    /// Listen here for raw data for this printer; may be given again
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub raw: Vec<SocketAddr>,
 
-    /// Whether it prints in colour: yes, no, or ask, where its device speaks IPP
+    /// Colour printing: yes, no, or ask, which asks the device by IPP
     #[arg(long, value_name = "WHETHER", value_parser = one_of(&WHETHER))]
-    pub colour: Option<Whether>,
+    pub colour: Option<PrinterAbility>,
 
-    /// Whether it prints on both sides: yes, no, or ask
+    /// Two-sided printing: yes, no, or ask
     #[arg(long, value_name = "WHETHER", value_parser = one_of(&WHETHER))]
-    pub duplex: Option<Whether>,
+    pub duplex: Option<PrinterAbility>,
 
-    /// Stop it: it begins no job
+    /// Stop the printer: it starts no job
     #[arg(long)]
     pub stopped: bool,
 }
@@ -268,12 +266,13 @@ fn status_source(text: &str) -> Result<DeviceStatus, String> {
 }
 
 fn a_default(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("it is as sides=two-sided-long-edge")?;
+    let (name, value) =
+        text.split_once('=').ok_or("write NAME=VALUE, such as sides=two-sided-long-edge")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
-impl Told {
-    /// The same as attributes of a printer.
+impl QueueSettings {
+    /// Returns the settings as attributes of a printer.
     fn attributes(&self) -> Group {
         let mut group = Group::new(GroupTag::PRINTER);
         let texts = [
@@ -334,8 +333,8 @@ impl Told {
         for (name, said) in [("windlass-colour", self.colour), ("windlass-duplex", self.duplex)] {
             if let Some(said) = said {
                 let value = match said {
-                    Whether::Is(yes) => Value::Boolean(yes),
-                    Whether::Ask => Value::OutOfBand(OutOfBand::NoValue),
+                    PrinterAbility::Is(yes) => Value::Boolean(yes),
+                    PrinterAbility::Ask => Value::OutOfBand(OutOfBand::NoValue),
                 };
                 group = group.with(name, value);
             }
@@ -352,7 +351,7 @@ impl Told {
     }
 }
 
-/// What is said of a printer or a class goes with what is done.
+/// Refuses settings that do not fit the action.
 fn fitting(
     action: Action,
     names: &[String],
@@ -361,16 +360,16 @@ fn fitting(
 ) -> Result<(), Failure> {
     let no = |wrong: &str| {
         Err(Failure::usage(format!("cannot change {:?}", names[0]), wrong.to_owned())
-            .advise("--help has an example of each."))
+            .advise("--help has examples."))
     };
     let has_leftover = leftover.jobs.is_some() || leftover.move_to.is_some();
     match action {
-        Action::Add | Action::Set if has_leftover => {
-            no("--jobs and --move-to are for the jobs of what is removed")
-        }
+        Action::Add | Action::Set if has_leftover => no("--jobs and --move-to go with remove only"),
         Action::Set if names.len() == 1 && !told => no("there is nothing to change"),
-        Action::Remove | Action::Default if told => no("that is nothing to say of it"),
-        Action::Default if names.len() > 1 || has_leftover => no("one printer is the default"),
+        Action::Remove | Action::Default if told => no("remove and default take no settings"),
+        Action::Default if names.len() > 1 || has_leftover => {
+            no("default takes one printer and no other option")
+        }
         _ => Ok(()),
     }
 }
@@ -393,8 +392,8 @@ pub(super) fn printer(args: &ChangePrinterArgs) -> Result<ControlReport, Failure
                 ([], Some(device)) | ([device], None) => Some(device.clone()),
                 _ => {
                     let doing = format!("cannot add the printer {:?}", names[0]);
-                    return Err(Failure::usage(doing, "it has one device")
-                        .advise("Say it behind the name, as socket://HOST."));
+                    return Err(Failure::usage(doing, "a printer has exactly one device")
+                        .advise("Write it after the name, such as socket://HOST."));
                 }
             };
             let group = begun(with(told.attributes(), &device), told.stopped);
@@ -402,8 +401,8 @@ pub(super) fn printer(args: &ChangePrinterArgs) -> Result<ControlReport, Failure
         }
         Action::Set if names.len() > 1 => {
             let doing = format!("cannot change the printer {:?}", names[0]);
-            Err(Failure::usage(doing, format!("{:?} is one word too many", names[1]))
-                .advise("A device is said with --device."))
+            Err(Failure::usage(doing, format!("{:?} is one argument too many", names[1]))
+                .advise("Give the device with --device."))
         }
         Action::Set => {
             put(server, operation, "printers", named, &with(changed(told), device), false)
@@ -453,8 +452,8 @@ pub(super) fn class(args: &ChangeClassArgs) -> Result<ControlReport, Failure> {
     }
 }
 
-/// What is new takes jobs, and begins them unless it is to be stopped: a server would have
-/// it wait for a word.
+/// Returns the group of a new printer: accepting, and idle unless it is to be stopped. Without
+/// these attributes a server would leave it stopped.
 fn begun(group: Group, is_stopped: bool) -> Group {
     let state = if is_stopped { PrinterState::Stopped } else { PrinterState::Idle };
     group
@@ -462,8 +461,8 @@ fn begun(group: Group, is_stopped: bool) -> Group {
         .with("printer-is-accepting-jobs", Value::Boolean(true))
 }
 
-/// What is there keeps its state unless it is to be stopped.
-fn changed(told: &Told) -> Group {
+/// Returns the group of a changed printer: its state stays unless it is to be stopped.
+fn changed(told: &QueueSettings) -> Group {
     let group = told.attributes();
     if told.stopped {
         group.with("printer-state", Value::Enum(PrinterState::Stopped.number()))
@@ -472,8 +471,8 @@ fn changed(told: &Told) -> Group {
     }
 }
 
-/// Tells a printer or a class what it is to be. CUPS has one operation to add and to change;
-/// so it is asked first whether there is one.
+/// Adds or changes a printer or a class. CUPS has one operation for both, so the server is first
+/// asked if it exists.
 fn put(
     server: &Server,
     operation: Operation,
@@ -495,9 +494,9 @@ fn put(
     })?;
     if is_there == is_new {
         let (wrong, advice) = if is_new {
-            ("there is one of that name", "Change it with set, or give another name.")
+            ("the name is already in use", "Change it with set, or give another name.")
         } else {
-            ("there is none of that name", "Add it with add; windlass spool printers lists all.")
+            ("the name does not exist", "Add it with add; windlass spool printers lists all names.")
         };
         return Err(Failure::new(doing, wrong).advise(advice));
     }

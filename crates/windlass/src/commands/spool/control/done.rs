@@ -1,4 +1,4 @@
-//! What is done with jobs and printers.
+//! Actions on jobs and printers.
 
 use serde::Serialize;
 use windlass_base::{Failure, Schema};
@@ -12,34 +12,34 @@ use super::server::Server;
 use super::{Deed, JobArgs, PrinterArgs, failed};
 use crate::commands::login;
 
-/// The most jobs of a printer that are taken together.
+/// Maximum number of a printer's jobs in one command.
 const MAX_JOBS: usize = 10_000_000;
 
-/// The most lines of what was done.
+/// Maximum number of lines of a report.
 const MAX_LINES: usize = 20;
 
-/// What came of it.
+/// Result of an action.
 #[derive(Debug, Serialize)]
 pub(super) struct ControlReport {
     schema: Schema,
     server: String,
-    /// What was to be done: held, released, canceled, restarted, stopped, started, moved,
+    /// The action: held, released, canceled, restarted, stopped, started, moved,
     /// added, set, removed, made the default.
     deed: &'static str,
     /// Jobs, printers or classes.
     of: &'static str,
     done: u64,
-    refused: Vec<Refused>,
+    refused: Vec<RefusedAction>,
     #[serde(skip)]
     first: Vec<String>,
-    /// Whether the server asked who it is.
+    /// True if the server asked for a login.
     #[serde(skip)]
     was_asked: bool,
 }
 
-/// What was not done.
+/// A refused action.
 #[derive(Debug, Serialize)]
-struct Refused {
+struct RefusedAction {
     /// A job's number, or a printer's name.
     name: String,
     why: String,
@@ -59,7 +59,7 @@ impl ControlReport {
         }
     }
 
-    /// Counts an answer. What is no answer ends it.
+    /// Counts an answer. An error that is no answer ends the command.
     fn count(&mut self, name: String, answer: Result<(), Error>) -> Result<(), Error> {
         match answer {
             Ok(()) => {
@@ -71,14 +71,14 @@ impl ControlReport {
             }
             Err(error @ (Error::Ipp { .. } | Error::Http { .. })) => {
                 self.was_asked |= matches!(error, Error::Http { status: 401 | 426, .. });
-                self.refused.push(Refused { name, why: error.to_string() });
+                self.refused.push(RefusedAction { name, why: error.to_string() });
                 Ok(())
             }
             Err(error) => Err(error),
         }
     }
 
-    /// That something was refused, where it was.
+    /// Returns a failure if anything was refused.
     pub(super) fn failure(&self) -> Option<Failure> {
         if self.refused.is_empty() {
             return None;
@@ -90,10 +90,10 @@ impl ControlReport {
     }
 }
 
-/// Does something with jobs.
+/// Performs an action on jobs.
 pub(super) fn with_jobs(args: &JobArgs, deed: Deed) -> Result<ControlReport, Failure> {
     let server = &Server::new(&args.server)?;
-    let doing = format!("cannot have jobs {} on {}", deed.past, server.authority());
+    let doing = format!("the jobs on {} were not {}", server.authority(), deed.past);
     let mut ids = args.jobs.clone();
     for printer in &args.printer {
         let uri = server.printer(printer);
@@ -109,10 +109,10 @@ pub(super) fn with_jobs(args: &JobArgs, deed: Deed) -> Result<ControlReport, Fai
     })
 }
 
-/// Does something with printers.
+/// Performs an action on printers.
 pub(super) fn with_printers(args: &PrinterArgs, deed: Deed) -> Result<ControlReport, Failure> {
     let server = &Server::new(&args.server)?;
-    let doing = format!("cannot have printers {} on {}", deed.past, server.authority());
+    let doing = format!("the printers on {} were not {}", server.authority(), deed.past);
     let mut printers = Vec::new();
     for pattern in &args.printers {
         printers.extend(names(pattern).map_err(|error| Failure::usage(&doing, error))?);
@@ -123,7 +123,7 @@ pub(super) fn with_printers(args: &PrinterArgs, deed: Deed) -> Result<ControlRep
     })
 }
 
-/// Asks for each by its name.
+/// Sends one request for each name.
 pub(super) fn with_each(
     server: &Server,
     mut report: ControlReport,
@@ -141,7 +141,7 @@ pub(super) fn with_each(
     asked.map_err(|error| {
         let doing = match report.done {
             0 => doing,
-            done => format!("{doing} ({} were)", figures::count(done)),
+            done => format!("{doing} ({} succeeded)", figures::count(done)),
         };
         failed(doing, &error)
     })?;
@@ -153,12 +153,12 @@ impl Record for ControlReport {
         let Self { deed, of, done, .. } = self;
         let shown = self.first.len() as u64;
         match *done {
-            0 if self.refused.is_empty() => page.line(format!("there are no {of} to be {deed}")),
+            0 if self.refused.is_empty() => page.line(format!("no {of} to be {deed}")),
             0 => {}
             done if done == shown => page.line(format!("{deed}: {}", self.first.join(" "))),
             done => page.line(format!("{deed}: {} {of}", figures::count(done))),
         }
-        for Refused { name, why } in self.refused.iter().take(MAX_LINES) {
+        for RefusedAction { name, why } in self.refused.iter().take(MAX_LINES) {
             page.line(Text::styled(Style::Warn, format!("{name}: {why}").as_str()));
         }
         if self.refused.len() > MAX_LINES {

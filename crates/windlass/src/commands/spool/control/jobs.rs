@@ -8,10 +8,10 @@ use windlass_wire::ipp::{Group, GroupTag, JobState, Operation, Value};
 use super::server::Server;
 use super::{JobsArgs, OVER, WAITING, failed};
 
-/// How many are asked for at a time.
+/// Number of jobs in one request.
 const PAGE: u32 = 1_000;
 
-/// What is asked for of each.
+/// Attributes to request of each job.
 const WANTED: [&str; 12] = [
     "job-id",
     "job-name",
@@ -36,7 +36,7 @@ pub(super) struct JobsReport {
     printer: Option<String>,
     which: &'static str,
     jobs: Vec<Job>,
-    /// Whether there are more.
+    /// True if there are more.
     more: bool,
 }
 
@@ -46,26 +46,26 @@ struct Job {
     printer: String,
     user: String,
     name: String,
-    /// A word of RFC 8011; null where the server does not say.
+    /// A keyword of RFC 8011; null if the server does not report it.
     state: Option<&'static str>,
     reasons: Vec<String>,
     message: String,
     /// To the next KiB.
     bytes: Option<Bytes>,
     priority: Option<i32>,
-    /// How long ago it came.
+    /// Time since its creation.
     age_seconds: Option<Span>,
-    /// How long ago it was over.
+    /// Time since its end.
     over_seconds: Option<Span>,
 }
 
-/// A text of a group, in one line.
+/// Returns a text of a group, in one line.
 pub(super) fn text(group: &Group, name: &str) -> Option<String> {
     let text = group.text(name)?;
     Some(text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect())
 }
 
-/// The texts of an attribute.
+/// Returns the texts of an attribute.
 pub(super) fn texts(group: &Group, name: &str) -> Vec<String> {
     let values = group.attribute(name).map_or(&[][..], |attribute| &attribute.values);
     values.iter().filter_map(Value::text).map(std::borrow::Cow::into_owned).collect()
@@ -114,7 +114,7 @@ pub(super) fn ask(args: &JobsArgs) -> Result<JobsReport, Failure> {
     })
 }
 
-/// So many jobs at the most, and whether there are more.
+/// Returns up to `most` jobs, and true if there are more.
 pub(super) fn list(
     server: &Server,
     uri: &str,
@@ -128,8 +128,8 @@ pub(super) fn list(
         loop {
             let mut request = asker.request(Operation::GET_JOBS, uri);
             request.add("which-jobs", Value::keyword(which));
-            // One more tells whether there are more. Jobs that are over come with the
-            // latest first, so they cannot be asked for from a number on.
+            // One job more than the limit shows whether there are more. Ended jobs come latest
+            // first, so a request cannot start at a job number.
             let left = u32::try_from(most + 1 - jobs.len()).unwrap_or(u32::MAX);
             let limit = if which == OVER { left } else { left.min(PAGE) };
             request.add("limit", Value::Integer(i32::try_from(limit).unwrap_or(i32::MAX)));
@@ -160,16 +160,16 @@ impl Record for JobsReport {
     fn text(&self, page: &mut Page) {
         if self.jobs.is_empty() {
             page.line(match self.which {
-                WAITING => "no jobs wait",
-                OVER => "no jobs are known that are over",
-                _ => "no jobs are known",
+                WAITING => "no unfinished jobs",
+                OVER => "no finished jobs",
+                _ => "no jobs",
             });
             return;
         }
         let mut table = Table::headed("job: | printer | user | size: | age: | state | name");
         for job in &self.jobs {
             let state = match job.state.unwrap_or("unknown") {
-                // Its word is "pending-held" for a job whose document is on its way.
+                // The state "pending-held" also stands for a job whose document is on its way.
                 "pending-held" if job.reasons.iter().any(|reason| reason == "job-incoming") => {
                     "incoming".to_owned()
                 }
@@ -190,9 +190,7 @@ impl Record for JobsReport {
         page.table(&table);
         if self.more {
             let told = figures::count(self.jobs.len() as u64);
-            page.line(format!(
-                "there are more than these {told}: --limit says how many are told of"
-            ));
+            page.line(format!("there are more than these {told} jobs: list more with --limit"));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `windlass spool jobs`, `printers` and what is done with them: questions to a
-//! spool server, by IPP. CUPS answers them, too.
+//! `windlass spool jobs`, `printers` and the commands that change them: requests to a
+//! spool server, by IPP. They also work with CUPS.
 
 mod change;
 mod done;
@@ -19,107 +19,107 @@ use crate::arguments::one_of;
 use crate::commands::login::{self, LoginArgs};
 use crate::commands::unwritten;
 
-/// What a server is asked.
+/// Requests to a server.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Control {
     /// List the jobs of a spool
     Jobs(JobsArgs),
 
-    /// List the printers of a spool, how they are and how many jobs wait
+    /// List the printers of a spool, with their states and waiting jobs
     Printers(PrintersArgs),
 
-    /// Tell why printing is slow: where the time of a job or of a printer's jobs goes
+    /// Explain why printing is slow: where the time of a job, or of a printer's jobs, goes
     ///
-    /// For each job that was forwarded: how long it waited in its queue, for the device to take the
-    /// connection, for the data to be sent, and for the device to say that it has the job; and what
-    /// held the data back, by this host's kernel, with what to change.
+    /// Lists for each forwarded job the time in the queue, to connect to the device, to send the
+    /// data, and to the device's answer. Names what limited the transfer, by the figures of the
+    /// server's kernel, and a remedy.
     Why(WhyArgs),
 
-    /// Hold jobs: they wait until they are released
+    /// Hold jobs until they are released
     Hold(JobArgs),
 
-    /// Release jobs that are held
+    /// Release held jobs
     Release(JobArgs),
 
     /// Cancel jobs
     Cancel(JobArgs),
 
-    /// Print jobs again that are over; the spool has to keep their documents
+    /// Print finished jobs again; the spool must keep their documents
     Restart(JobArgs),
 
-    /// Stop printers: they end the job that they have and take no other up
+    /// Stop printers: each finishes its current job and starts no other
     Stop(PrinterArgs),
 
-    /// Start printers that are stopped; one whose device fails tries at once
+    /// Start stopped printers; a printer with a failing device retries at once
     Start(PrinterArgs),
 
-    /// Move jobs to another printer: some, or all of a printer
+    /// Move jobs, or all jobs of a printer, to another printer
     Move(MoveArgs),
 
-    /// Add, change and remove printers of a spool that runs
+    /// Add, change and remove printers of a running spool
     Printer(ChangePrinterArgs),
 
-    /// Add, change and remove classes: printers that share their jobs
+    /// Add, change and remove classes: groups of printers that share jobs
     Class(ChangeClassArgs),
 }
 
-/// Where the spool is.
+/// Address of the spool server.
 #[derive(Args, Clone, Debug)]
 pub struct ServerArgs {
-    /// Where the spool server speaks IPP: HOST[:PORT], a URI, or the path of a Unix socket as
+    /// IPP address of the spool server: HOST[:PORT], a URI, or a Unix socket such as
     /// /run/cups/cups.sock
-    #[arg(long, short = 's', value_name = "SERVER")]
+    #[arg(long, short_alias = 's', value_name = "SERVER")]
     #[arg(default_value = "127.0.0.1:8631")]
     pub server: String,
 
-    /// Who asks [default: the user who runs windlass]
+    /// User who makes the request [default: the user who runs windlass]
     #[arg(long, short = 'U', value_name = "NAME")]
     pub user: Option<String>,
 
-    /// How long an answer may take
+    /// Give up after this long without an answer
     #[arg(long, value_name = "TIME", value_parser = span, default_value = "30s")]
     pub patience: Span,
 
-    /// Who asks, and who is trusted.
+    /// Login and trust.
     #[command(flatten)]
     pub login: LoginArgs,
 }
 
-/// Jobs that are not over, and those that are, in IPP's words.
+/// Unfinished and finished jobs, as keywords of IPP.
 const WAITING: &str = "not-completed";
 const OVER: &str = "completed";
 
-/// Which jobs.
+/// Sets of jobs.
 const WHICH: [(&str, &str, &str); 3] = [
-    (WAITING, "Those that are not over", WAITING),
-    (OVER, "Those that are over", OVER),
-    ("all", "All that are known", "all"),
+    (WAITING, "Unfinished jobs", WAITING),
+    (OVER, "Finished jobs", OVER),
+    ("all", "All jobs", "all"),
 ];
 
 /// The arguments of `windlass spool jobs`.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass spool jobs                      jobs that wait, of all printers
+  windlass spool jobs                      list the unfinished jobs of all printers
   windlass spool jobs office --which completed
-                                           what the printer office has done
-  windlass spool jobs --limit 20 --json    the first 20, for programs
-  windlass spool jobs -s 192.0.2.9:631     of CUPS on another host
+                                           list the finished jobs of the printer office
+  windlass spool jobs --limit 20 --json    list the first 20, as JSON
+  windlass spool jobs -s 192.0.2.9:631     list the jobs of CUPS on another host
   windlass spool jobs -s /run/cups/cups.sock
-                                           of CUPS on this host, as whom the kernel says
+                                           of CUPS on this host; the kernel identifies you
   windlass spool jobs -s ipps://print.example.org --user ann --password-file FILE
-                                           encrypted, with a password")]
+                                           over TLS, with a password")]
 pub struct JobsArgs {
-    /// Whose jobs [default: all printers']
+    /// Printer or class [default: all]
     #[arg(value_name = "PRINTER")]
     pub printer: Option<String>,
 
-    /// Which of them
+    /// Jobs to list
     #[arg(long, value_name = "WHICH", value_parser = one_of(&WHICH))]
     #[arg(default_value = WAITING)]
     pub which: &'static str,
 
-    /// The most that are told of
+    /// Maximum number of jobs to list
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
@@ -133,10 +133,10 @@ pub struct JobsArgs {
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass spool printers                  all printers, and how they are
-  windlass spool printers office lab       these two")]
+  windlass spool printers                  list all printers, with their states
+  windlass spool printers office lab       list these two")]
 pub struct PrintersArgs {
-    /// These alone
+    /// Printers to list [default: all]
     #[arg(value_name = "PRINTER")]
     pub printers: Vec<String>,
 
@@ -149,16 +149,16 @@ pub struct PrintersArgs {
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass spool why 17                    where the time of job 17 goes, and what holds it back
-  windlass spool why office                the same of the last jobs of the printer office
+  windlass spool why 17                    show where the time of job 17 goes, and its limit
+  windlass spool why office                show the same of the last jobs of the printer office
   windlass spool why office --last 1000 --json
-                                           of more of them, for programs")]
+                                           of the last 1,000 jobs, as JSON")]
 pub struct WhyArgs {
-    /// A job, by number, or a printer, by name
+    /// Number of a job, or name of a printer
     #[arg(value_name = "JOB|PRINTER")]
     pub what: String,
 
-    /// How many of the printer's last jobs are looked at
+    /// Number of the printer's last jobs to examine
     #[arg(long, value_name = "N", default_value_t = 100)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub last: u32,
@@ -168,20 +168,21 @@ pub struct WhyArgs {
     pub server: ServerArgs,
 }
 
-/// The arguments of what is done with jobs.
+/// Arguments of the commands that change jobs.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass spool hold 17 18                jobs 17 and 18 wait until they are released
+  windlass spool hold 17 18                hold jobs 17 and 18 until they are released
   windlass spool cancel --printer office   cancel all jobs of a printer")]
 pub struct JobArgs {
-    /// Jobs, by number
+    /// Numbers of jobs
     #[arg(value_name = "JOB", required_unless_present = "printer")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     pub jobs: Vec<u32>,
 
-    /// All jobs of this printer that are not over; may be given again
-    #[arg(long, short = 'p', value_name = "PRINTER", conflicts_with = "jobs")]
+    /// Apply to all jobs of this printer: unfinished ones, or finished ones for restart; may be
+    /// given again
+    #[arg(long, short_alias = 'p', value_name = "PRINTER", conflicts_with = "jobs")]
     pub printer: Vec<String>,
 
     /// The server.
@@ -189,14 +190,14 @@ pub struct JobArgs {
     pub server: ServerArgs,
 }
 
-/// The arguments of what is done with printers.
+/// Arguments of the commands that change printers.
 #[derive(Args, Clone, Debug)]
 #[command(after_long_help = "\
 Examples:
-  windlass spool stop office               office ends its job and takes no other up
-  windlass spool start 'dummy{0..279}'     280 printers go on")]
+  windlass spool stop office               office finishes its job and starts no other
+  windlass spool start 'dummy{0..279}'     start 280 printers")]
 pub struct PrinterArgs {
-    /// Printers, by name; dummy{0..279} stands for many
+    /// Names of printers; dummy{0..279} stands for 280 names
     #[arg(value_name = "PRINTER", required = true)]
     pub printers: Vec<String>,
 
@@ -205,7 +206,7 @@ pub struct PrinterArgs {
     pub server: ServerArgs,
 }
 
-/// Asks the server, and tells what it said.
+/// Sends the request, and reports the answer.
 pub(super) fn run(control: &Control, output: &mut Output) -> anyhow::Result<()> {
     let report = match control {
         Control::Jobs(args) => return output.print(&jobs::ask(args)?).map_err(unwritten),
@@ -225,12 +226,12 @@ pub(super) fn run(control: &Control, output: &mut Output) -> anyhow::Result<()> 
     report.failure().map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-/// What can be done with jobs or printers.
+/// Action on jobs or printers.
 #[derive(Clone, Copy, Debug)]
 struct Deed {
     operation: Operation,
     past: &'static str,
-    /// Of which jobs of a printer it is asked for.
+    /// Set of a printer's jobs that the action applies to.
     which: &'static str,
 }
 
@@ -247,17 +248,17 @@ impl Deed {
     }
 }
 
-/// An error of the server, as people need it.
+/// Returns an error of the server with advice.
 fn failed(doing: String, error: &windlass_print::Error) -> Failure {
     use windlass_print::Error;
     let failure = Failure::new(doing, error);
     match error {
         Error::Http { status: 401, .. } => failure.advise(login::ADVICE),
         Error::Http { status: 426, .. } => failure.advise("Write the server as ipps://HOST."),
-        // It says itself what to do.
+        // The error itself advises --trust.
         Error::Dial(wrong) if wrong.to_string().contains("--trust") => failure,
         Error::Dial(_) => failure.advise(
-            "Say where it is with --server HOST:PORT; windlass spool serve tells its address.",
+            "Give its address with --server HOST:PORT; windlass spool serve prints it at the start.",
         ),
         _ => failure,
     }

@@ -9,7 +9,7 @@ use super::jobs::{text, texts};
 use super::server::Server;
 use super::{PrintersArgs, failed};
 
-/// What is asked for of each.
+/// Attributes to request of each printer.
 const WANTED: [&str; 8] = [
     "printer-name",
     "printer-state",
@@ -21,7 +21,7 @@ const WANTED: [&str; 8] = [
     "printer-location",
 ];
 
-/// The number of jobs that wait whose printers are removed, as windlass's own server says it.
+/// Attribute of windlass's server: the number of waiting jobs whose printers are removed.
 const JOBS_OF_REMOVED: &str = "windlass-jobs-of-removed-printers";
 
 /// The printers of a spool.
@@ -30,16 +30,16 @@ pub(super) struct PrintersReport {
     schema: Schema,
     server: String,
     printers: Vec<Printer>,
-    /// Of printers that are removed.
+    /// Jobs of removed printers.
     jobs_of_removed_printers: u64,
-    /// Of all that are told of.
+    /// Jobs of all listed printers.
     jobs: u64,
 }
 
 #[derive(Debug, Serialize)]
 struct Printer {
     name: String,
-    /// idle, processing or stopped; unknown where the server does not say.
+    /// idle, processing or stopped; unknown if the server does not report it.
     state: &'static str,
     reasons: Vec<String>,
     message: String,
@@ -109,7 +109,7 @@ pub(super) fn ask(args: &PrintersArgs) -> Result<PrintersReport, Failure> {
 impl Record for PrintersReport {
     fn text(&self, page: &mut Page) {
         if self.printers.is_empty() && self.jobs == 0 {
-            page.line("there are no printers");
+            page.line("no printers");
             return;
         }
         let mut table = Table::headed("printer | jobs: | state | about");
@@ -125,7 +125,7 @@ impl Record for PrintersReport {
             };
             let is_fine = !is_failing && !is_stalled && printer.state != "stopped";
             let style = if is_fine { Style::Plain } else { Style::Warn };
-            let closed = if printer.accepting == Some(false) { ", takes no jobs" } else { "" };
+            let closed = if printer.accepting == Some(false) { ", rejects jobs" } else { "" };
             let about = [&printer.message, &printer.info, &printer.location];
             let about = about.into_iter().find(|text| !text.is_empty() && **text != printer.name);
             table.push([
@@ -138,8 +138,8 @@ impl Record for PrintersReport {
         page.table(&table);
         if self.jobs_of_removed_printers > 0 {
             let jobs = figures::counted(self.jobs_of_removed_printers, "job");
-            page.line(jobs.and(" of printers that are removed"));
+            page.line(jobs.and(" of removed printers"));
         }
-        page.line(Text::from("in all ").and(figures::counted(self.jobs, "job")));
+        page.line(Text::from("total: ").and(figures::counted(self.jobs, "job")));
     }
 }

@@ -1,4 +1,4 @@
-//! A spool server that is asked.
+//! Requests to a spool server.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::ServerArgs;
 use crate::commands::login;
 use crate::commands::print::user_name;
 
-/// A spool server that is asked.
+/// A spool server that gets requests.
 #[derive(Debug)]
 pub(super) struct Server {
     target: Target,
@@ -22,7 +22,7 @@ impl Server {
     pub(super) fn new(args: &ServerArgs) -> Result<Self, Failure> {
         let text = args.server.as_str();
         let wrong = |error| {
-            Failure::usage(format!("cannot ask the spool server {text:?}"), error)
+            Failure::usage(format!("cannot use the spool server {text:?}"), error)
                 .advise("Write it as HOST:PORT, ipps://HOST:PORT/ or /run/cups/cups.sock.")
         };
         let is_uri = text.contains("://");
@@ -43,33 +43,33 @@ impl Server {
         Ok(Self { target, user, patience: args.patience.to_duration(), access })
     }
 
-    /// What the server is called.
+    /// Returns the host and port of the server.
     pub(super) fn authority(&self) -> String {
         self.target.authority()
     }
 
-    /// The URI of the server itself.
+    /// Returns the URI of the server itself.
     pub(super) fn uri(&self) -> String {
         format!("{}://{}/", self.target.scheme(), self.authority())
     }
 
-    /// The URI of a printer.
+    /// Returns the URI of a printer.
     pub(super) fn printer(&self, name: &str) -> String {
         let scheme = self.target.scheme();
         format!("{scheme}://{}/printers/{}", self.authority(), escape::segment(name))
     }
 
-    /// The URI of a class.
+    /// Returns the URI of a class.
     pub(super) fn class(&self, name: &str) -> String {
         format!("ipp://{}/classes/{}", self.authority(), escape::segment(name))
     }
 
-    /// The URI of a job.
+    /// Returns the URI of a job.
     pub(super) fn job(&self, id: &str) -> String {
         format!("{}://{}/jobs/{id}", self.target.scheme(), self.authority())
     }
 
-    /// Asks questions, over one connection.
+    /// Sends requests over one connection.
     pub(super) fn asking<T>(&self, work: impl FnOnce(&mut Asker<'_>) -> T) -> T {
         let monitor = Monitor::default();
         let dial = dial_within(self.patience);

@@ -1,4 +1,4 @@
-//! `windlass spool load`: jobs on a spooler by the thousand.
+//! `windlass spool load`: a load of thousands of jobs on a spooler.
 
 mod args;
 mod plan;
@@ -8,13 +8,13 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-pub use args::{LoadArgs, Spoken};
+pub use args::{LoadArgs, SubmissionMethod};
 use progress::Teller;
 use windlass_base::{Failure, Span};
 use windlass_drive::Error as Driven;
 use windlass_measure::load::{self, Error, LoadOutcome, LoadReport, ProcessReport};
 use windlass_output::Output;
-use windlass_print::load::Kind;
+use windlass_print::load::ProblemKind;
 
 use crate::commands::send::unconnected;
 use crate::commands::unwritten;
@@ -23,8 +23,7 @@ use crate::commands::unwritten;
 pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
     let plan = args.measured()?;
     let earlier = args.earlier()?;
-    // Printers that are stopped here are to run again, so with them a second Ctrl-C
-    // waits until they do.
+    // Printers stopped here must run again, so with them a second Ctrl-C waits until they do.
     let may_end = Arc::new(AtomicBool::new(false));
     let listening = if args.hold {
         args.measuring.live.listen_until(&may_end, &args.doing())?
@@ -47,8 +46,8 @@ pub(super) fn run(args: &LoadArgs, output: &mut Output) -> anyhow::Result<()> {
 }
 
 impl LoadArgs {
-    /// The report of an earlier run, where one is to be compared with: its file, and what
-    /// is in it. It is looked at before anything is loaded.
+    /// Returns the file and text of an earlier run's report for `--compare`. It is checked before
+    /// the load begins.
     fn earlier(&self) -> Result<Option<(String, String)>, Failure> {
         let Some(path) = &self.compare else { return Ok(None) };
         let file = path.display().to_string();
@@ -60,10 +59,10 @@ impl LoadArgs {
 
 fn incomparable(file: &str, wrong: &dyn std::fmt::Display) -> Failure {
     Failure::usage(format!("cannot compare with {file}"), wrong)
-        .advise("Give what an earlier run printed with --json.")
+        .advise("Give the --json output of an earlier run.")
 }
 
-/// Why nothing was loaded, for people.
+/// Returns the failure of a load that did not begin.
 fn unloaded(args: &LoadArgs, port: u16, error: Error) -> Failure {
     let failure = Failure::new(args.doing(), &error);
     match error {
@@ -73,8 +72,8 @@ fn unloaded(args: &LoadArgs, port: u16, error: Error) -> Failure {
         Error::Reach(source) => {
             let refused = || {
                 format!(
-                    "Nothing takes jobs on port {port} there. Start the spooler, or give its port \
-                     as HOST:PORT."
+                    "No server accepts jobs on port {port} of this host. Start the spooler, or give \
+                     its port as HOST:PORT."
                 )
             };
             let driven = source.downcast_ref::<Driven>();
@@ -87,31 +86,34 @@ fn unloaded(args: &LoadArgs, port: u16, error: Error) -> Failure {
             Failure::new(format!("cannot make a folder in {}", within.display()), source)
         }
         Error::Files(error) => Failure::new("cannot make the job files", error)
-            .advise("A payload is text, zeros, random, pdf, or a file or a folder that is there."),
-        Error::Hold(error) => {
-            Failure::new(format!("cannot stop the printers of {}", args.target), error).advise(
-                "Stop them by cupsdisable, or leave --hold out. Where jobs go by LPR, --control \
-                 says where the spooler speaks IPP.",
-            )
-        }
+            .advise("A payload must be text, zeros, random, pdf, or an existing file or folder."),
+        Error::Hold(error) => Failure::new(
+            format!("cannot stop the printers of {}", args.target),
+            error,
+        )
+        .advise(
+            "Stop them with cupsdisable, or leave --hold out. For jobs by LPR, give the spooler's \
+                 IPP address with --control.",
+        ),
     }
 }
 
-/// What went wrong, for people.
+/// Returns the failure of a load, if it failed.
 fn wrong(args: &LoadArgs, done: &LoadOutcome) -> Option<Failure> {
     let LoadOutcome { report, unreleased } = done;
     if let Some(wrong) = unreleased {
         let left = report.hold.map_or(0, |hold| hold.left_stopped);
         let doing = format!("cannot start {left} printers again");
         return Some(
-            Failure::new(doing, wrong).advise("They are stopped still: start them by cupsenable."),
+            Failure::new(doing, wrong)
+                .advise("They are still stopped: start them with cupsenable."),
         );
     }
     let counts = report.counts;
     let doing = format!("cannot queue all jobs on {}", args.target);
     if report.interrupted {
         let wrong = format!(
-            "it was stopped before its end; {} of {} were queued",
+            "the load was stopped before its end; {} of {} were queued",
             counts.acknowledged, counts.asked
         );
         return Some(Failure::new(doing, wrong));
@@ -136,34 +138,34 @@ fn wrong(args: &LoadArgs, done: &LoadOutcome) -> Option<Failure> {
     unprocessed(args, report)
 }
 
-/// The server is away.
+/// Returns the failure of a load whose server is unreachable.
 fn gone(report: &LoadReport) -> Failure {
     let since = report.absences.times.last().map_or(Span::ZERO, |last| last.from_seconds);
     let counts = report.counts;
     let mut wrong = format!(
-        "it took no connections from {since} on, and did not come back within {}; {} of {} jobs \
-         were acknowledged by then",
+        "the server accepted no connections from {since} on, and did not come back within {}; {} \
+         of {} jobs were acknowledged by then",
         report.asked.patience_seconds, counts.acknowledged, counts.asked
     );
     if let Some(outcomes) = &report.outcomes {
         let became = &outcomes.outcomes;
         wrong.push_str(&format!(
-            ", of which {} were completed; what became of {} is not known",
+            ", of which {} were completed; the outcome of {} is unknown",
             became.completed, became.unknown
         ));
     }
-    Failure::new(format!("cannot go on with {}", report.target.given), wrong)
-        .advise("Look why the server ended, and start it. --patience waits for longer.")
+    Failure::new(format!("cannot continue with {}", report.target.given), wrong)
+        .advise("Find out why the server ended, and start it. Use --patience to wait longer.")
 }
 
-/// What became of acknowledged jobs that were not done; nothing where all were.
+/// Returns the counts of acknowledged jobs that were not completed, if there are any.
 fn undone(report: &LoadReport) -> Option<String> {
     let became = &report.outcomes.as_ref()?.outcomes;
     let counts = [
         (became.aborted, "aborted"),
         (became.canceled, "canceled"),
         (became.missing, "not found after the server was away"),
-        (became.lost_sight(), "not known to the server any more"),
+        (became.lost_sight(), "no longer known to the server"),
     ];
     let parts: Vec<String> = counts
         .into_iter()
@@ -174,7 +176,7 @@ fn undone(report: &LoadReport) -> Option<String> {
         .then(|| format!("of {} acknowledged, {}", became.acknowledged(), parts.join(", ")))
 }
 
-/// Jobs that were queued, and not done.
+/// Returns the failure of a load whose jobs were queued, but not completed.
 fn unprocessed(args: &LoadArgs, report: &LoadReport) -> Option<Failure> {
     if let Some(process) = report.process.as_ref().filter(|process| !process.complete) {
         return Some(unfinished(args, report, process));
@@ -184,32 +186,32 @@ fn unprocessed(args: &LoadArgs, report: &LoadReport) -> Option<Failure> {
     let message = became.reasons.iter().find_map(|reason| reason.message.as_deref());
     let words = message.map_or_else(String::new, |message| format!(": {message}"));
     let failure = Failure::new(
-        format!("cannot have all jobs printed by {}", args.target),
+        format!("not all jobs were printed by {}", args.target),
         format!("{wrong}{words}"),
     );
     Some(failure.advise(if became.missing > 0 {
-        "The server acknowledges jobs before they are safe on its disk, and loses them where it \
-         ends by force. cupsd writes what it knows of jobs some seconds later \
-         (DirtyCleanInterval); windlass spool serve --durability cache or fsync does not lose them."
+        "The server acknowledges jobs before they are on its disk, and loses them when it is killed. \
+         cupsd writes its job files some seconds later (DirtyCleanInterval). windlass spool serve \
+         keeps them, with --durability cache or fsync."
     } else if became.aborted > 0 {
-        "Look at the printers' devices and filters, and into the spooler's log."
+        "Check the printers' devices and filters, and the spooler's log."
     } else if became.canceled > 0 {
-        "Somebody canceled them, or the spooler did by its own rules: its log has who."
+        "A user or a rule of the spooler canceled them: check the spooler's log."
     } else {
-        "The spooler keeps no history of jobs, or forgets them soon: PreserveJobHistory Yes and a \
-         higher MaxJobs of CUPS let it tell. MaxEvents, where events tell of jobs."
+        "The spooler keeps no history of jobs, or a short one. In cupsd.conf, set PreserveJobHistory \
+         Yes and raise MaxJobs. If windlass follows jobs by events, raise MaxEvents."
     }))
 }
 
-/// Jobs that wait still.
+/// Returns the failure of a load whose jobs still wait.
 fn unfinished(args: &LoadArgs, report: &LoadReport, process: &ProcessReport) -> Failure {
     let doing = format!("cannot wait for the jobs on {}", args.target);
     let Some(left) = process.left else {
         let wrong = format!("the server did not answer for {}", args.patience);
-        return Failure::new(doing, wrong).advise("--patience waits for longer.");
+        return Failure::new(doing, wrong).advise("Use --patience to wait longer.");
     };
     let mut wrong = format!(
-        "{left} of {} jobs wait still, and none was processed for {}",
+        "{left} of {} jobs still wait, and none was processed for {}",
         report.counts.asked, args.patience
     );
     let advice = match process.stopped_printers {
@@ -217,9 +219,9 @@ fn unfinished(args: &LoadArgs, report: &LoadReport, process: &ProcessReport) -> 
             let are = if stopped == 1 { "is" } else { "are" };
             let queues = report.target.queues;
             wrong.push_str(&format!("; {stopped} of {queues} printers {are} stopped"));
-            "cupsenable starts printers. --hold starts those that it stopped itself."
+            "Start the printers with cupsenable. --hold starts only printers that it stopped itself."
         }
-        _ => "Look what the printers wait for. --patience waits for longer.",
+        _ => "Check the printers' devices. Use --patience to wait longer.",
     };
     if let Some(other) = undone(report) {
         wrong = format!("{wrong}; {other}");
@@ -227,26 +229,30 @@ fn unfinished(args: &LoadArgs, report: &LoadReport, process: &ProcessReport) -> 
     Failure::new(doing, wrong).advise(advice)
 }
 
-/// What to do about jobs that were not queued.
-fn advised(failure: Failure, kind: Kind) -> Failure {
+/// Returns the failure with advice about jobs that were not queued.
+fn advised(failure: Failure, kind: ProblemKind) -> Failure {
     let advice = match kind {
-        Kind::SpoolFull => {
-            "Its spool is full, or a job larger than it takes. --retry-full 60s tries jobs again \
-             until there is room."
+        ProblemKind::SpoolFull => {
+            "The server's spool is full, or a job exceeds its size limit. Use --retry-full 60s to \
+             retry until there is room."
         }
-        Kind::TooManyJobs => {
-            "It has as many jobs as it may: raise MaxJobs of CUPS (0 is no limit), or wait with \
-             --retry-full 60s."
+        ProblemKind::TooManyJobs => {
+            "The server has its maximum number of jobs. Raise MaxJobs of CUPS (0 means no limit), or \
+             retry with --retry-full 60s."
         }
-        Kind::NotAccepting => "The queue takes no jobs: cupsaccept lets it.",
-        Kind::NotFound => "Check the names of the queues: CUPS has them at /printers/NAME.",
-        Kind::NotAllowed => "Let the spooler take jobs from this host and user.",
-        Kind::Busy => "It does another job. --retry-full 60s tries again until it is ready.",
-        Kind::Refused => "Its own words tell why.",
-        Kind::NoConnection => "Check that the spooler runs, and how many connections it takes.",
-        Kind::Closed | Kind::Protocol => "Look into the spooler's log, and check the protocol.",
-        Kind::Silent => "--patience waits for longer.",
-        Kind::Stopped | Kind::Here => return failure,
+        ProblemKind::NotAccepting => "The queue rejects jobs: change that with cupsaccept.",
+        ProblemKind::NotFound => "Check the names of the queues: CUPS has them at /printers/NAME.",
+        ProblemKind::NotAllowed => "Allow this host and user to print, in the spooler's settings.",
+        ProblemKind::Busy => {
+            "The printer is busy with another job. Use --retry-full 60s to retry until it is idle."
+        }
+        ProblemKind::Refused => "See the reason in the server's words above.",
+        ProblemKind::NoConnection => {
+            "Check that the spooler runs, and check its limit of connections."
+        }
+        ProblemKind::Closed | ProblemKind::Protocol => "Check the protocol, and the spooler's log.",
+        ProblemKind::Silent => "Use --patience to wait longer.",
+        ProblemKind::Stopped | ProblemKind::Here => return failure,
     };
     failure.advise(advice)
 }

@@ -1,29 +1,31 @@
-//! From what is said to what is done.
+//! Plan of a load, made from its arguments.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use windlass_base::{Failure, Span};
-use windlass_print::load::{Place, Plan, Program, Submission, Wanted, expand, names};
+use windlass_print::load::{
+    DocumentStorage, Plan, Program, RequestedDocument, Submission, expand, names,
+};
 use windlass_print::{
-    Compression, Follow, Ipp, Lpr, Payload, Protocol, Raw, Sending, Target, TargetError,
+    Compression, FollowMode, Ipp, JobProtocol, Lpr, Payload, Protocol, Raw, Target, TargetError,
 };
 use windlass_wire::ipp::Version;
 
 use super::args::LoadArgs;
 use crate::commands::print::{host_name, user_name};
 
-/// The shortest interval.
+/// Minimum interval.
 const SHORTEST: Span = Span::from_millis(10);
 
-/// What jobs are called; a number follows.
+/// Prefix of job names; a number follows.
 const NAME: &str = "windlass";
 
 /// Memory that programs can read files from.
 const MEMORY: &str = "/dev/shm";
 
 impl LoadArgs {
-    /// What is being done, for messages.
+    /// Returns the task, for messages.
     pub(super) fn doing(&self) -> String {
         format!("cannot load {}", self.target)
     }
@@ -32,7 +34,7 @@ impl LoadArgs {
         Err(Failure::usage(self.doing(), wrong).advise(advice))
     }
 
-    /// The load that is asked for, and how it is measured.
+    /// Returns the plan of the load and of its measurement.
     pub(super) fn measured(&self) -> Result<windlass_measure::load::Plan, Failure> {
         let load = self.plan()?;
         let asking = self.control(&load.queues)?;
@@ -55,28 +57,28 @@ impl LoadArgs {
         })
     }
 
-    /// The jobs.
+    /// Returns the plan of the jobs.
     fn plan(&self) -> Result<Plan, Failure> {
         let queues = self.queues()?;
         let protocol = queues.first().map_or(Protocol::Ipp, |first| first.protocol);
         self.check(protocol)?;
         if protocol == Protocol::Ipp {
             one_server(&queues).or_else(|other| {
-                let wrong = format!("{other} is another server");
+                let wrong = format!("{other} is a different server");
                 self.refuse(wrong, "Load one server at a time.")
             })?;
         }
         let way = match (protocol, self.protocol) {
             (_, Some((_, true))) => Submission::Program(self.program.unwrap_or(Program::Lp)),
-            (Protocol::Raw, _) => Submission::Job(Sending::Raw(Raw::default())),
-            (Protocol::Lpr, _) => Submission::Job(Sending::Lpr(Lpr {
+            (Protocol::Raw, _) => Submission::Job(JobProtocol::Raw(Raw::default())),
+            (Protocol::Lpr, _) => Submission::Job(JobProtocol::Lpr(Lpr {
                 data_first: false,
                 stream: None,
                 host: host_name(),
                 number: 0,
                 copies: 1,
             })),
-            (Protocol::Ipp, _) => Submission::Job(Sending::Ipp(Ipp {
+            (Protocol::Ipp, _) => Submission::Job(JobProtocol::Ipp(Ipp {
                 version: Version(2, 0),
                 create_job: self.create_job,
                 compression: Compression::None,
@@ -85,7 +87,7 @@ impl LoadArgs {
                     .clone()
                     .unwrap_or_else(|| "application/octet-stream".to_owned()),
                 template: Vec::new(),
-                follow: Follow::No,
+                follow: FollowMode::No,
             })),
         };
         let of_uri = queues.first().and_then(|first| first.user.as_ref());
@@ -103,18 +105,18 @@ impl LoadArgs {
         })
     }
 
-    /// The queues.
+    /// Returns the queues.
     fn queues(&self) -> Result<Vec<Target>, Failure> {
         let protocol = self.protocol.map(|(protocol, _)| protocol);
         let failed = |wrong: TargetError| {
             let failure = Failure::usage(self.doing(), &wrong);
             match wrong {
                 TargetError::NoQueue => {
-                    failure.advise("Name it with --queues, or as lpd://HOST/QUEUE.")
+                    failure.advise("Name the queue with --queues, or as lpd://HOST/QUEUE.")
                 }
                 TargetError::Queue => failure.advise("Leave --queues out."),
                 TargetError::TwoQueues => {
-                    failure.advise("Leave --queues out, or put {} where the names go.")
+                    failure.advise("Leave --queues out, or write {} in the target.")
                 }
                 TargetError::TwoProtocols(..) => failure.advise(
                     "Leave --protocol out; --protocol lp goes with ipp:// or with a host alone.",
@@ -137,18 +139,18 @@ impl LoadArgs {
             }
             Some(names) => names.iter().map(|name| target(&self.target, Some(name))).collect(),
             None if self.target.contains("{}") => {
-                self.refuse("there is nothing to put for {}", "Give --queues, as 1..280.")
+                self.refuse("nothing replaces {}", "Give names with --queues, such as 1..280.")
             }
             None => {
                 let all = expand(&self.target).map_err(|wrong| {
-                    Failure::usage(self.doing(), wrong).advise("Write it as dummy{0..279}.")
+                    Failure::usage(self.doing(), wrong).advise("Write the queues as dummy{0..279}.")
                 })?;
                 all.iter().map(|text| target(text, None)).collect()
             }
         }
     }
 
-    /// Refuses what the protocol does not have.
+    /// Refuses options that the protocol does not have.
     fn check(&self, protocol: Protocol) -> Result<(), Failure> {
         let is_lp = self.protocol.is_some_and(|(_, is_lp)| is_lp);
         let is_ipp = protocol == Protocol::Ipp && !is_lp;
@@ -159,22 +161,22 @@ impl LoadArgs {
         ];
         for (name, is_given, fits, of) in given {
             if is_given && !fits {
-                return self.refuse(format!("{name} is of {of}"), "Leave it out.");
+                return self.refuse(format!("{name} is an option of {of} only"), "Leave it out.");
             }
         }
         if protocol.is_data_alone() && self.hold && self.control.is_none() {
             return self.refuse(
-                "a raw port cannot stop its printer",
-                "Leave --hold out, or say by --control where the spooler speaks IPP.",
+                "printers cannot be stopped over a raw port",
+                "Leave --hold out, or give the spooler's IPP address with --control.",
             );
         }
         if self.interval < SHORTEST {
-            return self.refuse("an interval is 10 ms at the least", "Give a longer --interval.");
+            return self.refuse("the shortest interval is 10 ms", "Give a longer --interval.");
         }
         Ok(())
     }
 
-    /// The queues as the spooler is asked about them; none where it is not.
+    /// Returns the queues as IPP targets for requests about them; none without IPP.
     fn control(&self, queues: &[Target]) -> Result<Vec<Target>, Failure> {
         let Some(first) = queues.first() else { return Ok(Vec::new()) };
         let (host, is_given) = match &self.control {
@@ -200,46 +202,51 @@ impl LoadArgs {
                 all.iter().map(|text| target(text, None)).collect::<Result<_, _>>()?;
             return match one_server(&all) {
                 Ok(()) => Ok(all),
-                Err(other) => Err(Failure::usage(&doing, format!("{other} is another server"))),
+                Err(other) => Err(Failure::usage(&doing, format!("{other} is a different server"))),
             };
         }
         if first.protocol.is_data_alone() {
-            return Err(Failure::usage(&doing, "a raw port does not say what its queue is called")
+            return Err(Failure::usage(&doing, "a raw port does not tell the name of its queue")
                 .advise("Write ipp://HOST:PORT/printers/QUEUE"));
         }
         let name = |queue: &Target| queue.queue.rsplit('/').next().unwrap_or_default().to_owned();
         queues.iter().map(|queue| target(&host, Some(&name(queue)))).collect()
     }
 
-    /// What jobs are of.
-    fn wanted(&self) -> Vec<Wanted> {
+    /// Returns the kinds of job files.
+    fn wanted(&self) -> Vec<RequestedDocument> {
         let size = self.size.get();
         let payloads = self.payload.iter().map(|path| match path.to_str() {
-            Some("text") => Wanted::Made(Payload::Text, size),
-            Some("zeros") => Wanted::Made(Payload::Zeros, size),
-            Some("random") => Wanted::Made(Payload::Random, size),
-            Some("pdf") => Wanted::Samples,
-            _ => Wanted::At(path.clone()),
+            Some("text") => RequestedDocument::Made(Payload::Text, size),
+            Some("zeros") => RequestedDocument::Made(Payload::Zeros, size),
+            Some("random") => RequestedDocument::Made(Payload::Random, size),
+            Some("pdf") => RequestedDocument::Samples,
+            _ => RequestedDocument::At(path.clone()),
         });
         payloads.collect()
     }
 
-    /// Where they are sent from. Programs read files, so what they have in memory
-    /// is in a folder, too: the second is one to be made.
-    fn place(&self, way: &Submission) -> (Place, Option<PathBuf>) {
+    /// Returns the place that jobs are sent from. Programs read files, so for them memory is a
+    /// folder, too: the second value is its parent.
+    fn place(&self, way: &Submission) -> (DocumentStorage, Option<PathBuf>) {
         match &self.from {
-            Some(folder) if folder.as_os_str() != "memory" => (Place::Folder(folder.clone()), None),
+            Some(folder) if folder.as_os_str() != "memory" => {
+                (DocumentStorage::Folder(folder.clone()), None)
+            }
             _ if matches!(way, Submission::Program(_)) => {
                 let memory = Path::new(MEMORY);
                 let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-                (Place::Memory, Some(base))
+                (DocumentStorage::Memory, Some(base))
             }
-            _ => (Place::Memory, None),
+            _ => (DocumentStorage::Memory, None),
         }
     }
 }
 
-/// Whether all are of one server; else another.
+/// Checks that all queues are of one server.
+///
+/// # Errors
+/// Another server.
 fn one_server(queues: &[Target]) -> Result<(), String> {
     let Some(first) = queues.first() else { return Ok(()) };
     match queues.iter().find(|queue| (&queue.host, queue.port) != (&first.host, first.port)) {
@@ -253,13 +260,13 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::{Cli, Command, Driving};
+    use crate::cli::{Cli, Command, DriveCommands};
     use crate::commands::spool::Spool;
 
     fn args(line: &str) -> Result<Box<LoadArgs>, Failure> {
         let words = ["windlass", "spool", "load"].into_iter().chain(line.split_whitespace());
         match Cli::try_parse_from(words).map(|cli| cli.command) {
-            Ok(Command::Driving(Driving::Spool(spool))) => match spool.spool {
+            Ok(Command::Driving(DriveCommands::Spool(spool))) => match spool.spool {
                 Spool::Load(args) => Ok(args),
                 #[allow(unreachable_patterns, reason = "there may be other commands")]
                 _ => panic!("{line}"),
@@ -345,8 +352,8 @@ mod tests {
         let args =
             args("ipp://h/a --payload zeros --payload pdf --payload ./text -s 10kB").unwrap();
         let wanted = args.wanted();
-        assert!(matches!(wanted[0], Wanted::Made(Payload::Zeros, 10_000)), "{wanted:?}");
-        assert!(matches!(wanted[1], Wanted::Samples));
-        assert!(matches!(&wanted[2], Wanted::At(path) if path.as_os_str() == "./text"));
+        assert!(matches!(wanted[0], RequestedDocument::Made(Payload::Zeros, 10_000)), "{wanted:?}");
+        assert!(matches!(wanted[1], RequestedDocument::Samples));
+        assert!(matches!(&wanted[2], RequestedDocument::At(path) if path.as_os_str() == "./text"));
     }
 }

@@ -1,39 +1,39 @@
-//! A line on a terminal that says how far it is.
+//! Progress of a load, as a line on a terminal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use windlass_base::{Failure, Span};
-use windlass_host::Running;
+use windlass_host::CurrentRun;
 use windlass_measure::load::{Attendant, Stage};
-use windlass_output::live::{Live, Stretch};
+use windlass_output::live::{LiveView, ViewInterval};
 use windlass_output::records::load::view::Jobs;
 use windlass_output::{Output, Progress, Text, figures};
 
 use super::args::LoadArgs;
-use crate::live::Listening;
+use crate::live::StopSignals;
 
-/// How often it changes.
+/// Time between changes of the line.
 const CHANGE: Duration = Duration::from_millis(500);
 
-/// Tells how far it is, and what goes with that.
+/// Reports the progress of a load.
 pub(super) struct Teller<'a> {
     args: &'a LoadArgs,
     output: &'a Output,
-    listening: &'a Listening,
-    /// The view, from where the first job is sent.
-    view: Option<(Live, Jobs)>,
+    listening: &'a StopSignals,
+    /// The view, from the first job on.
+    view: Option<(LiveView, Jobs)>,
     may_end: Arc<AtomicBool>,
     line: Progress,
 }
 
 impl<'a> Teller<'a> {
-    /// `may_end` is set once another Ctrl-C may end windlass.
+    /// Begins the progress. `may_end` is set once a second Ctrl-C may end windlass.
     pub(super) fn new(
         args: &'a LoadArgs,
         output: &'a Output,
-        listening: &'a Listening,
+        listening: &'a StopSignals,
         may_end: Arc<AtomicBool>,
     ) -> Self {
         let line = Progress::new(CHANGE, CHANGE);
@@ -42,7 +42,7 @@ impl<'a> Teller<'a> {
 }
 
 impl Attendant for Teller<'_> {
-    fn begins(&mut self) -> Result<Running, Failure> {
+    fn begins(&mut self) -> Result<CurrentRun, Failure> {
         let running = self.args.measuring.watching.start(self.output.wants_intervals())?;
         let title = || format!("windlass spool load {}", self.args.target);
         let view = self.listening.show(self.output, || Jobs::view(title()))?;
@@ -55,7 +55,7 @@ impl Attendant for Teller<'_> {
             return self.line.tell(|| line(stage).plain());
         };
         if let Some(stretch) = jobs.at(stage) {
-            live.push(Stretch { state: line(stage), ..stretch });
+            live.push(ViewInterval { state: line(stage), ..stretch });
         }
     }
 
@@ -95,7 +95,7 @@ fn per_second(jobs: u64, taken: Duration) -> Text {
     figures::per_second(jobs as f64 / taken.as_secs_f64().max(1e-3), "job")
 }
 
-/// The time left, where it goes on as it did.
+/// Appends the time left at the current rate.
 fn left(text: Text, done: u64, of: u64, taken: Duration) -> Text {
     if done == 0 || done >= of {
         return text;

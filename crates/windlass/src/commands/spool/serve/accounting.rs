@@ -1,5 +1,5 @@
-//! What a spool accounts for: its page logs and its quotas, of the command line and of
-//! the file of settings.
+//! Settings of accounting: page logs and quotas, from the command line and the settings
+//! file.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use windlass_spool::{AccountSettings, PageLogFormat, Quota, Rotation};
 use super::args::{ServeArgs, page_log_format};
 use super::config::{Config, QuotaConfig};
 
-/// What is wrong with the value of a setting.
+/// Returns the failure of a wrong value of a setting.
 fn wrong(setting: &str, wrong: impl std::fmt::Display) -> Failure {
-    Failure::usage("cannot serve a spool", format!("{setting}: {wrong}"))
+    Failure::usage("cannot run the spool server", format!("{setting}: {wrong}"))
         .advise("docs/accounting.md has examples.")
 }
 
-/// What is to be accounted for.
+/// Returns the settings of accounting.
 pub(super) fn settings(args: &ServeArgs, config: &Config) -> Result<AccountSettings, Failure> {
     let of_file = config.page_log_format.as_deref().map(page_log_format).transpose();
     let of_file = of_file.map_err(|error| wrong("page-log-format", error))?;
@@ -32,7 +32,7 @@ pub(super) fn settings(args: &ServeArgs, config: &Config) -> Result<AccountSetti
     let page_log = args.page_log.clone().or_else(|| config.page_log.clone());
     let lines = args.account_log.clone().or_else(|| config.account_log.clone());
     if page_log.is_some() && page_log == lines {
-        return Err(wrong("account-log", "it is the page log, which has other lines"));
+        return Err(wrong("account-log", "the page log uses this file: give another"));
     }
     Ok(AccountSettings {
         page_log: page_log.map(|path| (path, format)),
@@ -48,7 +48,7 @@ pub(super) fn settings(args: &ServeArgs, config: &Config) -> Result<AccountSetti
 fn quota(one: &QuotaConfig) -> Result<Quota, Failure> {
     let of = |error: &dyn std::fmt::Display| wrong("quota", error);
     if let Some(user) = one.user.as_ref().filter(|user| user.starts_with('@')) {
-        return Err(of(&format!("{user:?} is no user: quotas know users by name, and no groups")));
+        return Err(of(&format!("{user:?} is a group: quotas apply to users only")));
     }
     let quota = Quota {
         printer: one.printer.clone(),
@@ -65,14 +65,14 @@ fn quota(one: &QuotaConfig) -> Result<Quota, Failure> {
         jobs: one.jobs,
     };
     if quota.pages.is_none() && quota.bytes.is_none() && quota.jobs.is_none() {
-        return Err(of(&"it limits nothing: say pages, size or jobs"));
+        return Err(of(&"the quota has no limit: give pages, size or jobs"));
     }
     Ok(quota)
 }
 
-/// Reads the period of a quota. It is longer than other times are.
+/// Reads the period of a quota, which may be days or weeks.
 fn period(text: &str) -> Result<Duration, String> {
-    let no = || format!("{text:?} is no period: it is as 1h, 1d, 7d, 30d or 365d");
+    let no = || format!("{text:?} is not a period: write 1h, 1d, 7d, 30d or 365d");
     let digits = text.find(|one: char| !one.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().map_err(|_| no())?;

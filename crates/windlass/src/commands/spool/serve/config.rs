@@ -1,4 +1,4 @@
-//! The settings of a spool server in a file.
+//! Settings file of a spool server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,15 +10,15 @@ use windlass_spool::store::Durability;
 
 use super::args::DeviceKind;
 
-/// The largest file of settings: thousands of printers have less.
+/// Maximum size of a settings file: thousands of printers need less.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// All settings. Each is as the option of the same name.
+/// All settings, named like the options.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Config {
     pub(super) spool: Option<PathBuf>,
-    /// Whom a server becomes that root begins.
+    /// User that a server started by root switches to.
     pub(super) user: Option<String>,
     pub(super) durability: Option<Durability>,
     pub(super) max_spool: Option<String>,
@@ -81,7 +81,7 @@ pub(super) struct Config {
     pub(super) class: Vec<ClassConfig>,
 }
 
-/// The fate of a job whose pages cannot be counted, where a quota limits them.
+/// Treatment of a job with uncountable pages under a quota.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum UncountedConfig {
@@ -90,11 +90,11 @@ pub(super) enum UncountedConfig {
     Refuse,
 }
 
-/// What the commands of `exec:` may.
+/// Limits of `exec:` commands.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct CommandsConfig {
-    /// Whom they run as, where their printers do not say.
+    /// User, unless the printer names one.
     pub(super) user: Option<String>,
     pub(super) time: Option<String>,
     pub(super) memory: Option<String>,
@@ -109,7 +109,7 @@ pub(super) enum Number {
     Word(String),
 }
 
-/// Who may do what.
+/// A policy.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct PolicyConfig {
@@ -118,7 +118,7 @@ pub(super) struct PolicyConfig {
     #[serde(default)]
     pub(super) users: Vec<String>,
     pub(super) may: Vec<String>,
-    /// Whether the name that a request says is believed.
+    /// True if the user name of a request is believed.
     #[serde(default)]
     pub(super) believe_names: bool,
 }
@@ -139,25 +139,25 @@ pub(super) struct PrinterConfig {
     pub(super) on_partial: Option<String>,
     /// The time for which the device may do nothing, or none.
     pub(super) patience: Option<String>,
-    /// The longest that it may take to accept a connection.
+    /// Longest time to connect.
     pub(super) contact: Option<String>,
     /// The source of the device's state while it has a job.
     pub(super) status: Option<String>,
-    /// How copies are made where the device has a word for them.
+    /// Way to make copies on a device that supports them.
     pub(super) copies: Option<String>,
     pub(super) max_jobs: Option<usize>,
-    /// The rights of files that `file:` makes, in octal digits.
+    /// Mode of files that `file:` makes, in octal digits.
     pub(super) mode: Option<String>,
-    /// Whom the command of `exec:` runs as.
+    /// User of the `exec:` command.
     pub(super) user: Option<String>,
     #[serde(default)]
     pub(super) stopped: bool,
-    /// Where raw data for it is taken.
+    /// Address of its raw port.
     pub(super) raw: Option<String>,
-    /// What its device can do; without a word it is asked where it speaks IPP.
+    /// Ability of its device; unset, an IPP device is asked.
     pub(super) colour: Option<bool>,
     pub(super) duplex: Option<bool>,
-    /// The users who alone may print on it, or may not.
+    /// Users who may print on the printer, or may not.
     pub(super) users: Option<Vec<String>>,
     pub(super) denied_users: Option<Vec<String>>,
     /// The attributes of jobs that do not say otherwise.
@@ -187,13 +187,13 @@ pub(super) struct ClassConfig {
     pub(super) stopped: bool,
 }
 
-/// What each user may print in a time.
+/// Quota of users in a period.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct QuotaConfig {
-    /// On one printer; on all together where none is named.
+    /// Printer; unset, all printers together.
     pub(super) printer: Option<String>,
-    /// Of one user; of each where none is named.
+    /// User; unset, each user.
     pub(super) user: Option<String>,
     pub(super) period: String,
     pub(super) pages: Option<u64>,
@@ -202,14 +202,14 @@ pub(super) struct QuotaConfig {
 }
 
 impl Config {
-    /// Of a file.
+    /// Reads a file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let doing = || format!("cannot read the settings in {}", path.display());
         let no = |error: std::io::Error| Failure::new(doing(), error);
         let length = fs::metadata(path).map_err(no)?.len();
         if length > MAX_BYTES {
-            return Err(Failure::new(doing(), format!("it has {length} bytes")).advise(
-                "Settings are TOML of some kilobytes: docs/spool-serve.md has an example.",
+            return Err(Failure::new(doing(), format!("the file is too large ({length} bytes)")).advise(
+                "A settings file is TOML of some kilobytes: docs/spool-serve.md has an example.",
             ));
         }
         let text = fs::read_to_string(path).map_err(no)?;

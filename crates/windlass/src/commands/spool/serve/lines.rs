@@ -1,4 +1,4 @@
-//! What the server says, as lines on their way out.
+//! Output lines of the server.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use windlass_base::Failure;
 use windlass_output::{Format, Output, figures};
 use windlass_spool::{Log, LogSettings};
 
-use super::said::Said;
+use super::said::ServerEvent;
 
-/// Lines, and how they are made.
+/// Lines and their format.
 pub(super) struct Lines {
     log: Log,
     rendering: Rendering,
 }
 
-/// How a line is made. It goes to another thread, as an [`Output`] does not.
+/// Format of a line. Unlike [`Output`], it may go to another thread.
 #[derive(Clone, Copy)]
 struct Rendering {
     format: Format,
@@ -25,7 +25,7 @@ struct Rendering {
 }
 
 impl Rendering {
-    fn line(self, said: &Said) -> Vec<u8> {
+    fn line(self, said: &ServerEvent) -> Vec<u8> {
         let Self { format, width, color, has_time } = self;
         let output = Output::new(Box::new(io::sink()), format, width, color);
         // Numbers and text in memory: nothing here can fail.
@@ -50,7 +50,7 @@ impl Lines {
             let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
             let failure = Failure::new(doing, error);
             if is_denied {
-                failure.advise("Give --log a folder that the server's user may write to.")
+                failure.advise("Give --log a file in a folder that the server's user may write to.")
             } else {
                 failure
             }
@@ -58,22 +58,22 @@ impl Lines {
         Ok(Self { log, rendering })
     }
 
-    /// Says a line. It waits for nothing.
-    pub(super) fn say(&self, said: &Said) {
+    /// Writes a line without waiting.
+    pub(super) fn say(&self, said: &ServerEvent) {
         self.log.say(self.rendering.line(said));
     }
 
-    /// Says the last line, and waits a while for all to be written.
-    pub(super) fn end(self, last: &Said) {
+    /// Writes the last line, and waits a while until all are written.
+    pub(super) fn end(self, last: &ServerEvent) {
         self.log.end(self.rendering.line(last));
     }
 }
 
-/// That lines were not written.
-fn missing(lines: u64) -> Said {
+/// Returns a warning about lost lines.
+fn missing(lines: u64) -> ServerEvent {
     let many = match lines {
-        1 => "a line was".to_owned(),
+        1 => "1 line was".to_owned(),
         lines => format!("{} lines were", figures::count(lines)),
     };
-    Said::warning("lines-lost", format!("{many} not written here, as nobody took them"))
+    ServerEvent::warning("lines-lost", format!("{many} lost here, as the reader was too slow"))
 }

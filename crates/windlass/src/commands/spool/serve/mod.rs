@@ -1,4 +1,4 @@
-//! `windlass spool serve`: a spool of print jobs.
+//! `windlass spool serve`: a server of a print spool.
 
 mod access;
 mod accounting;
@@ -23,30 +23,30 @@ use windlass_base::Failure;
 use windlass_output::Output;
 use windlass_spool::store::{Durability, Error};
 use windlass_spool::{
-    AnnounceError, Announcer, Bound, Certificate, Event, Handed, ListenError, Server, Spooler,
-    descriptors, give_up_rights,
+    AnnounceError, Announcer, BoundSockets, Certificate, Event, HandedSockets, ListenError, Server,
+    Spooler, descriptors, give_up_rights,
 };
 
 use self::access::certificate;
 use self::args::USUAL;
 use self::lines::Lines;
 use self::plan::Plan;
-use self::reload::Fixed;
-use self::said::{Rights, Said};
+use self::reload::FixedSettings;
+use self::said::{Rights, ServerEvent};
 use crate::interrupt;
 
-/// How often it is looked whether the server is to end.
+/// Time between checks for the end of the server.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The most events that wait to be printed.
+/// Maximum number of events that wait to be printed.
 const MAX_EVENTS: usize = 10_000;
 
 /// Runs the command.
 pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     // Before anything else here opens a file.
-    let handed = Handed::take().map_err(|error| unheard(&error))?;
+    let handed = HandedSockets::take().map_err(|error| unheard(&error))?;
     let mut plan = Plan::new(args)?;
-    let fixed = Fixed::of(&plan);
+    let fixed = FixedSettings::of(&plan);
     let listen = &mut plan.network.listen;
     if listen.is_nowhere() && handed.is_empty() {
         listen.ipp.push(USUAL);
@@ -58,18 +58,18 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         &plan.spooler.printers,
         plan.spooler.store.most,
     );
-    let stop = interrupt::listen_but_hang_up("cannot serve a spool")?;
+    let stop = interrupt::listen_but_hang_up("cannot run the spool server")?;
     let told_anew = reload::hangup()?;
-    // What it takes to have the addresses is given up before anybody is answered, and
-    // before there is another thread, which would keep it.
-    let bound = Bound::new(&plan.network.listen, handed).map_err(|error| unheard(&error))?;
+    // The rights to open the ports are given up before any client is answered, and before
+    // another thread starts, which would keep them.
+    let bound = BoundSockets::new(&plan.network.listen, handed).map_err(|error| unheard(&error))?;
     let spool = (plan.durability != Durability::Memory).then_some(plan.folder.as_path());
     let rights = give_up_rights(plan.user.as_deref(), spool, plan.run_as.as_ref())
         .map_err(|why| unbecome(&why))?;
     let (sender, events) = sync_channel::<Event>(MAX_EVENTS);
     let said = Lines::begin(output, &plan.log)?;
     let heard = move |event| {
-        // Where they come faster than they are taken, clients make them, and some are not.
+        // If clients cause events faster than they are printed, some are dropped.
         let _ = match event {
             Event::Broken(_) => sender.send(event).ok(),
             event => sender.try_send(event).ok(),
@@ -88,21 +88,21 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
         .transpose()
         .map_err(|error| unannounced(&error))?;
     let folder = (plan.durability != Durability::Memory).then(|| plan.folder.clone());
-    // What waits is counted before printers begin.
+    // Waiting jobs are counted before the printers start.
     let rights = Rights { server: rights, commands: plan.run_as.map(|run_as| run_as.users) };
-    let mut lines = vec![Said::opened(&spooler, folder, plan.durability, rights)];
-    spooler.begin().map_err(|error| Failure::new("cannot serve a spool", error))?;
+    let mut lines = vec![ServerEvent::opened(&spooler, folder, plan.durability, rights)];
+    spooler.begin().map_err(|error| Failure::new("cannot run the spool server", error))?;
     lines.extend(uncertain(&spooler));
-    lines.extend(few_files.map(|text| Said::warning("few-files", text)));
-    lines.extend(server.listen.ipp.iter().map(|at| Said::listens("IPP", at, None)));
+    lines.extend(few_files.map(|text| ServerEvent::warning("few-files", text)));
+    lines.extend(server.listen.ipp.iter().map(|at| ServerEvent::listens("IPP", at, None)));
     let tls = server.listen.tls.iter();
-    lines.extend(tls.map(|at| Said::listens("IPP by TLS", at, None)));
+    lines.extend(tls.map(|at| ServerEvent::listens("IPP by TLS", at, None)));
     if let Some(certificate) = &plan.network.certificate {
         lines.extend(known_by(certificate));
     }
     let sockets = server.listen.sockets.iter();
-    lines.extend(sockets.map(|at| Said::listens("IPP", &at.display(), None)));
-    lines.extend(server.listen.lpr.iter().map(|at| Said::listens("LPR", at, None)));
+    lines.extend(sockets.map(|at| ServerEvent::listens("IPP", &at.display(), None)));
+    lines.extend(server.listen.lpr.iter().map(|at| ServerEvent::listens("LPR", at, None)));
     lines.extend(reload::listens(&server.listen.raw));
     lines.iter().for_each(|line| said.say(line));
     let mut broken = None;
@@ -117,7 +117,7 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
                     broken = Some(why.clone());
                 }
                 if !args.quiet || broken.is_some() {
-                    said.say(&Said::of(&event));
+                    said.say(&ServerEvent::of(&event));
                 }
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -129,53 +129,54 @@ pub(super) fn run(args: &ServeArgs, output: &mut Output) -> anyhow::Result<()> {
     }
     server.end();
     spooler.end();
-    said.end(&Said::ended(&spooler));
+    said.end(&ServerEvent::ended(&spooler));
     match broken {
         Some(why) => Err(Failure::new("cannot go on serving the spool", why).into()),
         None => Ok(()),
     }
 }
 
-/// What the server is known by, and whether its key is safe.
-fn known_by(certificate: &Certificate) -> Vec<Said> {
+/// Returns lines about the certificate, and about an unsafe key.
+fn known_by(certificate: &Certificate) -> Vec<ServerEvent> {
     let mut said = Vec::new();
     let what = format!("the certificate is {}", certificate.fingerprint);
-    said.push(Said::told("certificate", what));
+    said.push(ServerEvent::told("certificate", what));
     if certificate.is_key_open {
-        let what = "others than its owner may read the certificate's key: chmod 600 mends that";
-        said.push(Said::warning("key-open", what.to_owned()));
+        let what =
+            "the certificate's key is readable by others than its owner: run chmod 600 on the file";
+        said.push(ServerEvent::warning("key-open", what.to_owned()));
     }
     said
 }
 
-/// What the start found that somebody should know.
-fn uncertain(spooler: &Spooler) -> Vec<Said> {
+/// Returns warnings about losses that the start found.
+fn uncertain(spooler: &Spooler) -> Vec<ServerEvent> {
     let recovery = spooler.recovery();
     let mut said = Vec::new();
     if recovery.uncertain {
-        let what = "the machine ended while jobs were in its cache alone: what waits is held, as it \
-                    may be garbled, or printed already; --durability fsync keeps jobs from that";
-        said.push(Said::warning("spool-uncertain", what.to_owned()));
+        let what = "the machine stopped while jobs were only in its cache: waiting jobs are held, as \
+                    they may be garbled or already printed; --durability fsync prevents this";
+        said.push(ServerEvent::warning("spool-uncertain", what.to_owned()));
     }
     if recovery.missing > 0 {
         let what = format!(
-            "the end of the journal is not there: {} bytes or more that were written before the \
-             machine ended. The jobs that came last are lost, others may be back that were over; \
-             --durability fsync keeps jobs from that",
+            "the end of the journal is missing: at least {} bytes that were written before the \
+             machine stopped. The last jobs are lost, and finished jobs may be back as unfinished; \
+             --durability fsync prevents this",
             recovery.missing
         );
-        said.push(Said::warning("journal-cut", what));
+        said.push(ServerEvent::warning("journal-cut", what));
     }
     if recovery.torn {
-        let what = "the journal does not end as it was left: what was being logged when the server \
-                    ended is not there in whole. Who brought that job was not told that it is safe; \
-                    where the server was not killed, the disk lost the end of the journal, and the \
-                    jobs that came last";
-        said.push(Said::warning("journal-cut", what.to_owned()));
+        let what = "the last record of the journal is incomplete. If the server was killed, its job \
+                    was never acknowledged. If the server was not killed, the disk lost the end of \
+                    the journal, with the last jobs";
+        said.push(ServerEvent::warning("journal-cut", what.to_owned()));
     }
     if !recovery.lost.is_empty() {
-        let what = format!("{} jobs were removed: their documents are gone", recovery.lost.len());
-        said.push(Said::warning("jobs-lost", what));
+        let what =
+            format!("{} jobs were removed: their documents are missing", recovery.lost.len());
+        said.push(ServerEvent::warning("jobs-lost", what));
     }
     said
 }
@@ -185,7 +186,7 @@ fn unopened(folder: &std::path::Path, error: &Error) -> Failure {
     match error {
         Error::Held { .. } => failure.advise("End the other server, or give another --spool."),
         Error::Unsafe { .. } => failure.advise(
-            "Give a folder of root's with --spool, or run the server as the user whose it is: \
+            "Give a folder of root with --spool, or run the server as the folder's owner with \
              --user NAME.",
         ),
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
@@ -196,43 +197,44 @@ fn unopened(folder: &std::path::Path, error: &Error) -> Failure {
 }
 
 fn unbecome(why: &str) -> Failure {
-    Failure::new("cannot give up the rights that a spool needs not", why)
-        .advise("Name a user of this host with --user, and start it as root.")
+    Failure::new("cannot give up root's rights", why)
+        .advise("Give a user of this host with --user, and start the server as root.")
 }
 
 fn unannounced(error: &AnnounceError) -> Failure {
     let failure = Failure::new("cannot announce the printers", error);
     match error {
         AnnounceError::Local(_) => failure
-            .advise("Say with --listen where others can come, as --listen 0.0.0.0, and whom to let in with --allow."),
-        _ => failure.advise("Leave --announce out, and name the server to clients yourself."),
+            .advise("Listen on the network (--listen 0.0.0.0), and allow clients with --allow."),
+        _ => failure
+            .advise("Leave --announce out, and configure the server's address on the clients."),
     }
 }
 
 fn unheard(error: &ListenError) -> Failure {
-    let failure = Failure::new("cannot serve a spool", error);
+    let failure = Failure::new("cannot run the spool server", error);
     match error {
         ListenError::Listen { source, .. } => match source.kind() {
             std::io::ErrorKind::AddrInUse => {
-                failure.advise("Give another port, or end the server that has this one.")
+                failure.advise("Give another port, or end the server that uses this one.")
             }
             std::io::ErrorKind::PermissionDenied => failure.advise(
-                "Ports below 1024 take root, or CAP_NET_BIND_SERVICE: \
+                "Ports below 1024 need root, or CAP_NET_BIND_SERVICE: \
                  sudo setcap cap_net_bind_service+ep \"$(command -v windlass)\"",
             ),
             _ => failure.advise("Give another address."),
         },
         ListenError::Socket { source, .. } => match source.kind() {
             std::io::ErrorKind::AddrInUse => {
-                failure.advise("End the server that has this socket, or give another path.")
+                failure.advise("End the server that uses this socket, or give another path.")
             }
-            std::io::ErrorKind::NotFound => failure.advise("Make the folder first."),
+            std::io::ErrorKind::NotFound => failure.advise("Create the folder first."),
             std::io::ErrorKind::AlreadyExists => failure.advise("Give another path."),
             _ => failure.advise("Give a path in a folder that you may write."),
         },
         ListenError::Handed(_) => failure.advise(
-            "Look at the socket's unit: windlass-spool.socket is one that serves, and \
-             docs/spool-serve.md says what it may hold.",
+            "Check the socket unit: windlass-spool.socket is an example, and docs/spool-serve.md \
+             lists what it may contain.",
         ),
         ListenError::Thread(_) => failure.advise("End other programs, or raise their limits."),
     }

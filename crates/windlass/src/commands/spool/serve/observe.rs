@@ -1,28 +1,28 @@
-//! What holds jobs back on their way to devices, by this host's kernel.
+//! Limits of transfers to devices, by the figures of this host's kernel.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use windlass_base::verdict::{Remedy, Verdict};
-use windlass_measure::job::Watch;
+use windlass_measure::job::JobWatch;
 use windlass_output::verdict;
 use windlass_print::Monitor;
 use windlass_spool::{Observation, Observer, TransferLimit};
 
-/// Looks at each connection that carries a job.
+/// Observes each connection that carries a job.
 #[derive(Debug)]
-pub(super) struct ByKernel;
+pub(super) struct KernelObserver;
 
-impl Observer for ByKernel {
+impl Observer for KernelObserver {
     fn begin(&self) -> Arc<dyn Observation> {
-        Arc::new(Watched(Watch::begin()))
+        Arc::new(JobObservation(JobWatch::begin()))
     }
 }
 
-/// A job that is watched.
-struct Watched(Watch);
+/// An observed job.
+struct JobObservation(JobWatch);
 
-impl Observation for Watched {
+impl Observation for JobObservation {
     fn monitor(&self) -> Monitor {
         self.0.monitor()
     }

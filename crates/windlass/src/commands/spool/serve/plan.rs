@@ -1,4 +1,4 @@
-//! What a server is to be: the command line, a file, and what is usual.
+//! Plan of a server: from the command line, a file and defaults.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -11,8 +11,8 @@ use windlass_print::load::names;
 use windlass_print::{Protocol, StatusSource};
 use windlass_spool::store::{Durability, Settings};
 use windlass_spool::{
-    CommandSettings, Device, History, Limits, Listen, LogSettings, MAX_NAME, Network,
-    PrinterSettings, Rules, RunAs, SpoolerSettings, Uncounted, Users, is_printer_name,
+    CommandSettings, Device, History, Limits, ListenAddresses, LogSettings, MAX_NAME, Network,
+    PrinterSettings, Rules, RunAs, SpoolerSettings, UncountedPolicy, Users, is_printer_name,
 };
 
 use super::access;
@@ -22,33 +22,33 @@ use super::args::{
     job_value, lpr, mode, on_error, on_partial, on_refusal, repeats_copies,
 };
 use super::config::{Choice, Config, Number, PrinterConfig, UncountedConfig};
-use super::observe::ByKernel;
+use super::observe::KernelObserver;
 use super::values::{all, read, wrong};
 
-/// At this size a log gets another name, and so many of those are kept.
+/// Size at which the log is rotated, and number of rotated logs to keep.
 const LOG_SIZE: u64 = 10_000_000;
 const LOG_FILES: u32 = 5;
 
-/// What a server is to be.
+/// Plan of a server.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) folder: PathBuf,
     pub(super) durability: Durability,
     pub(super) spooler: SpoolerSettings,
-    /// All but the certificate, which is read where it is needed.
+    /// The network, without the certificate, which is read later.
     pub(super) network: Network,
-    /// The files of the certificate and its key, where TLS is spoken.
+    /// Files of the certificate and its key, for TLS.
     pub(super) certificate: Option<(PathBuf, PathBuf)>,
     pub(super) announce: bool,
     pub(super) log: LogSettings,
-    /// Whom the server becomes.
+    /// User that the server switches to.
     pub(super) user: Option<String>,
-    /// Whom commands run as, where there are any.
+    /// Users of commands, if there are any.
     pub(super) run_as: Option<RunAs>,
 }
 
 impl Plan {
-    /// Of the command line, and of the file that it names.
+    /// Returns the plan of the command line and of its file.
     pub(super) fn new(args: &ServeArgs) -> Result<Self, Failure> {
         let config = args.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
         let durability = args.durability.or(config.durability).unwrap_or(Durability::Cache);
@@ -73,8 +73,8 @@ impl Plan {
             allows_files: allows(DeviceKind::File),
             allows_commands: allows(DeviceKind::Exec),
             uncounted: match config.uncounted_pages {
-                UncountedConfig::CountBytes => Uncounted::CountBytes,
-                UncountedConfig::Refuse => Uncounted::Refuse,
+                UncountedConfig::CountBytes => UncountedPolicy::CountBytes,
+                UncountedConfig::Refuse => UncountedPolicy::Refuse,
             },
             ..Rules::default()
         };
@@ -91,7 +91,7 @@ impl Plan {
         let user = args.user.clone().or(config.user.clone());
         let run_as = commands
             .settle(&printers, user.as_deref(), config.filters.unwrap_or(true))
-            .map_err(|error| wrong("user, or that of commands", error))?;
+            .map_err(|error| wrong("user of the server or of commands", error))?;
         let raw_of = |one: &PrinterSettings| {
             let name = one.name.clone();
             one.raw.iter().map(move |at| (*at, name.clone())).collect::<Vec<_>>()
@@ -116,7 +116,7 @@ impl Plan {
             raw_wait: raw_wait.map_or(usual.raw_wait, Span::to_duration),
             ..usual
         };
-        let listen = Listen { ipp, tls, sockets, socket_mode, lpr, raw };
+        let listen = ListenAddresses { ipp, tls, sockets, socket_mode, lpr, raw };
         let names = access::names(args, &config);
         let certificate = access::certificate_files(args, &config)?;
         let passwords = access::passwords(args, &config)?;
@@ -134,7 +134,7 @@ impl Plan {
                 rules,
                 store: settings,
                 max_document: max_document.map(Bytes::get),
-                observer: Some(Arc::new(ByKernel)),
+                observer: Some(Arc::new(KernelObserver)),
                 account,
                 commands,
                 device_logins,
@@ -162,7 +162,7 @@ impl Plan {
     }
 }
 
-/// What commands may.
+/// Returns the limits of commands.
 fn commands(args: &ServeArgs, config: &Config) -> Result<CommandSettings, Failure> {
     let (said, usual) = (&config.commands, CommandSettings::default());
     let size = |setting, text| read(setting, text, bytes).map(|most| most.map(Bytes::get));
@@ -175,7 +175,7 @@ fn commands(args: &ServeArgs, config: &Config) -> Result<CommandSettings, Failur
     })
 }
 
-/// Where jobs are kept where nothing is said.
+/// Returns the default folder for jobs.
 fn usual_folder(durability: Durability) -> Result<PathBuf, Failure> {
     if durability == Durability::Memory {
         return Ok(PathBuf::new());
@@ -187,12 +187,12 @@ fn usual_folder(durability: Durability) -> Result<PathBuf, Failure> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
     let state = state.map(PathBuf::from).or_else(home);
     state.map(|state| state.join("windlass/spool")).ok_or_else(|| {
-        Failure::usage("cannot serve a spool", "there is no home folder to keep it in")
-            .advise("Say where with --spool FOLDER.")
+        Failure::usage("cannot run the spool server", "there is no home folder for the spool")
+            .advise("Give a folder with --spool.")
     })
 }
 
-/// The printers of the command line, or else of the file.
+/// Returns the printers of the command line and of the file.
 fn printers(args: &ServeArgs, config: &Config) -> Result<Vec<PrinterSettings>, Failure> {
     let mut printers: Vec<PrinterSettings> = Vec::new();
     for (pattern, device) in &args.printer {
@@ -204,17 +204,17 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<Vec<PrinterSettings>, F
         let names = expanded(&one.name)?;
         for (place, name) in names.into_iter().enumerate() {
             if printers.iter().any(|other| other.name == name) {
-                // The command line says another device for it.
+                // The command line names another device for the printer.
                 continue;
             }
             let mut printer = settings(one, &name)?;
             if let Some(at) = &one.raw {
                 let mut at =
                     address(at, Protocol::Raw.port()).map_err(|error| wrong("raw", error))?;
-                // Printers that are written together have ports one after the other.
+                // Printers of one entry have consecutive ports.
                 let port = u16::try_from(place).ok().and_then(|place| at.port().checked_add(place));
                 let port =
-                    port.ok_or_else(|| wrong("raw", "there are more printers than ports"))?;
+                    port.ok_or_else(|| wrong("raw", "there are fewer ports than printers"))?;
                 at.set_port(port);
                 printer.raw.push(at);
             }
@@ -238,34 +238,35 @@ fn printers(args: &ServeArgs, config: &Config) -> Result<Vec<PrinterSettings>, F
     for printer in &printers {
         let name = &printer.name;
         if !seen.insert(name) {
-            return Err(wrong("printer", format!("there are two of the name {name:?}")));
+            return Err(wrong("printer", format!("two printers have the name {name:?}")));
         }
         if !is_printer_name(name) {
             let what = format!(
-                "{name:?} is no name: it has up to {MAX_NAME} letters, and no spaces, slashes or \
-                 leading dots"
+                "{name:?} is not a printer name: use at most {MAX_NAME} letters, without spaces, \
+                 slashes or leading dots"
             );
             return Err(wrong("printer", what));
         }
     }
     for (name, at) in &args.raw {
         let Some(printer) = printers.iter_mut().find(|one| one.name == *name) else {
-            let wrong = format!("listen for raw data at {at}: there is no printer {name:?}");
+            let wrong = format!("--raw {name}={at}: there is no printer {name:?}");
             return Err(
-                Failure::new("cannot serve a spool", wrong).advise("Name a printer that there is.")
+                Failure::new("cannot run the spool server", wrong).advise("Add it with --printer.")
             );
         };
         printer.raw.insert(0, *at);
     }
-    // A file may leave them all to those who administer.
+    // A file may leave all devices to the administrators.
     if printers.is_empty() && args.config.is_none() {
-        return Err(Failure::usage("cannot serve a spool", "there is no printer")
-            .advise("Give --printer NAME=DEVICE, as office=socket://192.0.2.9 or dummy=drop, or --config FILE."));
+        return Err(Failure::usage("cannot run the spool server", "there is no printer").advise(
+            "Give --printer NAME=DEVICE, such as office=socket://192.0.2.9, or --config FILE.",
+        ));
     }
     Ok(printers)
 }
 
-/// The classes of the file, with members that there are.
+/// Returns the classes of the file. Their members must exist.
 fn classes(config: &Config, printers: &[PrinterSettings]) -> Result<Vec<PrinterSettings>, Failure> {
     let mut classes = Vec::new();
     for one in &config.class {
@@ -277,7 +278,7 @@ fn classes(config: &Config, printers: &[PrinterSettings]) -> Result<Vec<PrinterS
             members.iter().find(|name| !printers.iter().any(|one| one.name == **name))
         {
             let what =
-                format!("{:?} has a member {name:?}, and there is no such printer", one.name);
+                format!("{:?} has the member {name:?}, but there is no such printer", one.name);
             return Err(wrong("class", what));
         }
         if members.is_empty() {
@@ -306,7 +307,7 @@ fn settings(one: &PrinterConfig, name: &str) -> Result<PrinterSettings, Failure>
     let usual = PrinterSettings::new(name, device);
     let users = match (one.users.clone(), one.denied_users.clone()) {
         (Some(_), Some(_)) => {
-            return Err(wrong("users", "denied-users says the rest: give one of both"));
+            return Err(wrong("users", "give users or denied-users, not both"));
         }
         (Some(allowed), None) => Users::allowed(allowed),
         (None, Some(denied)) => Users::denied(denied),

@@ -1,4 +1,4 @@
-//! Settings that are read anew while the server runs: on SIGHUP.
+//! Reload of the settings while the server runs, on SIGHUP.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -6,36 +6,36 @@ use std::sync::atomic::AtomicBool;
 use signal_hook::consts::SIGHUP;
 use signal_hook::flag;
 use windlass_base::Failure;
-use windlass_spool::{Listen, Names, PrinterPorts, Server, Spooler};
+use windlass_spool::{ListenAddresses, Names, PrinterPorts, Server, Spooler};
 
 use super::access::certificate;
 use super::args::ServeArgs;
 use super::known_by;
 use super::plan::Plan;
-use super::said::Said;
+use super::said::ServerEvent;
 
-/// Turns SIGHUP, by which a service is told that its settings are others, into a flag.
+/// Turns SIGHUP, the signal to reload settings, into a flag.
 pub(super) fn hangup() -> Result<Arc<AtomicBool>, Failure> {
     let told = Arc::new(AtomicBool::new(false));
     flag::register(SIGHUP, Arc::clone(&told))
-        .map_err(|error| Failure::new("cannot serve a spool", error))?;
+        .map_err(|error| Failure::new("cannot run the spool server", error))?;
     Ok(told)
 }
 
-/// What the settings were when the server started, as far as it cannot change that.
+/// Settings of the start that a reload cannot change.
 #[derive(Debug)]
-pub(super) struct Fixed {
+pub(super) struct FixedSettings {
     folder: std::path::PathBuf,
     durability: windlass_spool::store::Durability,
     most: Option<u64>,
-    listen: Listen,
+    listen: ListenAddresses,
     names: Names,
     /// True if jobs are accounted for.
     accounts: bool,
     has_quotas: bool,
 }
 
-impl Fixed {
+impl FixedSettings {
     pub(super) fn of(plan: &Plan) -> Self {
         let most = plan.spooler.store.most;
         let (listen, names) = (plan.network.listen.clone(), plan.network.names.clone());
@@ -51,7 +51,7 @@ impl Fixed {
         }
     }
 
-    /// Which settings are others, and wait for the next start.
+    /// Returns the changed settings that wait for the next start.
     fn others(&self, plan: &Plan) -> Vec<&'static str> {
         let now = Self::of(plan);
         let table = [
@@ -71,29 +71,28 @@ impl Fixed {
     }
 }
 
-/// Reads the settings anew, and gives what there is to say of it. Settings that are wrong
-/// change nothing.
+/// Reads the settings again, and returns lines about the changes. Wrong settings change nothing.
 pub(super) fn reload(
     args: &ServeArgs,
-    fixed: &Fixed,
+    fixed: &FixedSettings,
     spooler: &Arc<Spooler>,
     server: &mut Server,
-) -> Vec<Said> {
+) -> Vec<ServerEvent> {
     match reloaded(args, fixed, spooler, server) {
         Ok(said) => said,
         Err(failure) => {
-            let what = format!("the settings are as they were: {failure}");
-            vec![Said::warning("not-reloaded", what)]
+            let what = format!("the settings were not reloaded: {failure}");
+            vec![ServerEvent::warning("not-reloaded", what)]
         }
     }
 }
 
 fn reloaded(
     args: &ServeArgs,
-    fixed: &Fixed,
+    fixed: &FixedSettings,
     spooler: &Arc<Spooler>,
     server: &mut Server,
-) -> Result<Vec<Said>, Failure> {
+) -> Result<Vec<ServerEvent>, Failure> {
     let mut plan = Plan::new(args)?;
     // The key may be readable for who started the server alone.
     let before = server.certificate();
@@ -103,7 +102,7 @@ fn reloaded(
     };
     plan.network.certificate = certificate;
     let failed = |error: &dyn std::fmt::Display| {
-        Failure::new("cannot take the new settings", error.to_string())
+        Failure::new("cannot apply the new settings", error.to_string())
     };
     let raw: Vec<_> = plan.spooler.printers.iter().flat_map(|one| one.raw.clone()).collect();
     server.can_listen(&raw).map_err(|error| failed(&error))?;
@@ -114,20 +113,20 @@ fn reloaded(
     let (begun, ended) = server.reload(spooler, &plan.network).map_err(|error| failed(&error))?;
     let mut said = Vec::new();
     for change in &changes {
-        said.push(Said::told("settings-changed", change.to_string()));
+        said.push(ServerEvent::told("settings-changed", change.to_string()));
     }
     let now = accounted();
     for (setting, is_other) in
         [("quotas", accounted_before.0 != now.0), ("uncounted-pages", accounted_before.1 != now.1)]
     {
         if is_other {
-            said.push(Said::told("settings-changed", format!("{setting}: changed")));
+            said.push(ServerEvent::told("settings-changed", format!("{setting}: changed")));
         }
     }
     said.extend(listens(&begun));
     for (at, printer) in &ended {
-        let what = format!("listening no more for raw data on {at} for {printer}");
-        said.push(Said::told("settings-changed", what));
+        let what = format!("no longer listening for raw data on {at} for {printer}");
+        said.push(ServerEvent::told("settings-changed", what));
     }
     if let Some(certificate) = &plan.network.certificate
         && before.is_none_or(|before| before.fingerprint != certificate.fingerprint)
@@ -135,24 +134,24 @@ fn reloaded(
         said.extend(known_by(certificate));
     }
     if let Some(why) = uncertified {
-        let what = format!("the certificate is as it was: {why}");
-        said.push(Said::warning("not-reloaded", what));
+        let what = format!("the certificate was not reloaded: {why}");
+        said.push(ServerEvent::warning("not-reloaded", what));
     }
     if !waits.is_empty() {
-        let what = format!("not before the next start: {}", waits.join(", "));
-        said.push(Said::warning("settings-wait", what));
+        let what = format!("these changes take effect at the next start: {}", waits.join(", "));
+        said.push(ServerEvent::warning("settings-wait", what));
     }
     let printers = spooler.look(|table| table.listed().count());
     let what = match changes.len() {
-        0 => format!("settings read: no printer of {printers} changed"),
-        1 => format!("settings read: 1 printer changed, {printers} now"),
-        changed => format!("settings read: {changed} printers changed, {printers} now"),
+        0 => format!("settings reloaded: none of {printers} printers changed"),
+        1 => format!("settings reloaded: 1 printer changed, {printers} now"),
+        changed => format!("settings reloaded: {changed} printers changed, {printers} now"),
     };
-    said.push(Said::told("reloaded", what));
+    said.push(ServerEvent::told("reloaded", what));
     Ok(said)
 }
 
-/// A line for each port for raw data.
-pub(super) fn listens(raw: &PrinterPorts) -> Vec<Said> {
-    raw.iter().map(|(at, name)| Said::listens("raw data", at, Some(name.clone()))).collect()
+/// Returns a line for each raw port.
+pub(super) fn listens(raw: &PrinterPorts) -> Vec<ServerEvent> {
+    raw.iter().map(|(at, name)| ServerEvent::listens("raw data", at, Some(name.clone()))).collect()
 }

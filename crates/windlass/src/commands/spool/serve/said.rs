@@ -1,4 +1,4 @@
-//! What the server says: a line for each event.
+//! Output of the server: a line for each event.
 
 use std::path::PathBuf;
 
@@ -10,25 +10,25 @@ use windlass_spool::{Event, Spooler};
 
 /// An event.
 #[derive(Debug, Serialize)]
-pub(super) struct Said {
+pub(super) struct ServerEvent {
     schema: Schema,
-    /// When it was said.
+    /// Time of the event.
     time: Timestamp,
     #[serde(flatten)]
-    what: What,
+    what: EventDetails,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-enum What {
+enum EventDetails {
     Opened {
-        /// Null where jobs are in memory.
+        /// Null if jobs are in memory.
         spool: Option<PathBuf>,
         durability: Durability,
-        /// When a job is acknowledged, in a sentence.
+        /// Sentence about the moment of acknowledgement.
         promise: &'static str,
         printers: usize,
-        /// Jobs that are not over.
+        /// Unfinished jobs.
         jobs: usize,
         document_bytes: Bytes,
         rights: Rights,
@@ -41,7 +41,7 @@ enum What {
         printer: Option<String>,
     },
     Happened {
-        /// A word for what it was.
+        /// Kind of event.
         kind: &'static str,
         text: String,
     },
@@ -51,28 +51,27 @@ enum What {
         completed: u64,
         canceled: u64,
         aborted: u64,
-        /// Jobs that are not over.
+        /// Unfinished jobs.
         left: usize,
         accepted_bytes: Bytes,
         delivered_bytes: Bytes,
     },
 }
 
-/// Whose rights there are.
+/// Rights of the server and of commands.
 #[derive(Debug, Serialize)]
 pub(super) struct Rights {
-    /// What a server that root began keeps of root's, in a sentence; null where another
-    /// began it.
+    /// Sentence about the rights of root that the server keeps; null if another user started it.
     pub(super) server: Option<String>,
-    /// Whom commands run as; null where there are none.
+    /// Users of commands; null without commands.
     pub(super) commands: Option<String>,
 }
 
-impl Said {
+impl ServerEvent {
     /// The shape of the JSON, described by `schemas/spool-serve.schema.json`.
     const SCHEMA: Schema = Schema { name: "windlass.spool-serve", version: 1 };
 
-    fn new(what: What) -> Self {
+    fn new(what: EventDetails) -> Self {
         Self { schema: Self::SCHEMA, time: windlass_host::now(), what }
     }
 
@@ -83,19 +82,19 @@ impl Said {
         rights: Rights,
     ) -> Self {
         let (printers, jobs) = spooler.look(|table| (table.listed().count(), table.active()));
-        Self::new(What::Opened {
+        Self::new(EventDetails::Opened {
             spool,
             durability,
             promise: match durability {
                 Durability::Memory => {
-                    "a job is acknowledged when it is in memory, and lost with \
-                                       the server"
+                    "jobs are acknowledged once they are in memory; they are lost \
+                                       when the server ends"
                 }
                 Durability::Cache => {
-                    "a job is acknowledged when the kernel has it: it outlives \
-                                      the server, but not a loss of power"
+                    "jobs are acknowledged once the kernel has them; they survive \
+                                      any end of the server, but not a power failure"
                 }
-                Durability::Fsync => "a job is acknowledged when it is on the disk",
+                Durability::Fsync => "jobs are acknowledged once they are on the disk",
             },
             printers,
             jobs,
@@ -109,7 +108,7 @@ impl Said {
         address: &dyn std::fmt::Display,
         printer: Option<String>,
     ) -> Self {
-        Self::new(What::Listens { protocol, address: address.to_string(), printer })
+        Self::new(EventDetails::Listens { protocol, address: address.to_string(), printer })
     }
 
     pub(super) fn of(event: &Event) -> Self {
@@ -128,23 +127,23 @@ impl Said {
             Event::DoesNotListen(_) => "does-not-listen",
             Event::Client { .. } => "client-failed",
         };
-        Self::new(What::Happened { kind, text: event.to_string() })
+        Self::new(EventDetails::Happened { kind, text: event.to_string() })
     }
 
-    /// Its text with the time in front of each line, for a file that is read later.
+    /// Returns the text with the time before each line, for a log file.
     pub(super) fn with_time(&self, text: &[u8]) -> Vec<u8> {
         let time = self.time.to_string();
         let lines = text.split_inclusive(|byte| *byte == b'\n');
         lines.flat_map(|line| [time.as_bytes(), b" ", line].concat()).collect()
     }
 
-    /// Something that people should know.
+    /// Returns a notice.
     pub(super) fn told(kind: &'static str, text: String) -> Self {
-        Self::new(What::Happened { kind, text })
+        Self::new(EventDetails::Happened { kind, text })
     }
 
     pub(super) fn warning(kind: &'static str, text: String) -> Self {
-        Self::new(What::Happened { kind, text })
+        Self::new(EventDetails::Happened { kind, text })
     }
 
     pub(super) fn ended(spooler: &Spooler) -> Self {
@@ -152,7 +151,7 @@ impl Said {
             let sum = |of: fn(&windlass_spool::Printer) -> u64| {
                 table.printers().iter().map(of).sum::<u64>()
             };
-            Self::new(What::Ended {
+            Self::new(EventDetails::Ended {
                 accepted: sum(|one| one.counts.accepted),
                 refused: sum(|one| one.counts.refused),
                 completed: sum(|one| one.counts.completed),
@@ -166,10 +165,10 @@ impl Said {
     }
 }
 
-impl Record for Said {
+impl Record for ServerEvent {
     fn text(&self, page: &mut Page) {
         match &self.what {
-            What::Opened {
+            EventDetails::Opened {
                 spool,
                 durability: _,
                 promise,
@@ -184,7 +183,7 @@ impl Record for Said {
                     .and(figures::counted(*printers as u64, "printer"))
                     .and(", ")
                     .and(figures::counted(*jobs as u64, "job"))
-                    .and(if *jobs == 1 { " waits (" } else { " wait (" })
+                    .and(" waiting (")
                     .and(*document_bytes);
                 page.line(text.and(")"));
                 page.line(*promise);
@@ -195,11 +194,11 @@ impl Record for Said {
                     page.line(format!("commands and filters run as {users}"));
                 }
             }
-            What::Listens { protocol, address, printer } => {
+            EventDetails::Listens { protocol, address, printer } => {
                 let to = printer.as_ref().map_or(String::new(), |name| format!(" for {name}"));
                 page.line(format!("listening for {protocol} on {address}{to}"));
             }
-            What::Happened { kind, text } => {
+            EventDetails::Happened { kind, text } => {
                 let is_good = matches!(
                     *kind,
                     "device-recovered"
@@ -216,9 +215,11 @@ impl Record for Said {
                 };
                 page.line(Text::styled(style, text.clone()));
             }
-            What::Ended { accepted, refused, completed, canceled, aborted, left, .. } => {
+            EventDetails::Ended {
+                accepted, refused, completed, canceled, aborted, left, ..
+            } => {
                 page.line(format!(
-                    "accepted {} and refused {}; delivered {}, canceled {}, given up {}; {} left",
+                    "jobs: accepted {}, refused {}; completed {}, canceled {}, aborted {}; {} left",
                     figures::count(*accepted),
                     figures::count(*refused),
                     figures::count(*completed),

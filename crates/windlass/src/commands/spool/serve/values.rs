@@ -1,14 +1,14 @@
-//! The values of settings: as the command line has them, or else as the file does.
+//! Values of settings: from the command line, or else from the file.
 
 use windlass_base::Failure;
 
-/// What is wrong with the value of a setting.
+/// Returns the failure of a wrong value of a setting.
 pub(super) fn wrong(setting: &str, wrong: impl std::fmt::Display) -> Failure {
-    Failure::usage("cannot serve a spool", format!("{setting}: {wrong}"))
+    Failure::usage("cannot run the spool server", format!("{setting}: {wrong}"))
         .advise("windlass spool serve --help and docs/spool-serve.md have examples.")
 }
 
-/// Reads a text of the settings.
+/// Reads a value of the settings file.
 pub(super) fn read<T, E: std::fmt::Display>(
     setting: &str,
     text: Option<&String>,
@@ -17,7 +17,7 @@ pub(super) fn read<T, E: std::fmt::Display>(
     text.map(|text| with(text)).transpose().map_err(|error| wrong(setting, error))
 }
 
-/// Reads texts of the settings where the command line says nothing.
+/// Reads values of the settings file, unless the command line has some.
 pub(super) fn all<T: Clone, E: std::fmt::Display>(
     setting: &str,
     said: &[T],

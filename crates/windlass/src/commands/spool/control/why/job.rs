@@ -1,4 +1,4 @@
-//! Where the time of one job went, as a server tells it.
+//! Time of one job, as reported by a server.
 
 use serde::Serialize;
 use windlass_base::verdict::Confidence;
@@ -7,7 +7,7 @@ use windlass_wire::ipp::{Group, JobState};
 
 use super::super::jobs::text;
 
-/// What is asked for of a job. Other servers than `windlass spool serve` know the first alone.
+/// Attributes to request of a job. Only `windlass spool serve` has those with `windlass-`.
 pub(super) const WANTED: [&str; 29] = [
     "job-id",
     "job-name",
@@ -40,36 +40,36 @@ pub(super) const WANTED: [&str; 29] = [
     "windlass-stall-sign",
 ];
 
-/// Where the time of a job went.
+/// Time of a job.
 #[derive(Debug, Serialize)]
 pub(super) struct JobTime {
     pub(super) id: u32,
     pub(super) name: String,
     pub(super) user: String,
-    /// A word of RFC 8011; null where the server does not say.
+    /// A keyword of RFC 8011; null if the server does not report it.
     pub(super) state: Option<&'static str>,
-    /// The server's words about it; empty where it has none.
+    /// The server's message about the job; empty without one.
     pub(super) message: String,
     /// To the next KiB.
     pub(super) bytes: Option<Bytes>,
-    /// Until its printer had it first, or until now.
+    /// Time in the queue: until the printer started it, or until now.
     pub(super) queued_seconds: Option<Span>,
-    /// From then until it was over, or until now.
+    /// Time at the device: from then until its end, or until now.
     pub(super) turn_seconds: Option<Span>,
-    /// How often its device was tried.
+    /// Number of attempts at the device.
     pub(super) attempts: Option<u32>,
-    /// How long the last of them took.
+    /// Time of the last attempt.
     pub(super) attempt_seconds: Option<Span>,
     pub(super) connecting_seconds: Option<Span>,
     pub(super) sending_seconds: Option<Span>,
     pub(super) answering_seconds: Option<Span>,
-    /// What held its data back.
+    /// Limit of its transfer.
     pub(super) limit: Option<JobLimit>,
-    /// That its device takes nothing now.
+    /// Current stall of its device.
     pub(super) stall: Option<JobStall>,
 }
 
-/// That a device takes nothing.
+/// Stall of a device.
 #[derive(Debug, Serialize)]
 pub(super) struct JobStall {
     seconds: Span,
@@ -78,19 +78,19 @@ pub(super) struct JobStall {
     sign: String,
 }
 
-/// What held a job's data back.
+/// Limit of a job's transfer.
 #[derive(Debug, Serialize)]
 pub(super) struct JobLimit {
     pub(super) limit: String,
     pub(super) confidence: Confidence,
     pub(super) sentence: String,
-    /// What to change; empty where nothing is known.
+    /// Remedy; empty if none is known.
     pub(super) remedy: String,
     pub(super) bytes_per_second: Option<Rate>,
 }
 
 impl JobTime {
-    /// Whether it is over.
+    /// Returns true if the job is finished.
     pub(super) fn is_over(&self) -> bool {
         let over = [JobState::Completed, JobState::Canceled, JobState::Aborted];
         self.state.is_some_and(|state| over.iter().any(|one| one.id() == state))
@@ -109,7 +109,7 @@ impl JobTime {
         let attempt = millis("windlass-attempt-time");
         let attempts =
             group.number("windlass-attempts").and_then(|count| u32::try_from(count).ok());
-        // One attempt is all of its turn, and known more finely.
+        // A single attempt is the total time of the job, and known more precisely.
         let turn = attempt.filter(|_| attempts == Some(1)).or_else(|| between(began, over));
         let kilo = group.number("job-k-octets").and_then(|kilo| u64::try_from(kilo).ok());
         Self {

@@ -1,4 +1,4 @@
-//! Why printing is slow: where the time of jobs went, and what held them back.
+//! Causes of slow printing: the parts of the jobs' time, and their limits.
 
 mod job;
 mod text;
@@ -15,33 +15,33 @@ use super::jobs::{list, text as line};
 use super::server::Server;
 use super::{OVER, WAITING, WhyArgs, failed};
 
-/// The most jobs before one that are counted.
+/// Maximum number of counted jobs ahead of a job.
 const MAX_BEFORE: usize = 10_000;
 
-/// What is asked for of a printer.
+/// Attributes to request of a printer.
 const OF_PRINTER: [&str; 3] = ["printer-state", "printer-state-message", "queued-job-count"];
 
-/// Why jobs take as long as they do.
+/// Time of a printer's jobs, by its parts.
 #[derive(Debug, Serialize)]
 pub(in super::super) struct WhyReport {
     schema: Schema,
     server: String,
     printer: String,
-    /// The printer in its own words; empty where it has none.
+    /// The printer in its own words; empty without a message.
     printer_message: String,
-    /// idle, processing or stopped; null where the server does not say.
+    /// idle, processing or stopped; null if the server does not report it.
     printer_state: Option<&'static str>,
     /// Jobs of the printer that are not over.
     waiting: u64,
     /// The job that was asked about; null for a printer.
     job: Option<u32>,
-    /// How many jobs of the printer go before it; null where it does not wait.
+    /// Jobs of the printer ahead of this one; null if it is not waiting.
     before: Option<u64>,
-    /// The job, or the last ones of the printer that are over, the latest first.
+    /// The job, or the last finished jobs of the printer, the latest first.
     jobs: Vec<JobTime>,
-    /// What they come to in all, from the part that took most time on.
+    /// Sums of the parts, the longest first.
     parts: Vec<PartTime>,
-    /// What held their data back, from what cost most time on.
+    /// Limits of their transfers, the costliest first.
     limits: Vec<LimitTime>,
 }
 
@@ -50,11 +50,11 @@ pub(in super::super) struct WhyReport {
 struct PartTime {
     part: Part,
     seconds: Span,
-    /// Of the time that devices took with these jobs.
+    /// Share of the time at the devices.
     share: f64,
 }
 
-/// What a job's turn at its device consists of.
+/// Part of a job's time at its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Part {
@@ -62,10 +62,9 @@ enum Part {
     Connecting,
     /// Until the device's TCP had all of the data.
     Sending,
-    /// Until the device said that it has the job, or closed.
+    /// Until the device confirmed the job, or closed.
     Answering,
-    /// What is in none of these: attempts before, what a protocol says before the data, and jobs
-    /// of which the server does not tell more.
+    /// The rest: earlier attempts, exchanges before the data, and jobs without details.
     Other,
 }
 
@@ -74,21 +73,21 @@ enum Part {
 struct LimitTime {
     limit: String,
     jobs: u64,
-    /// How long these jobs sent.
+    /// Sending time of these jobs.
     seconds: Span,
-    /// Of the time that all jobs sent of which a limit is known.
+    /// Share of the sending time of all jobs with a known limit.
     share: f64,
-    /// How sure it is, where it is least sure.
+    /// Lowest confidence of these jobs.
     confidence: Confidence,
-    /// What the job that sent for longest says of it.
+    /// Sentence of the job with the longest sending time.
     sentence: String,
     remedy: String,
 }
 
-/// Asks a server why.
+/// Asks a server for the times of its jobs.
 pub(super) fn ask(args: &WhyArgs) -> Result<WhyReport, Failure> {
     let server = &Server::new(&args.server)?;
-    let doing = || format!("cannot tell why {} waits", args.what);
+    let doing = || format!("cannot explain the time of {}", args.what);
     match args.what.parse::<u32>() {
         Ok(id) => of_job(server, id).map_err(|error| failed(doing(), &error)),
         Err(_) => {
@@ -122,8 +121,8 @@ fn of_job(server: &Server, id: u32) -> Result<WhyReport, windlass_print::Error> 
     Ok(report)
 }
 
-/// Whether a job of the same printer goes before another: it is there already, is more urgent,
-/// or came earlier.
+/// Returns true if a job of the same printer is ahead of another: it prints already, has a higher
+/// priority, or is older.
 fn goes_before(other: &Group, job: &Group, id: u32) -> bool {
     let state = other.number("job-state").and_then(JobState::new);
     let priority = |group: &Group| group.number("job-priority").unwrap_or(50);
@@ -148,7 +147,7 @@ fn of_printer(
 }
 
 impl WhyReport {
-    /// How a printer is.
+    /// Requests the state of a printer.
     fn new(server: &Server, printer: &str) -> Result<Self, windlass_print::Error> {
         let group = server.asking(|asker| {
             let uri = server.printer(printer);
@@ -176,7 +175,7 @@ impl WhyReport {
         })
     }
 
-    /// Takes jobs, and reckons what they come to.
+    /// Adds jobs, and computes the sums.
     fn take(&mut self, jobs: Vec<JobTime>) {
         self.parts = parts(&jobs);
         self.limits = limits(&jobs);
@@ -184,7 +183,7 @@ impl WhyReport {
     }
 }
 
-/// What the turns of jobs come to.
+/// Sums the parts of jobs.
 fn parts(jobs: &[JobTime]) -> Vec<PartTime> {
     let sum = |of: fn(&JobTime) -> Option<Span>| jobs.iter().filter_map(of).sum::<Span>();
     let all = sum(|job| job.turn_seconds);
@@ -194,7 +193,7 @@ fn parts(jobs: &[JobTime]) -> Vec<PartTime> {
         (Part::Answering, sum(|job| job.answering_seconds)),
     ];
     let told: Span = known.iter().map(|(_, time)| *time).sum();
-    // Where a turn is known by the second only it may be shorter than its parts.
+    // A job time known only to the second may be shorter than its parts.
     let whole = all.max(told);
     let other = (Part::Other, (whole - told).or_zero());
     let mut parts: Vec<PartTime> = known
@@ -207,7 +206,7 @@ fn parts(jobs: &[JobTime]) -> Vec<PartTime> {
     parts
 }
 
-/// What held their data back.
+/// Sums the limits of jobs.
 fn limits(jobs: &[JobTime]) -> Vec<LimitTime> {
     let mut limits: Vec<(LimitTime, Span)> = Vec::new();
     for job in jobs {

@@ -1,4 +1,4 @@
-//! Why printing is slow, for people.
+//! Text of the report about slow printing.
 
 use windlass_base::Span;
 use windlass_output::{Page, Record, Rows, Style, Table, Text, figures, verdict};
@@ -6,7 +6,7 @@ use windlass_output::{Page, Record, Rows, Style, Table, Text, figures, verdict};
 use super::job::JobTime;
 use super::{Part, WhyReport};
 
-/// The most jobs that are told of one by one.
+/// Maximum number of jobs with a line of their own.
 const MAX_JOBS: usize = 10;
 
 impl Part {
@@ -19,13 +19,13 @@ impl Part {
         }
     }
 
-    /// What the part is.
+    /// Returns the definition of the part.
     const fn about(self) -> &'static str {
         match self {
-            Self::Connecting => "until the device took the connection",
+            Self::Connecting => "until the device accepted the connection",
             Self::Sending => "until the device's TCP had all of the data",
-            Self::Answering => "until the device said that it has the job, or closed",
-            Self::Other => "attempts before the last, talk before the data, or not told",
+            Self::Answering => "until the device confirmed the job, or closed",
+            Self::Other => "earlier attempts, exchanges before the data, or unknown",
         }
     }
 }
@@ -54,7 +54,7 @@ impl WhyReport {
         }
     }
 
-    /// The printer, where it stands in the way.
+    /// Returns the printer's state, if it holds jobs back.
     fn hindrance(&self) -> Option<Text> {
         let state = self.printer_state.filter(|state| *state == "stopped");
         let message = self.printer_message.as_str();
@@ -74,16 +74,16 @@ impl WhyReport {
             (state, message) => format!("{state}: {message}"),
         };
         rows.push("state", words);
-        // While its device has it, both say the same.
+        // While the device has the job, both texts are equal.
         if let Some(hindrance) = self.hindrance().filter(|_| self.printer_message != job.message) {
             rows.push("printer", hindrance);
         }
         if let Some(before) = self.before {
             let text = match before {
-                0 => "it is the next".into(),
+                0 => "none: this job is the next".into(),
                 _ => figures::counted(before, "job").and(" of this printer"),
             };
-            rows.push("before it", text);
+            rows.push("jobs ahead", text);
         }
         let mut time = |name: &str, time: Option<Span>, about: &str| {
             if let Some(time) = time {
@@ -91,11 +91,10 @@ impl WhyReport {
             }
         };
         let had = job.turn_seconds.is_some();
-        let queue = if had { "until its printer had it first" } else { "so far" };
+        let queue = if had { "until the printer started it" } else { "so far" };
         time("in queue", job.queued_seconds, queue);
-        let turn =
-            if job.is_over() { "from then on, all attempts" } else { "so far, all attempts" };
-        time("its turn", job.turn_seconds, turn);
+        let turn = if job.is_over() { "all attempts" } else { "all attempts so far" };
+        time("at the device", job.turn_seconds, turn);
         for (part, seconds) in [
             (Part::Connecting, job.connecting_seconds),
             (Part::Sending, job.sending_seconds),
@@ -104,7 +103,10 @@ impl WhyReport {
             time(part.words(), seconds, part.about());
         }
         if let Some(attempts) = job.attempts.filter(|count| *count > 1) {
-            rows.push("attempts", format!("{attempts}; the times are of the last"));
+            rows.push(
+                "attempts",
+                format!("{attempts}; the times of the parts are of the last one"),
+            );
         }
         let rate = job.limit.as_ref().and_then(|limit| limit.bytes_per_second);
         if let Some(rate) = rate {
@@ -114,7 +116,7 @@ impl WhyReport {
         if job.is_over() && job.attempts.is_none() {
             rows.push("", NOT_TOLD);
         } else if job.attempts.is_none() && job.turn_seconds.is_some() {
-            rows.push("", "its device has it: the parts are known when the attempt is over");
+            rows.push("", "the device has the job: its parts are known after the attempt");
         }
         rows
     }
@@ -127,14 +129,13 @@ impl WhyReport {
         rows.push("waiting", figures::counted(self.waiting, "job"));
         page.rows(&rows);
         if self.jobs.is_empty() {
-            page.line("no job is known that is over: what they took is not known");
+            page.line("no finished job is known, so there are no times to explain");
             return;
         }
         page.gap();
         page.line(
-            Text::from("the time that the last ")
-                .and(figures::counted(self.jobs.len() as u64, "job"))
-                .and(" had at the device"),
+            Text::from("time at the device of the last ")
+                .and(figures::counted(self.jobs.len() as u64, "job")),
         );
         let mut rows = Rows::new();
         for part in &self.parts {
@@ -149,13 +150,13 @@ impl WhyReport {
         page.gap();
         page.table(&self.table());
         if self.jobs.len() > MAX_JOBS {
-            page.line(format!("and {} before; --json has all", self.jobs.len() - MAX_JOBS));
+            page.line(format!("… and {} earlier; --json lists all", self.jobs.len() - MAX_JOBS));
         }
     }
 
     fn table(&self) -> Table {
         let mut table = Table::headed(
-            "job: | size: | in queue: | its turn: | connecting: | sending: | device: | limit",
+            "job: | size: | in queue: | at device: | connecting: | sending: | answer: | limit",
         );
         let time = |time: Option<Span>| time.map_or_else(|| "".into(), Text::from);
         for job in self.jobs.iter().take(MAX_JOBS) {
@@ -173,7 +174,7 @@ impl WhyReport {
         table
     }
 
-    /// What held the data back.
+    /// Writes the limits.
     fn limits(&self, page: &mut Page) {
         for limit in &self.limits {
             let mut head = Text::styled(Style::Bad, limit.limit.as_str());
@@ -183,18 +184,18 @@ impl WhyReport {
                     .and(figures::counted(limit.jobs, "job"))
                     .and(", ")
                     .and(figures::percent(limit.share))
-                    .and(" of the time that was sent");
+                    .and(" of the sending time");
             }
             page.line(head.and("; confidence ").and(verdict::confidence(limit.confidence)));
             page.paragraph(limit.sentence.as_str());
             if !limit.remedy.is_empty() {
-                page.paragraph(Text::from("to change: ").and(limit.remedy.as_str()));
+                page.paragraph(Text::from("remedy: ").and(limit.remedy.as_str()));
             }
             page.gap();
         }
     }
 }
 
-/// Why there are no parts.
-const NOT_TOLD: &str = "this server does not tell more: windlass spool serve does, and windlass \
-                        print --explain of a job sent by hand";
+/// Reason for missing parts.
+const NOT_TOLD: &str = "this server reports no parts: use windlass spool serve, or send a job \
+                        with windlass print --explain";
