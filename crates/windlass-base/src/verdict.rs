@@ -206,10 +206,10 @@ impl Remedy {
         self
     }
 
-    /// Replaces an expected rate, if there is one, by the bound `most`.
-    pub fn promise_at_most(&mut self, most: impl Into<Bound>) {
+    /// Replaces an expected rate, if there is one, by the bound `most`, with its margin.
+    pub fn promise_at_most(&mut self, most: Bound) {
         if self.expected_bytes_per_second.is_some() {
-            self.set_bound(most);
+            self.set_bound(most.with_margin());
         }
     }
 

@@ -127,7 +127,7 @@ pub fn open(to: SocketAddr, transfer: &Transfer) -> Result<UdpSocket, Error> {
     let socket = socket2::Socket::new(socket2::Domain::for_address(to), kind, None);
     let socket = socket.map_err(failed)?;
     transfer.ip.set(&socket)?;
-    transfer.ip.bind.apply(&socket, to, None)?;
+    transfer.ip.bind.apply(&socket, to)?;
     let socket = UdpSocket::from(socket);
     if let Some(send) = transfer.client.send {
         let bytes = usize::try_from(send.get()).unwrap_or(usize::MAX);

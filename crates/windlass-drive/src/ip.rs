@@ -108,35 +108,29 @@ impl Bind {
 
     /// Binds a socket to the interface, the source address and the port, if one is set, before it
     /// connects to `to`.
-    pub(crate) fn apply(
-        &self,
-        socket: &Socket,
-        to: SocketAddr,
-        port: Option<u16>,
-    ) -> Result<(), Error> {
+    pub(crate) fn apply(&self, socket: &Socket, to: SocketAddr) -> Result<(), Error> {
         self.to_device(socket)?;
-        let port = port.or(self.port);
-        if self.address.is_none() && port.is_none() {
+        if self.address.is_none() && self.port.is_none() {
             return Ok(());
         }
         let any = match to {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let from = SocketAddr::new(self.address.unwrap_or(any), port.unwrap_or(0));
+        let from = SocketAddr::new(self.address.unwrap_or(any), self.port.unwrap_or(0));
         if from.is_ipv4() != to.is_ipv4() {
             let source = io::Error::other(format!("{} is of the other family", to.ip()));
             let (option, value) = ("the address to send from", from.ip().to_string());
             return Err(Error::Option { option, value, source });
         }
         let bind = || {
-            if port.is_some() {
+            if self.port.is_some() {
                 // The system may still remember the last job's connection from this port.
                 socket.set_reuse_address(true)?;
             }
             socket.bind(&self.with_scope(from).into())
         };
-        let (option, value) = match (self.address, port) {
+        let (option, value) = match (self.address, self.port) {
             (None, Some(port)) => ("the source port", port.to_string()),
             (Some(_), Some(_)) => ("the address and port to send from", from.to_string()),
             _ => ("the address to send from", from.ip().to_string()),

@@ -146,23 +146,11 @@ fn new(address: &SocketAddr) -> io::Result<Socket> {
 /// # Errors
 /// Fails if the connection fails, or an option is refused.
 pub fn connect(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
-    connect_from(to, options, None)
-}
-
-/// Connects with these options from a port of this host, which matters to some servers.
-///
-/// # Errors
-/// Fails if the connection fails, an option is refused, or the port is taken or not allowed.
-pub fn connect_from(
-    to: SocketAddr,
-    options: &Options,
-    port: Option<u16>,
-) -> Result<TcpStream, Error> {
     let failed = |source| Error::Connect { to: to.to_string(), source };
     let socket = new(&to).map_err(failed)?;
     options.set_before(&socket)?;
     options.set_after(&socket)?;
-    options.ip.bind.apply(&socket, to, port)?;
+    options.ip.bind.apply(&socket, to)?;
     socket.connect_timeout(&to.into(), CONNECTING).map_err(failed)?;
     Ok(socket.into())
 }
@@ -182,7 +170,7 @@ pub(crate) fn connect_all(
         let socket = new(&to).map_err(failed)?;
         options.set_before(&socket)?;
         options.set_after(&socket)?;
-        options.ip.bind.of_stream(number).apply(&socket, to, None)?;
+        options.ip.bind.of_stream(number).apply(&socket, to)?;
         socket.set_nonblocking(true).map_err(failed)?;
         match socket.connect(&to.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(failed(error)),

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use windlass_drive::Error;
 use windlass_drive::client::first;
-use windlass_drive::socket::{Options, connect_from};
+use windlass_drive::socket::{Options, connect};
 use windlass_print::DialError;
 
 /// The ports from which a client of LPR sends (RFC 1179, section 3.1).
@@ -28,16 +28,17 @@ impl Dialer {
 
     fn to(&self, address: SocketAddr) -> Result<TcpStream, Error> {
         if !self.reserved {
-            return connect_from(address, &self.options, None);
+            return connect(address, &self.options);
         }
-        let mut wrong = None;
+        let (mut options, mut wrong) = (self.options.clone(), None);
         for port in RESERVED.rev() {
-            match connect_from(address, &self.options, Some(port)) {
+            options.ip.bind.port = Some(port);
+            match connect(address, &options) {
                 Err(error) if is_taken(&error) => wrong = Some(error),
                 done => return done,
             }
         }
-        wrong.map_or_else(|| connect_from(address, &self.options, None), Err)
+        wrong.map_or_else(|| connect(address, &self.options), Err)
     }
 }
 

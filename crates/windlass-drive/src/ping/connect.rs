@@ -48,7 +48,7 @@ impl Connect {
     fn open(&self) -> Result<Socket, Error> {
         let socket = self.socket().map_err(Error::io("cannot make a connection"))?;
         self.ip.set(&socket)?;
-        self.ip.bind.apply(&socket, self.to, None)?;
+        self.ip.bind.apply(&socket, self.to)?;
         Ok(socket)
     }
 

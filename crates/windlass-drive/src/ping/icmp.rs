@@ -113,7 +113,7 @@ impl Icmp {
         keep_reports(&socket, is_v6).map_err(&failed)?;
         let identifier = match kind {
             Socket::Raw => {
-                ip.bind.apply(&socket, to, None)?;
+                ip.bind.apply(&socket, to)?;
                 take_echo_replies_only(&socket, is_v6).map_err(&failed)?;
                 u16::from_be_bytes([high, low])
             }
@@ -124,7 +124,7 @@ impl Icmp {
                         ip.bind.to_device(&socket)?;
                         socket.bind(&any.into()).map_err(&failed)?;
                     }
-                    Some(_) => ip.bind.apply(&socket, to, None)?,
+                    Some(_) => ip.bind.apply(&socket, to)?,
                 }
                 let own = socket.local_addr().map_err(&failed)?;
                 own.as_socket().map_or(0, |own| own.port())

@@ -35,7 +35,7 @@ pub(crate) fn open(
     let socket = Socket::new(Domain::for_address(to), Type::DGRAM, Some(Protocol::UDP));
     let socket = socket.map_err(failed)?;
     ip.set(&socket)?;
-    ip.bind.of_stream(stream).apply(&socket, to, None)?;
+    ip.bind.of_stream(stream).apply(&socket, to)?;
     let socket = UdpSocket::from(socket);
     set_up(&socket, buffers)?;
     socket.connect(to).map_err(failed)?;

@@ -65,12 +65,20 @@ impl ChangedTransfer<'_> {
         self.changes.0.iter().any(is)
     }
 
+    /// Returns whether a rival of the verdict explains the transfer as well.
+    fn is_contested(&self) -> bool {
+        self.report.verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::OtherPace)
+    }
+
+    /// Returns whether the verdict leaves several causes.
+    fn is_doubtful(&self) -> bool {
+        !self.report.verdict.between.is_empty()
+    }
+
     /// Returns the reasons for which the rate has no bound either.
     pub(super) fn unbounded(&self) -> Vec<&'static str> {
         let mut reasons = Vec::new();
-        let is_contested =
-            self.report.verdict.caveats.iter().any(|caveat| caveat.id == CaveatId::OtherPace);
-        if is_contested {
+        if self.is_contested() {
             reasons.push(
                 "Another cause explains this transfer as well, and the effect of a change depends \
                  on the cause.",
@@ -112,7 +120,7 @@ impl ChangedTransfer<'_> {
         {
             reasons.push("The receiver may then delay the ACK of each single segment.");
         }
-        if !self.report.verdict.between.is_empty() {
+        if self.is_doubtful() && !self.is_contested() {
             reasons.push("The capture does not tell two causes apart, and the change helps one.");
         }
         let usual = self.report.receive_window.bytes;
@@ -172,8 +180,7 @@ impl ChangedTransfer<'_> {
             return None;
         }
         let bounds = self.measures.bounds?;
-        let is_doubtful = !self.report.verdict.between.is_empty();
-        let bounds = if is_doubtful { bounds.without_path() } else { bounds };
+        let bounds = if self.is_doubtful() { bounds.without_path() } else { bounds };
         Some(bounds.most(self.window(), self.streams()))
     }
 

@@ -144,10 +144,7 @@ impl Advice<'_> {
 
     /// Makes a bound of what a remedy promises.
     pub(crate) fn bound(&self, remedy: &mut Remedy) {
-        match self.most() {
-            Some(most) => remedy.promise_at_most(most.with_margin()),
-            None => remedy.promise_nothing(),
-        }
+        promise(remedy, self.most());
     }
 
     /// Makes a bound of what a remedy promises, where the rest may become faster as well: what is
@@ -159,7 +156,7 @@ impl Advice<'_> {
                 if most.rate.bytes_per_second()
                     > least.bytes_per_second() * BEYOND_JITTER.get() =>
             {
-                remedy.promise_at_most(most.with_margin());
+                remedy.promise_at_most(most);
             }
             Some(_) => {}
             None => remedy.promise_nothing(),
@@ -194,12 +191,11 @@ impl Advice<'_> {
     pub(crate) fn doubt(&self, remedy: &mut Remedy) {
         let Some(rate) = remedy.expected_bytes_per_second else { return };
         let bounds = Bounds::of(self.case).map(Bounds::without_path);
-        let most = match bounds {
-            _ if remedy.side == Side::Path => Bound::from(rate),
-            Some(bounds) => bounds.most(window_of(remedy), 1),
-            None => return remedy.promise_nothing(),
+        let most = match remedy.side {
+            Side::Path => Some(Bound::from(rate)),
+            _ => bounds.map(|bounds| bounds.most(window_of(remedy), 1)),
         };
-        remedy.promise_at_most(most.with_margin());
+        promise(remedy, most);
     }
 
     pub(crate) fn held(&self) -> Span {
@@ -238,12 +234,9 @@ impl Advice<'_> {
             ..advice(side, action)
         };
         if is_beyond_line || !self.case.is_carried(rate) {
-            match Bounds::of(self.case) {
-                Some(bounds) => {
-                    remedy.promise_at_most(bounds.most(window_of(&remedy), 1).with_margin());
-                }
-                None => remedy.promise_nothing(),
-            }
+            let bounds = Bounds::of(self.case);
+            let most = bounds.map(|bounds| bounds.most(window_of(&remedy), 1));
+            promise(&mut remedy, most);
         }
         remedy
     }
@@ -368,6 +361,14 @@ impl Advice<'_> {
             );
             advice(Side::Receiver, action)
         })
+    }
+}
+
+/// Makes a bound of what a remedy promises; without one it promises nothing.
+fn promise(remedy: &mut Remedy, most: Option<Bound>) {
+    match most {
+        Some(most) => remedy.promise_at_most(most),
+        None => remedy.promise_nothing(),
     }
 }
 

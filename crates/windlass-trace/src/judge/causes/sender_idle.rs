@@ -46,10 +46,7 @@ pub(crate) const HYPOTHESIS: Hypothesis = Hypothesis {
             && rate > shown
         {
             // The program's pieces are short: their rate bounds nothing.
-            match it.most() {
-                Some(most) => steady.promise_at_most(most.with_margin()),
-                None => steady.promise_nothing(),
-            }
+            it.bound(&mut steady);
         }
         it.bracket_pauses(&mut steady);
         vec![steady]

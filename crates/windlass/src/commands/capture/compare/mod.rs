@@ -1,6 +1,7 @@
 //! `windlass capture --compare`: the ring beside the single reader, and both beside
 //! PCAUSA's document of 2007.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use windlass_base::{Failure, Span};
@@ -14,11 +15,8 @@ use crate::interrupt;
 /// The time for which frames are sent in each run.
 const USUAL_TIME: Span = Span::from_millis(2_000);
 
-/// The least of these times: in less the reader has hardly begun.
-const SHORTEST_TIME: Span = Span::from_millis(10);
-
-/// The longest of these times.
-const LONGEST_TIME: Span = Span::from_millis(60_000);
+/// The allowed times: in less than the least the reader has hardly begun.
+const TIMES: RangeInclusive<Span> = Span::from_millis(10)..=Span::from_millis(60_000);
 
 /// Runs the comparison. After a failure or an interrupt, the results so far are still printed.
 pub(super) fn run(
@@ -27,8 +25,8 @@ pub(super) fn run(
     output: &mut Output,
 ) -> anyhow::Result<()> {
     let time = time.unwrap_or(USUAL_TIME);
-    if !(SHORTEST_TIME..=LONGEST_TIME).contains(&time) {
-        let wrong = format!("--time is {SHORTEST_TIME} to {LONGEST_TIME}, not {time}");
+    if !TIMES.contains(&time) {
+        let wrong = format!("--time is {} to {}, not {time}", TIMES.start(), TIMES.end());
         return Err(Failure::usage("cannot compare the readers", wrong).into());
     }
     let stop = interrupt::listen("cannot finish the comparison")?;
