@@ -191,15 +191,17 @@ impl WhatIf {
             return (answer, None);
         };
         // Without loss, or with the line as the new limit, the model's error for the old limit no
-        // longer applies.
+        // longer applies. Whether it applies to another new limit is unknown.
         let is_lossless = |change: &Change| match *change {
             Change::Loss(share) => share <= 0.0 && model.loss > 0.0,
             Change::AckLoss(share) => share <= 0.0 && model.ack_loss > 0.0,
             _ => false,
         };
         let is_line = |trial: &Trial| trial.cause.limit() == Limit::PathCapacity;
-        let is_other = !is_line(before) && is_line(&after);
-        let kept = if is_other || changes.0.iter().any(is_lossless) { 1.0 } else { fit };
+        let is_new_line = !is_line(before) && is_line(&after);
+        let is_exact = is_new_line || changes.0.iter().any(is_lossless);
+        let kept = if is_exact { 1.0 } else { fit };
+        let is_other = before.cause.limit() != after.cause.limit() && !is_exact;
         let expected = after.rate.bytes_per_second() / kept;
         let near = NEAR.contains(&(expected / measured));
         let rate = Rate::from_bytes_per_second(expected);
@@ -226,6 +228,9 @@ impl WhatIf {
         }
         .min(report.verdict.confidence);
         doubts.extend(asked.uncertain(rate, after.cause.limit()));
+        if is_other && !CLOSE.contains(&fit) {
+            doubts.push("The model is off for the limit that goes, and another limit comes next.");
+        }
         let bound = asked.bound();
         let promise = match bound {
             _ if doubts.is_empty() => {

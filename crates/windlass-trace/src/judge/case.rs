@@ -186,8 +186,10 @@ impl Case<'_> {
         let line = line.or_else(|| facts.data_line().map(|line| line.rate));
         let line = line.or_else(|| facts.service().map(|pace| pace.rate));
         // A card that cuts or joins segments hides how close they were. And where the
-        // start is missing, so may be the only two segments that followed each other.
-        let whole = facts.counts.super_packets == 0 && self.has_start();
+        // start is missing, so may be the only two segments that followed each other. The pace of
+        // one or two pairs may be their program's.
+        let several = facts.line.packet_times.count >= SEVERAL.get();
+        let whole = facts.counts.super_packets == 0 && self.has_start() && several;
         let closest = facts.closest().filter(|_| whole);
         let bursts = closest
             .map(|time| self.segment().per(time).max(facts.line.capacity.unwrap_or_default()));

@@ -1,6 +1,6 @@
 //! Limits of a capture, and the capture that would remove them.
 use windlass_base::figures::ItemCount;
-use windlass_base::thresholds::{ENOUGH, LOCAL_PATH, SEVERAL};
+use windlass_base::thresholds::{ENOUGH, LOCAL_PATH, NEARLY_ALL, SEVERAL};
 use windlass_base::verdict::{Caveat, CaveatId};
 use windlass_base::{Bytes, Cause, Sentence, Span, sentence};
 
@@ -83,12 +83,16 @@ pub(crate) fn caveats(case: &Case<'_>) -> Vec<Caveat> {
         ));
     }
     if facts.capture.distance > Span::ZERO {
+        let (distance, rtt) = (facts.capture.distance, facts.path.rtt.unwrap_or_default());
+        let place = if distance >= rtt.scaled(NEARLY_ALL.get()) {
+            sentence!("at the receiver, {distance} from the sender and back")
+        } else {
+            sentence!("between the ends, {distance} of the {rtt} round trip from the sender")
+        };
         found.push(caveat!(
             TakenAtReceiver,
-            "the capture was taken {} of the {} round trip away from the sender: the sender's view \
-             is reconstructed; capture at the sender to be certain",
-            facts.capture.distance,
-            facts.path.rtt.unwrap_or_default()
+            "the capture was taken {place}: the sender's view is reconstructed; capture at the \
+             sender to be certain"
         ));
     }
     if let Some(SplitTcp { opening, soonest }) = facts.path.split {

@@ -165,9 +165,11 @@ impl Advice<'_> {
 
     /// Makes a bound of what is left without a program's pauses, unless a window or a line holds
     /// the rest: these stay as they are. What the program's own writes hold goes with its pauses; a
-    /// congestion window may begin anew after a pause, and losses come to other data.
+    /// congestion window may begin anew after a pause, and losses come to other data. The rate of a
+    /// transfer so short that a round trip more is a tenth of it is a bound, too.
     pub(crate) fn bracket_pauses(&self, remedy: &mut Remedy) {
         match self.next {
+            _ if self.is_of_few_round_trips(remedy) => self.bound(remedy),
             // A rate that only the capture's own pace limits is no estimate of a faster transfer.
             Some(Limit::PathCapacity) if self.is_capped(remedy) => self.bracket(remedy),
             Some(Limit::ReceiverWindow | Limit::ZeroWindow | Limit::PathCapacity) => {}
@@ -176,6 +178,14 @@ impl Advice<'_> {
             }
             _ => self.bracket(remedy),
         }
+    }
+
+    /// Returns whether the transfer of an estimate takes few round trips.
+    fn is_of_few_round_trips(&self, remedy: &Remedy) -> bool {
+        let Some(rate) = remedy.expected_bytes_per_second else { return false };
+        let time = rate.time_for(self.case.bytes());
+        let rtt = self.case.facts.path.told_rtt.unwrap_or_default();
+        time + rtt > time.scaled(A_TENTH_MORE.get())
     }
 
     /// Returns whether an estimate is as fast as the capture shows the path, or clearly below what
@@ -379,7 +389,7 @@ fn window_of(remedy: &Remedy) -> Option<Bytes> {
 }
 
 /// Without its pauses a transfer is as fast as its data was acknowledged and read while there was
-/// some: in a pause the path and the receiver catch up.
+/// some: in a pause the path and the receiver catch up. The programs' other waits stay.
 pub(crate) fn keep_to_pace(remedy: &mut Remedy, it: &Advice<'_>) {
     let ActiveRates { acked, read } = it.case.facts.line.moving;
     let pace = [acked, read].into_iter().flatten().reduce(Rate::min);
@@ -389,7 +399,11 @@ pub(crate) fn keep_to_pace(remedy: &mut Remedy, it: &Advice<'_>) {
         // Something else was as slow meanwhile, or the little that was seen of it.
         remedy.promise_nothing();
     } else {
-        remedy.set_expected(it.rate(0.0).min(pace));
+        let of_programs = it.case.time_of_limit(Limit::Application)
+            + it.case.time_of_limit(Limit::NagleDelayedAck);
+        let kept = (of_programs - it.case.time_of(it.cause)).or_zero();
+        let at_pace = pace.time_for(it.case.bytes()) + kept;
+        remedy.set_expected(it.rate(0.0).min(it.case.bytes().per(at_pace)));
     }
 }
 
