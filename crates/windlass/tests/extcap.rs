@@ -5,8 +5,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -19,10 +17,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use support::left::interfaces;
-use support::work::until_caught;
-use support::{devices, has, run, skipped, told, windlass};
 use tempfile::TempDir;
+use windlass_testkit::left::interfaces;
+use windlass_testkit::work::until_caught;
+use windlass_testkit::{devices, has, run, skipped, told, windlass};
 use windlass_wire::{Capture, CaptureInfo, Host, LinkType, Observer, Packet, Segment};
 
 /// No run takes so long that ends at all.
@@ -567,7 +565,8 @@ fn tshark_shows_notes_by_the_profile() {
     assert_eq!((stderr.as_str(), code), ("", 0));
     assert!(stdout.contains("tshark -C windlass"), "{stdout}");
     let notes = home.path().join("notes.pcapng");
-    let capture = support::repository("tests/corpus/receiver-window-ack-latency.snd.pcap.gz");
+    let capture =
+        windlass_testkit::repository("tests/corpus/receiver-window-ack-latency.snd.pcap.gz");
     let mut explain = windlass();
     explain.arg("explain").arg(capture).arg("--annotate").arg(&notes);
     assert!(explain.output().unwrap().status.success());

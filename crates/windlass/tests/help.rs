@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use support::commands::commands;
-use support::{run, told};
+use windlass_testkit::commands::commands;
+use windlass_testkit::{run, told};
 use windlass_wire::target::Protocol;
 
 fn printed(line: &str) -> String {
@@ -28,7 +26,7 @@ fn name(path: &str) -> String {
 
 #[test]
 fn every_command_has_help_with_examples() {
-    for command in commands() {
+    for command in commands(windlass::cli::command()) {
         let help = printed(&format!("{} --help", command.path));
         assert!(help.contains("\nExamples:\n  "), "{}", command.path);
         insta::assert_snapshot!(name(&command.path), help);
@@ -41,7 +39,9 @@ fn a_command_that_is_gone_leaves_no_snapshot() {
     let files = std::fs::read_dir(folder).unwrap();
     let files = files.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let kept: BTreeSet<String> = files.filter(|file| file.starts_with("help__")).collect();
-    let known = commands().into_iter().map(|known| format!("help__{}.snap", name(&known.path)));
+    let known = commands(windlass::cli::command())
+        .into_iter()
+        .map(|known| format!("help__{}.snap", name(&known.path)));
     let known: BTreeSet<String> = known.collect();
     let left: Vec<_> = kept.difference(&known).collect();
     assert!(left.is_empty(), "{left:?}");
@@ -65,7 +65,7 @@ fn each_print_protocol_is_offered() {
 
 #[test]
 fn short_help_is_short() {
-    for command in commands() {
+    for command in commands(windlass::cli::command()) {
         let path = &command.path;
         let (short, long) = (printed(&format!("{path} -h")), printed(&format!("{path} --help")));
         assert!(short.lines().count() < long.lines().count(), "{path}");

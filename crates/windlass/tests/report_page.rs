@@ -4,18 +4,16 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::{Value, json};
-use support::browser::{LEAST_LETTERS, WIDTHS, shown};
-use support::captures::{Findings, corpus, explained, figure};
-use support::devtools::{Browser, serious_faults};
-use support::{has, repository, told, windlass};
 use windlass_base::figures::Share;
 use windlass_base::{Bytes, Rate, Span, whole_part};
+use windlass_testkit::browser::{LEAST_LETTERS, WIDTHS, shown};
+use windlass_testkit::captures::{Findings, corpus, explained, figure};
+use windlass_testkit::devtools::{Browser, serious_faults};
+use windlass_testkit::{has, repository, told, windlass};
 
 /// The places of the page's grid.
 const GRID: f64 = 8_388_608.0;

@@ -4,8 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
-mod support;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -14,10 +12,10 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{has, is_root, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
 use windlass_host::{Error, HostReport, RunTimes, Settings, WatchTarget, Watcher};
 use windlass_output::Format;
+use windlass_testkit::{has, is_root, run, schema, skipped, told, windlass};
 
 /// For each line of input: 1,000 accesses of a missing file, 100 more in a thread and 10 in a
 /// child, 500 calls that cannot fail and 200 that do.
@@ -217,8 +215,8 @@ fn calls_are_counted_exactly_in_threads_and_children() {
     tracee.work();
     let report = report(watcher.finish());
     assert!(!tracee.is_traced());
-    let text = support::printed::printed(&report, Format::Text);
-    let json = schema::checked("watch", &support::printed::printed(&report, Format::Json));
+    let text = windlass_testkit::printed::printed(&report, Format::Text);
+    let json = schema::checked("watch", &windlass_testkit::printed::printed(&report, Format::Json));
     let syscalls = &json["syscalls"];
     let access = counted(syscalls, &ACCESS, "ENOENT");
     let parent = counted(syscalls, &["getppid"], "");
@@ -264,7 +262,7 @@ fn a_process_that_is_stopped_stays_so_until_it_is_continued() {
     // Stopped again it is let go, and is stopped as it would be without.
     tracee.signal("STOP");
     tracee.until("tT");
-    let json = support::printed::printed(&report(watcher.finish()), Format::Json);
+    let json = windlass_testkit::printed::printed(&report(watcher.finish()), Format::Json);
     let json = schema::checked("watch", &json);
     assert_eq!(counted(&json["syscalls"], &["getppid"], "").0, 500);
     tracee.until("T");
@@ -313,7 +311,7 @@ fn a_process_that_comes_later_is_traced_from_then_on() {
     drop(watcher);
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("wl-later");
-    support::copy_program("/bin/sleep", &program);
+    windlass_testkit::copy_program("/bin/sleep", &program);
     let watcher = Watcher::start(Settings {
         interval: Duration::from_millis(100),
         processes: vec![WatchTarget::Name("wl-later".to_owned())],

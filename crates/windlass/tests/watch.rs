@@ -4,8 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
-mod support;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -13,14 +11,14 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::Value;
-use support::clock::in_real_time;
-use support::figures::missing;
-use support::port::free_port;
-use support::work::until_caught;
-use support::{copy_program, has, run, schema, skipped, told, windlass};
 use windlass::commands::watch::WatchReport;
 use windlass_host::{RunTimes, Settings, WatchEvent, WatchTarget, Watcher, is_ignored};
 use windlass_output::Format;
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::figures::missing;
+use windlass_testkit::port::free_port;
+use windlass_testkit::work::until_caught;
+use windlass_testkit::{copy_program, has, run, schema, skipped, told, windlass};
 
 /// The end of a terminal, in signal(7).
 const SIGHUP: i32 = 1;
@@ -330,7 +328,7 @@ fn processes_of_a_name_come_go_and_add_up() {
         times: RunTimes::begin().end(),
         interrupted: false,
     };
-    let report = checked(&support::printed::printed(&report, Format::Json));
+    let report = checked(&windlass_testkit::printed::printed(&report, Format::Json));
     let total = &report["summary"]["totals"][0];
     assert_eq!((number(total, "/different"), number(total, "/figures/processes/max")), (2.0, 2.0));
     let events: Vec<(f64, &str)> = report["intervals"]
@@ -444,9 +442,9 @@ fn every_share_and_count_of_the_text_is_in_the_json() {
         times: RunTimes::begin().end(),
         interrupted: false,
     };
-    let json = support::printed::printed(&report, Format::Json);
+    let json = windlass_testkit::printed::printed(&report, Format::Json);
     let json = checked(&json);
-    let text = support::printed::printed(&report, Format::Text);
+    let text = windlass_testkit::printed::printed(&report, Format::Text);
     // `1 min` is a name.
     let text = text.replace("load, 1 min", "load");
     let missing = missing(&text, &json, &[]);

@@ -8,8 +8,8 @@ use std::process::{Child, Command};
 
 use anyhow::{Context, Result};
 
-use super::config::{Config, Queue, launched};
 use super::server::{Server, Shape};
+use windlass_testkit::cups::config::{Config, Queue, launched};
 
 const CUPSD: &str = "/usr/sbin/cupsd";
 

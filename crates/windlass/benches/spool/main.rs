@@ -14,9 +14,6 @@ mod case;
 mod ceiling;
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../../tests/support/cups/config.rs"]
-#[allow(unreachable_pub, reason = "the tests have it, too")]
-mod config;
 mod cupsd;
 mod load;
 mod ours;

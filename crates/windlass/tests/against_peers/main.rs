@@ -8,9 +8,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod known;
 mod tcptrace;
 mod tshark;
@@ -23,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use known::{KNOWN, KnownDifference};
 use serde_json::Value;
-use support::captures::{Findings, corpus, explained, figure, name, public_captures};
+use windlass_testkit::captures::{Findings, corpus, explained, figure, name, public_captures};
 
 /// Relation that a figure of ours must have to a tool's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,9 +60,9 @@ struct ComparedFigure {
 /// Figures of a tool for a capture, connection by connection.
 type Connections<'a> = Vec<(&'a Value, Option<Vec<ComparedFigure>>)>;
 
-fn captures(test: &str) -> Vec<PathBuf> {
+fn captures() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).collect();
-    files.extend(public_captures(test));
+    files.extend(public_captures());
     files
 }
 
@@ -73,7 +70,6 @@ fn captures(test: &str) -> Vec<PathBuf> {
 /// ours, or `None` for a file that it cannot read.
 fn compare(
     tool: &'static str,
-    test: &str,
     reads: impl for<'a> Fn(&Path, &'a Value) -> Option<Connections<'a>> + Sync,
 ) {
     let mut findings = Findings::default();
@@ -81,7 +77,7 @@ fn compare(
     let mut met: BTreeMap<(usize, String), usize> = BTreeMap::new();
     let mut compared = Vec::new();
     let mut agreed = 0;
-    let files = captures(test);
+    let files = captures();
     let records: Vec<Value> = files.iter().map(|file| explained(file)).collect();
     // The tools take long: some run at once.
     let next = AtomicUsize::new(0);
@@ -143,17 +139,17 @@ fn ours(report: &Value, pointer: &str) -> f64 {
 #[test]
 fn reports_agree_with_tshark() {
     let test = "reports_agree_with_tshark";
-    if support::has("tshark", test) {
-        compare("tshark", test, tshark::compared);
+    if windlass_testkit::has("tshark", test) {
+        compare("tshark", tshark::compared);
     }
 }
 
 #[test]
 fn reports_agree_with_tcptrace() {
     let test = "reports_agree_with_tcptrace";
-    if support::has("tcptrace", test) {
+    if windlass_testkit::has("tcptrace", test) {
         let folder = tempfile::tempdir().unwrap();
-        compare("tcptrace", test, |file, record| tcptrace::compared(file, record, folder.path()));
+        compare("tcptrace", |file, record| tcptrace::compared(file, record, folder.path()));
     }
 }
 

@@ -8,8 +8,8 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::Rule::{Near, NoLess, Same};
-use crate::support::captures::name;
 use crate::{ComparedFigure, Connections, ours};
+use windlass_testkit::captures::name;
 
 /// A connection of the listing: its ends, and its figures by direction.
 #[derive(Default)]

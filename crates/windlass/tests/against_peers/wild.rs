@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use crate::support::captures::{Findings, caveats, explained};
-use crate::support::has;
-use crate::support::wild::{Wild, wild};
 use crate::tshark::{Frame, frames};
+use windlass_testkit::captures::{Findings, caveats, explained};
+use windlass_testkit::has;
+use windlass_testkit::judged::{JudgedCapture, wild};
 
 /// The share of the time that the receiver's window may cost where it was never nearly full:
 /// what the last segments of flights take.
@@ -164,9 +164,9 @@ fn tshark_agrees_on_loss_and_windows_in_the_wild() {
     if !has("tshark", test) {
         return;
     }
-    let captures = wild(test);
+    let captures = wild();
     let next = AtomicUsize::new(0);
-    let read: Mutex<Vec<(&Wild, Value, Vec<Frame>)>> = Mutex::new(Vec::new());
+    let read: Mutex<Vec<(&JudgedCapture, Value, Vec<Frame>)>> = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use clap::{Arg, ValueHint};
 
-use crate::support::commands::{KnownCommand, commands, words};
-use crate::support::{has, run, told};
+use windlass_testkit::commands::{KnownCommand, commands, words};
+use windlass_testkit::{has, run, told};
 
 /// A file that is there to be offered.
 const FILE: &str = "upload.pcap";
@@ -169,8 +169,10 @@ fn cases_by_hand() -> Vec<Case> {
 
 #[test]
 fn every_shell_completes_every_command() {
-    let cases: Vec<Case> =
-        cases_by_hand().into_iter().chain(commands().iter().flat_map(cases_of)).collect();
+    let cases: Vec<Case> = cases_by_hand()
+        .into_iter()
+        .chain(commands(windlass::cli::command()).iter().flat_map(cases_of))
+        .collect();
     let lines: Vec<String> = cases.iter().map(|case| case.line.clone()).collect();
     let mut wrong = Vec::new();
     for (shell, ask) in SHELLS {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::support::{has, run, told};
+use windlass_testkit::{has, run, told};
 
 fn lab(line: &str) -> Value {
     let (stdout, stderr, code) = told(&run(&format!("lab --json {line}")));
@@ -327,7 +327,7 @@ fn a_scenario_of_ones_own_names_a_profile_beside_it() {
 fn a_transfer_that_does_not_end_is_a_result() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("lost.toml");
-    std::fs::write(&path, crate::support::LOST).unwrap();
+    std::fs::write(&path, windlass_testkit::LOST).unwrap();
     let (stdout, stderr, code) = told(&run(&format!("lab {}", path.display())));
     assert_eq!((stderr.as_str(), code), ("", 0));
     assert!(stdout.contains("the sender gave up, after 0 B"), "{stdout}");

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::schema::{fits, validator};
-use crate::support::{run, told};
+use windlass_testkit::schema::{fits, validator};
+use windlass_testkit::{run, told};
 
 /// Every law, each way.
 const WAYS: [&str; 20] = [

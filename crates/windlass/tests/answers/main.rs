@@ -8,5 +8,3 @@ mod lab;
 mod law;
 mod man;
 mod manners;
-#[path = "../support/mod.rs"]
-mod support;

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use clap::Arg;
 
-use crate::support::commands::{KnownCommand, commands};
-use crate::support::{has, run, told};
+use windlass_testkit::commands::{KnownCommand, commands};
+use windlass_testkit::{has, run, told};
 
 /// A page, as one reads it.
 struct Page {
@@ -185,7 +185,7 @@ impl PageCheck<'_> {
 #[test]
 fn every_page_says_what_the_command_line_says() {
     let mut found = Vec::new();
-    for known in commands() {
+    for known in commands(windlass::cli::command()) {
         let page = Page::of(&known);
         let command = &known.command;
         let name = known.called().replace(' ', "-");
@@ -215,7 +215,7 @@ fn all_manual_pages_can_be_written() {
     let folder = tempfile::tempdir().unwrap();
     let (stdout, stderr, code) = told(&run(&format!("man --dir {}", folder.path().display())));
     assert_eq!((stdout.as_str(), stderr.as_str(), code), ("", "", 0));
-    for known in commands() {
+    for known in commands(windlass::cli::command()) {
         let file = known.called().replace(' ', "-") + ".1";
         let written = std::fs::read_to_string(folder.path().join(&file)).unwrap();
         assert_eq!(written, Page::of(&known).roff, "{file}");
@@ -228,7 +228,7 @@ fn roff_takes_the_manual_pages() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for known in commands() {
+    for known in commands(windlass::cli::command()) {
         let page = folder.path().join("page.1");
         std::fs::write(&page, Page::of(&known).roff).unwrap();
         let output = Command::new("groff")

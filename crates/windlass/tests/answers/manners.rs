@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::support::{run, skipped, told, windlass};
+use windlass_testkit::{run, skipped, told, windlass};
 
 const LAW: &str = "law window --window 2920 --time 117695us";
 
@@ -101,7 +101,7 @@ fn colour_is_for_terminals_and_for_who_asks() {
 #[test]
 fn no_color_holds_on_a_terminal() {
     // `script` gives the program a terminal.
-    if !crate::support::has("script", "no_color_holds_on_a_terminal") {
+    if !windlass_testkit::has("script", "no_color_holds_on_a_terminal") {
         return;
     }
     let on_terminal = |no_color: &str| {

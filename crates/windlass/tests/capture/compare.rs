@@ -8,9 +8,9 @@ use windlass_host::RunTimes;
 use windlass_netlab::compare::{CaptureFigures, CompareReport, Document, Findings, Load, Row, Run};
 use windlass_output::Format;
 
-use crate::support::figures::missing;
-use crate::support::printed::printed;
-use crate::support::{run, schema, skipped, told};
+use windlass_testkit::figures::missing;
+use windlass_testkit::printed::printed;
+use windlass_testkit::{run, schema, skipped, told};
 
 /// A record that keeps to its schema.
 fn checked(text: &str) -> Value {

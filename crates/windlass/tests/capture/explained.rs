@@ -7,9 +7,9 @@ use std::process::Stdio;
 use windlass_drive::bulk::{self, Bulk};
 use windlass_sys::process::Signal;
 
-use super::support::clock::in_real_time;
-use super::support::windlass;
 use super::{Wire, count, report_of};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::windlass;
 
 const LEFT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const RIGHT: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);

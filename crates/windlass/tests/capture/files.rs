@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use windlass_sys::process::Signal;
 
-use super::support::{has, skipped};
 use super::{Wire, count, held, report_of};
+use windlass_testkit::{has, skipped};
 
 /// A disk of a given size, which goes with its value.
 pub(super) struct Disk(PathBuf);

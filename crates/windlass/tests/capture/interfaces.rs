@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use windlass_sys::process::{Process, Signal};
 
-use super::support::clock::in_real_time;
-use super::support::{skipped, told, windlass};
 use super::{Wire, count, held, report_of};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::{skipped, told, windlass};
 
 #[test]
 fn a_capture_goes_on_when_the_link_is_back() {
@@ -164,7 +164,7 @@ fn without_the_right_it_says_which() {
 
 #[test]
 fn more_memory_than_there_is_is_not_asked_of_the_kernel() {
-    let (_, stderr, code) = told(&super::support::run("capture lo --buffer 900000G"));
+    let (_, stderr, code) = told(&windlass_testkit::run("capture lo --buffer 900000G"));
     if stderr.contains("CAP_NET_RAW") {
         skipped("more_memory_than_there_is_is_not_asked_of_the_kernel", "it takes root");
         return;
@@ -232,7 +232,7 @@ fn what_is_asked_for_in_error_is_told() {
         ("capture any vlan 5 and tcp", "-i eth0 -i eth1"),
     ];
     for (line, wanted) in cases {
-        let (stdout, stderr, code) = told(&super::support::run(line));
+        let (stdout, stderr, code) = told(&windlass_testkit::run(line));
         assert!(code == 2 && stdout.is_empty(), "{line}: {code} {stderr}");
         assert!(stderr.contains(wanted), "{line}: {stderr}");
     }

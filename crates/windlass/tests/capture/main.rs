@@ -11,8 +11,6 @@ mod interfaces;
 mod options;
 mod rotated;
 mod several;
-#[path = "../support/mod.rs"]
-mod support;
 mod tcpdump;
 
 use std::collections::BTreeSet;
@@ -23,10 +21,10 @@ use std::time::{Duration, Instant};
 use std::{fs, thread};
 
 use serde_json::Value;
-use support::{schema, skipped, windlass};
 use windlass_sys::generator::{self, Frame, Generator, Load, LoadEnd};
 use windlass_sys::namespace::Namespace;
 use windlass_sys::process::{Process, Signal};
+use windlass_testkit::{schema, skipped, windlass};
 use windlass_wire::build::{Addresses, Carrier, Data};
 use windlass_wire::{Capture, CaptureInfo, Observer, Packet, Segment};
 

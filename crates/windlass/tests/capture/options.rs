@@ -11,8 +11,8 @@ use windlass::commands::capture::tcpdump::{OptionSupport, ROWS, Row, table};
 use windlass_sys::process::{Process, Signal};
 
 use super::rotated::{logger, names, until};
-use super::support::{has, run, told};
 use super::{CaptureContents, Wire, windlass};
+use windlass_testkit::{has, run, told};
 
 /// Returns the number of packets in the files of a folder, unfinished files included.
 fn packets_in(folder: &Path) -> u64 {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use windlass_sys::process::Signal;
 
-use super::support::{copy_program, has, run, skipped, told};
 use super::{Wire, count, held, held_in, report_of};
+use windlass_testkit::{copy_program, has, run, skipped, told};
 
 /// The names of a folder, in their order.
 pub(super) fn names(folder: &Path) -> Vec<String> {

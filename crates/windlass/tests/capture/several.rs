@@ -9,8 +9,8 @@ use windlass_sys::process::Signal;
 use windlass_sys::tun::Tun;
 
 use super::rotated::until;
-use super::support::{has, skipped, told};
 use super::{AtomicBool, NUMBER_AT, Wire, count, held, report_of, windlass};
+use windlass_testkit::{has, skipped, told};
 
 /// Two wires, whose ends in `right` are captured.
 fn wires(test: &str) -> Option<Wire> {
@@ -164,7 +164,7 @@ fn what_cannot_be_captured_together_is_refused() {
         ("capture -i lo -i nosuch", "there is no interface \"nosuch\""),
     ];
     for (line, wanted) in cases {
-        let (stdout, stderr, code) = told(&super::support::run(line));
+        let (stdout, stderr, code) = told(&windlass_testkit::run(line));
         if stderr.contains("CAP_NET_RAW") {
             return skipped("what_cannot_be_captured_together_is_refused", "it takes CAP_NET_RAW");
         }

@@ -7,8 +7,8 @@ use windlass_sys::generator::{self, Frame, Generator, Load, LoadEnd};
 use windlass_sys::process::{Process, Signal};
 
 use super::rotated::until;
-use super::support::{has, skipped, told};
 use super::{AtomicBool, BTreeSet, Wire, count, held, schema, windlass};
+use windlass_testkit::{has, skipped, told};
 
 /// A tcpdump that captures.
 pub(super) struct Tcpdump {

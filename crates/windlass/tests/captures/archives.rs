@@ -7,9 +7,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::captures::explained;
-use crate::support::schema::fits;
-use crate::support::{has, repository, told, windlass};
+use windlass_testkit::captures::explained;
+use windlass_testkit::schema::fits;
+use windlass_testkit::{has, repository, told, windlass};
 
 /// Captures of the corpus whose causes differ, plain and packed, and a text beside them.
 fn folder() -> tempfile::TempDir {

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::captures::{Findings, corpus};
-use crate::support::figures::{Figure, figures, leaves};
-use crate::support::schema::validator;
-use crate::support::{told, windlass};
+use windlass_testkit::captures::{Findings, corpus};
+use windlass_testkit::figures::{Figure, figures, leaves};
+use windlass_testkit::schema::validator;
+use windlass_testkit::{told, windlass};
 
 /// The most lines of the text.
 const SCREEN: usize = 40;
@@ -158,7 +158,7 @@ fn one_file_twice_is_one_place_and_two_runs_are_told_apart() {
     let sentence = runs["sentence"].as_str().unwrap();
     let begins = "The limit changed from loss/ack-loss to receiver-window/path-rtt; the rate rose";
     assert!(sentence.starts_with(begins), "{sentence}");
-    crate::support::schema::fits("explain-compare", &found);
+    windlass_testkit::schema::fits("explain-compare", &found);
 }
 
 #[test]

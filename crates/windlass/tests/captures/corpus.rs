@@ -1,10 +1,10 @@
 //! The corpus of captures whose cause is known: verdicts, figures, caveats and
 //! what must hold of every report.
 
-use crate::support::captures::{
+use serde_json::Value;
+use windlass_testkit::captures::{
     Entry, Fact, Findings, adds_up, caveats, corpus, explained, figure, verdict,
 };
-use serde_json::Value;
 
 /// The corpus' words for caveats, and the report's.
 const CAVEATS: [(&str, &str); 10] = [

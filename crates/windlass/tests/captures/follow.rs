@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use crate::support::captures::{corpus, public_captures};
-use crate::support::wild::wild;
-use crate::support::{run, schema, told, windlass};
 use serde_json::Value;
+use windlass_testkit::captures::{corpus, public_captures};
+use windlass_testkit::judged::wild;
+use windlass_testkit::{run, schema, told, windlass};
 
 /// Captures of emulated devices in virtual time.
 fn captures(folder: &Path, scenario: &str) -> Vec<std::path::PathBuf> {
@@ -160,12 +160,11 @@ fn what_is_told_of_a_second_holds_afterwards() {
 /// until a timer shows the loss.
 #[test]
 fn what_is_told_of_a_second_of_many_captures_holds_afterwards() {
-    let test = "what_is_told_of_a_second_of_many_captures_holds_afterwards";
     let mut seconds = Seconds::default();
     corpus().iter().for_each(|entry| seconds.take(&entry.path));
     assert!(seconds.told > 300 && seconds.share_of_known() >= 0.93, "{seconds:#?}");
     let mut real = Seconds::default();
-    let wild = wild(test).into_iter().map(|one| one.path);
-    public_captures(test).into_iter().chain(wild).for_each(|path| real.take(&path));
+    let wild = wild().into_iter().map(|one| one.path);
+    public_captures().into_iter().chain(wild).for_each(|path| real.take(&path));
     assert!(real.told == 0 || real.told > 900 && real.share_of_known() >= 0.95, "{real:#?}");
 }

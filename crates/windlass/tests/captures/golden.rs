@@ -3,11 +3,10 @@
 use std::io::Read;
 use std::path::PathBuf;
 
-use crate::support;
-
 /// A capture of the corpus, unpacked.
 fn unpacked(name: &str) -> Vec<u8> {
-    let file = std::fs::File::open(support::repository("tests/corpus").join(name)).unwrap();
+    let file =
+        std::fs::File::open(windlass_testkit::repository("tests/corpus").join(name)).unwrap();
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(file).read_to_end(&mut bytes).unwrap();
     bytes
@@ -67,9 +66,9 @@ fn several_connections_begin_with_an_overview() {
     // Several captures are explained one behind the other, and one that fails is named.
     let corpus = "tests/corpus/receiver-window-ack-latency.snd.pcap.gz";
     let both = ["explain", "--brief", "tests/corpus/README.md", corpus, capture.to_str().unwrap()];
-    let root = support::repository("");
-    let output = support::windlass().args(both).current_dir(root).output().unwrap();
-    let (text, message, code) = support::told(&output);
+    let root = windlass_testkit::repository("");
+    let output = windlass_testkit::windlass().args(both).current_dir(root).output().unwrap();
+    let (text, message, code) = windlass_testkit::told(&output);
     assert_eq!((text.lines().count(), code), (4, 1), "{text}{message}");
     assert!(text.starts_with(corpus) && message.contains("README.md"), "{text}{message}");
     let json = windlass(&["explain", "--json", corpus, corpus]);
@@ -85,9 +84,9 @@ fn several_connections_begin_with_an_overview() {
 
 /// The output of windlass in the repository's root, where paths are short.
 fn windlass(args: &[&str]) -> String {
-    let root = support::repository("");
-    let output = support::windlass().args(args).current_dir(root).output().unwrap();
-    let (text, message, code) = support::told(&output);
+    let root = windlass_testkit::repository("");
+    let output = windlass_testkit::windlass().args(args).current_dir(root).output().unwrap();
+    let (text, message, code) = windlass_testkit::told(&output);
     assert_eq!((message.as_str(), code), ("", 0));
     text
 }

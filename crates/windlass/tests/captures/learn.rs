@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::captures::{Findings, shared};
-use crate::support::{self, repository, run, told, windlass};
 use serde_json::Value;
 use windlass_base::Span;
 use windlass_lab::Profile;
 use windlass_sim::Habits;
 use windlass_sim::device::{AckPolicy, Drain, StallEvery};
+use windlass_testkit::captures::{Findings, shared};
+use windlass_testkit::{self, repository, run, told, windlass};
 
 fn lab(line: &str) -> Value {
     let (stdout, stderr, code) = told(&run(&format!("lab --json {line}")));
@@ -332,7 +332,7 @@ fn there_is_nothing_to_learn_from_nothing() {
 fn every_capture_gives_a_profile_or_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let into = folder.path().join("x.toml");
-    for entry in support::captures::corpus() {
+    for entry in windlass_testkit::captures::corpus() {
         let name = "a \"name\" \\ of\nits own";
         let output =
             windlass().args(["device", "learn", "--name", name]).arg(&entry.path).output().unwrap();

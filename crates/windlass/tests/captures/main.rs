@@ -3,14 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod archives;
 mod compare;
 mod corpus;
 mod follow;
 mod golden;
+mod judged;
 mod learn;
 mod odd_inputs;
 mod other_pace;
@@ -20,5 +18,4 @@ mod small_stacks;
 mod text_and_json;
 mod too_large;
 mod what_if;
-mod wild;
 mod xplot;

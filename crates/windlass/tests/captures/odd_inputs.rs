@@ -8,10 +8,10 @@ use std::process::{Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::support::captures::{Findings, corpus};
-use crate::support::{has, skipped, told, windlass};
 use serde_json::Value;
 use tempfile::TempDir;
+use windlass_testkit::captures::{Findings, corpus};
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// A plain capture of 110 packets, and the folder that holds it.
 fn sample() -> (TempDir, PathBuf, Vec<u8>) {

@@ -1,8 +1,8 @@
 //! Programs and paths that keep a pace of their own, and captures that show less than they seem
 //! to: whatever they look like, nothing wrong is sure.
 
-use crate::support::captures::{Findings, caveats, explained, figure, verdict};
-use crate::support::repository;
+use windlass_testkit::captures::{Findings, caveats, explained, figure, verdict};
+use windlass_testkit::repository;
 
 /// Truth about a capture.
 pub(super) struct Truth {

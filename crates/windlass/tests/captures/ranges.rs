@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::captures::corpus;
-use crate::support::{told, windlass};
+use windlass_testkit::captures::corpus;
+use windlass_testkit::{told, windlass};
 
 /// Returns what `windlass explain` says of the first connection of a stretch of a capture.
 fn explained(file: &std::path::Path, range: &[&str]) -> Value {

@@ -1,8 +1,8 @@
 //! Stacks as devices have them: they push, repair, acknowledge and buffer otherwise than Linux.
 
 use super::other_pace::{Truth, holds, of};
-use crate::support::captures::{Findings, explained, verdict};
-use crate::support::repository;
+use windlass_testkit::captures::{Findings, explained, verdict};
+use windlass_testkit::repository;
 
 const FOLDER: &str = "small-stacks";
 

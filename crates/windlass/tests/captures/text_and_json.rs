@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::captures::{Findings, corpus, explained_with, name, public_captures, shared};
-use crate::support::figures::{Figure, figures, leaves};
-use crate::support::{self, told, windlass};
+use windlass_testkit::captures::{Findings, corpus, explained_with, name, public_captures, shared};
+use windlass_testkit::figures::{Figure, figures, leaves};
+use windlass_testkit::{self, told, windlass};
 
 fn text(file: &Path, more: &[&str]) -> String {
     let output = windlass().args(["explain", "--details"]).args(more).arg(file).output().unwrap();
@@ -37,7 +37,7 @@ fn figures_are_read_with_their_units() {
 fn every_figure_of_the_text_is_in_the_json() {
     let test = "every_figure_of_the_text_is_in_the_json";
     let mut files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).step_by(4).collect();
-    files.extend(public_captures(test));
+    files.extend(public_captures());
     files.extend(shared("sources/000_9b262035620079fe.txt", test));
     assert!(compared(&files, &["--all"]) > 1_000);
 }
@@ -89,9 +89,9 @@ fn every_figure_of_the_lab_is_in_its_json() {
     for line in
         ["lab", "lab print-servers", "lab imagen", "lab small-stacks", "lab imagen --bytes 9kB"]
     {
-        let (stdout, stderr, code) = told(&support::run(line));
+        let (stdout, stderr, code) = told(&windlass_testkit::run(line));
         assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
-        let (json, _, _) = told(&support::run(&format!("{line} --json")));
+        let (json, _, _) = told(&windlass_testkit::run(&format!("{line} --json")));
         let (mut numbers, mut strings) = (Vec::new(), String::new());
         leaves(&serde_json::from_str(&json).unwrap(), &mut numbers, &mut strings);
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,7 +1,7 @@
 //! Segments that are too large for a link on their way, or for what should split them.
 
-use crate::support::captures::{Findings, explained, verdict};
-use crate::support::repository;
+use windlass_testkit::captures::{Findings, explained, verdict};
+use windlass_testkit::repository;
 
 /// Each with how sure it may be, and what its sentence or its remedies say.
 const TOLD: [(&str, &str, &str); 7] = [

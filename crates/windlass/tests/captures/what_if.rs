@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::support::captures::{corpus, explained_with, figure, verdict};
-use crate::support::{repository, run, told, windlass};
+use windlass_testkit::captures::{corpus, explained_with, figure, verdict};
+use windlass_testkit::{repository, run, told, windlass};
 
 /// The limits of which a model must fit.
 const MODELLED: [&str; 5] =

@@ -12,9 +12,9 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::captures::{Findings, corpus, explained, name};
-use crate::support::{has, told, windlass};
 use serde_json::Value;
+use windlass_testkit::captures::{Findings, corpus, explained, name};
+use windlass_testkit::{has, told, windlass};
 
 /// A line from a time to another, in microseconds, and from a sequence number to another, as
 /// on the wire: ours go on past the wrap.

@@ -13,14 +13,14 @@ use windlass_trace::{Analyzer, Keep};
 
 use tables::{Judged, Set};
 
-use crate::mutate::Mutation;
-use crate::random::Random;
-use crate::segments::segments_of;
 use crate::setting::Injected;
-use crate::support::captures::{corpus, explained_with, verdict};
-use crate::support::wild::{matches, named, wild};
-use crate::support::{marked, repository};
 use crate::transfer::{Outcome, Purity};
+use windlass_testkit::captures::{corpus, explained_with, verdict};
+use windlass_testkit::judged::{matches, named, wild};
+use windlass_testkit::mutate::Mutation;
+use windlass_testkit::random::Random;
+use windlass_testkit::segments::segments_of;
+use windlass_testkit::{marked, repository};
 
 /// Settings of each kind, of other seeds than those of the closed loop's own tests.
 const SEEDS: std::ops::Range<u64> = 1_000..1_060;
@@ -111,19 +111,19 @@ fn of_the_corpus_by_coarse_clocks() -> Set {
 }
 
 /// All of them; the first takes as long as the others together.
-fn sets(test: &str) -> [Set; 5] {
+fn sets() -> [Set; 5] {
     std::thread::scope(|scope| {
         let simulated = scope.spawn(simulated);
         let others =
-            (disturbed(), of_the_corpus(), of_the_corpus_by_coarse_clocks(), of_the_wild(test));
+            (disturbed(), of_the_corpus(), of_the_corpus_by_coarse_clocks(), of_the_wild());
         let simulated = simulated.join().unwrap();
         [simulated, others.0, others.1, others.2, others.3]
     })
 }
 
-fn of_the_wild(test: &str) -> Set {
+fn of_the_wild() -> Set {
     let mut set = Set::new("wild", "captures of others, read by hand first");
-    for capture in wild(test) {
+    for capture in wild() {
         let record = explained_with(&capture.path, &["--top", "1"]);
         let connection = &record["connections"][0];
         let verdict = &connection["verdict"];
@@ -150,8 +150,8 @@ const END: &str = "<!-- written by the test `calibration`: end -->\n";
 #[test]
 #[ignore = "writes the tables of docs/accuracy.md and of each truth"]
 fn write_tables() {
-    let sets = sets("write_tables");
-    let text = format!("{}\n{}", tables::by_confidence(&sets), fits::table("write_tables"));
+    let sets = sets();
+    let text = format!("{}\n{}", tables::by_confidence(&sets), fits::table());
     println!("{text}");
     for set in &sets {
         println!("{}, wrong with high confidence:\n{}", set.name, set.wrong("high"));
@@ -171,7 +171,7 @@ fn write(document: &str, text: &str) {
 /// each set. In a set that is too small for that, one may be wrong.
 #[test]
 fn confidence_is_what_it_says() {
-    for set in sets("confidence_is_what_it_says") {
+    for set in sets() {
         for (confidence, percent) in [("high", 99), ("medium", 85)] {
             let (right, all) = set.of(confidence);
             let least = all * percent / 100;

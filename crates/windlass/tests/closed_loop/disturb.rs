@@ -4,10 +4,10 @@
 use windlass_base::Span;
 use windlass_wire::Segment;
 
-use crate::mutate::Mutation;
-use crate::random::Random;
 use crate::setting::Injected;
 use crate::transfer::{Outcome, Purity, captured};
+use windlass_testkit::mutate::Mutation;
+use windlass_testkit::random::Random;
 
 /// The disturbance of a seed.
 fn mutation(seed: u64) -> Mutation {

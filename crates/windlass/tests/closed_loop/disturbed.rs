@@ -12,10 +12,10 @@ use windlass_base::Span;
 use windlass_wire::Segment;
 
 use crate::disturb::{self, disturbed, joined, seen};
-use crate::mutate::Mutation;
-use crate::segments::pcap_of;
 use crate::setting::Injected;
 use crate::transfer::{Outcome, captured};
+use windlass_testkit::mutate::Mutation;
+use windlass_testkit::segments::pcap_of;
 
 /// Settings of each kind, over the disturbances in turn.
 const EACH: u64 = 60;

@@ -12,17 +12,10 @@
 mod calibration;
 mod disturb;
 mod disturbed;
-#[path = "../support/mutate.rs"]
-mod mutate;
 mod mutated;
 mod promises;
-mod random;
 mod remedies;
-#[path = "../support/segments.rs"]
-mod segments;
 mod setting;
-#[path = "../support/mod.rs"]
-mod support;
 mod table;
 mod transfer;
 mod what_if;

@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trial::{Source, Trial, TrialBreach};
 
-use crate::segments::{pcap_of, segments_of};
 use crate::setting::Injected;
-use crate::support::captures::{corpus, name, public_captures, shared};
-use crate::support::repository;
-use crate::support::wild::wild;
+use windlass_testkit::captures::{corpus, name, public_captures, shared_if_there};
+use windlass_testkit::judged::wild;
+use windlass_testkit::repository;
+use windlass_testkit::segments::{pcap_of, segments_of};
 
 /// Transfers of the simulator of each kind.
 const SIMULATED: u64 = 3;
@@ -37,10 +37,10 @@ fn packed(folder: &Path) -> Vec<PathBuf> {
 
 /// All captures to start from: the repository's, the simulator's, and what is shared beside the
 /// repository, where it is.
-fn sources(test: &str) -> Vec<Source> {
+fn sources() -> Vec<Source> {
     let from = |path: &Path| Source { name: name(path), segments: segments_of(path) };
     let mut all: Vec<Source> = corpus().iter().map(|entry| from(&entry.path)).collect();
-    for folder in ["tests/other-pace", "tests/small-stacks"] {
+    for folder in ["tests/judged", "tests/other-pace", "tests/small-stacks"] {
         all.extend(packed(&repository(folder)).iter().map(|path| from(path)));
     }
     for injected in Injected::ALL {
@@ -49,10 +49,15 @@ fn sources(test: &str) -> Vec<Source> {
             segments: crate::transfer::captured(&injected.prepare(seed)).1,
         }));
     }
-    all.extend(public_captures(test).iter().map(|path| from(path)));
-    let hard = shared("captures/hard", test).map(|folder| packed(&folder));
-    all.extend(hard.into_iter().flatten().map(|path| from(&path)));
-    all.extend(wild(test).iter().map(|capture| from(&capture.path)));
+    all.extend(public_captures().iter().map(|path| from(path)));
+    let is_new = |source: &Source, all: &[Source]| all.iter().all(|one| one.name != source.name);
+    let hard = shared_if_there("captures/hard").map(|folder| packed(&folder));
+    for source in hard.into_iter().flatten().map(|path| from(&path)) {
+        if is_new(&source, &all) {
+            all.push(source);
+        }
+    }
+    all.extend(wild().iter().map(|capture| from(&capture.path)));
     all
 }
 
@@ -117,7 +122,7 @@ fn assert_none(all: &[TrialBreach]) {
 
 #[test]
 fn no_report_of_a_capture_contradicts_itself() {
-    let sources = sources("no_report_of_a_capture_contradicts_itself");
+    let sources = sources();
     assert_none(&breaches(&sources, sources.len(), 0));
 }
 
@@ -126,7 +131,7 @@ const TRIALS: usize = 10_000;
 
 #[test]
 fn no_report_of_a_mutated_capture_contradicts_itself() {
-    let sources = sources("no_report_of_a_mutated_capture_contradicts_itself");
+    let sources = sources();
     let count = std::env::var("WINDLASS_TRIALS").map_or(TRIALS, |count| count.parse().unwrap());
     assert_none(&breaches(&sources, count, 1));
 }
@@ -136,7 +141,7 @@ fn no_report_of_a_mutated_capture_contradicts_itself() {
 fn one_trial() {
     let Ok(wanted) = std::env::var("WINDLASS_TRIAL") else { return };
     let (name, seed) = wanted.rsplit_once(':').unwrap();
-    let sources = sources("one_trial");
+    let sources = sources();
     let source = sources.iter().find(|source| source.name == name).unwrap();
     let trial = Trial { source, seed: seed.parse().unwrap() };
     let (mutations, _, after) = trial.make();

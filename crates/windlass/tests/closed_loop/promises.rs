@@ -8,9 +8,9 @@ use windlass_sim::sender::WritePattern;
 use windlass_sim::{CapturePoint, Hop, LinkSettings, SenderSettings, Setting, Stream};
 use windlass_trace::report::Confidence;
 
-use super::random::Random;
 use super::setting::{bytes, seconds};
 use super::what_if::{followed, rate};
+use windlass_testkit::random::Random;
 
 /// Maximum ratio of promised to actual rate, for nine of ten promises, and for each of them.
 const TOLERANCE: f64 = 1.15;

@@ -10,8 +10,8 @@ use windlass_sim::{
     Truth,
 };
 
-use super::random::Random;
 use super::transfer::share_of;
+use windlass_testkit::random::Random;
 
 /// The limits that are put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

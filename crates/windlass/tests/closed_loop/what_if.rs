@@ -17,9 +17,9 @@ use windlass_sim::{
 use windlass_trace::{Analyzer, Keep, Transfer};
 use windlass_wire::Host;
 
-use super::random::Random;
 use super::remedies::EXCEEDED;
 use super::setting::{Injected, bytes, seconds};
+use windlass_testkit::random::Random;
 
 /// Maximum error of the rate, as a share.
 const TOLERANCE: f64 = 0.15;

@@ -7,7 +7,7 @@ use std::fs;
 
 use toml::Table;
 
-use super::support::{marked, repository};
+use windlass_testkit::{marked, repository};
 
 const PAGE: &str = "docs/architecture.md";
 const OPEN: &str = "<!-- crates: written by `write_architecture` -->\n";

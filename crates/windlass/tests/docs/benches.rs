@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use super::support::{marked, repository};
+use windlass_testkit::{marked, repository};
 
 const PAGE: &str = "docs/benchmarks.md";
 

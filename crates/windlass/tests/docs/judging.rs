@@ -12,7 +12,7 @@ use windlass_base::thresholds::{self, Line, ThresholdUnit};
 use windlass_base::{Cause, Limit};
 use windlass_output::figures::plain;
 
-use super::support::{marked, repository};
+use windlass_testkit::{marked, repository};
 
 const RULES: &str = "docs/rules.md";
 const THRESHOLDS: &str = "docs/thresholds.md";

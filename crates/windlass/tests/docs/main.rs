@@ -12,8 +12,6 @@ mod architecture;
 mod benches;
 mod judging;
 mod running;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -22,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use clap::error::ErrorKind;
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
-use support::{repository, windlass};
+use windlass_testkit::{repository, windlass};
 use windlass_wire::LinkType;
 
 /// The capture that the README explains.

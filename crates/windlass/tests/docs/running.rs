@@ -9,8 +9,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use super::support::{repository, windlass};
 use super::{Document, commands, documents, parses};
+use windlass_testkit::{repository, windlass};
 
 /// The transfers of the capture that stands for each named one.
 const TRANSFERS: [&str; 2] = [super::EXPLAINED, super::CHARTED];

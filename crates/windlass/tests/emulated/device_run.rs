@@ -23,12 +23,12 @@ use windlass_netlab::{Ending, Scheduling};
 use windlass_output::Format;
 use windlass_wire::{Endpoint, Host};
 
-use crate::support::clock::in_real_time;
-use crate::support::figures::{figures, missing};
-use crate::support::left::nothing_is_left;
-use crate::support::printed::printed;
-use crate::support::schema::fits;
-use crate::support::{devices, has, is_root, repository, skipped, told, windlass};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::figures::{figures, missing};
+use windlass_testkit::left::nothing_is_left;
+use windlass_testkit::printed::printed;
+use windlass_testkit::schema::fits;
+use windlass_testkit::{devices, has, is_root, repository, skipped, told, windlass};
 
 /// Returns whether devices can run here, and python3 is there for the senders.
 fn senders(test: &str) -> bool {
@@ -259,7 +259,7 @@ fn a_capture_can_be_read_while_it_grows_and_says_the_same() {
     let run = device_run(&["zephyr-delayed-ack", "--keep", capture], &["sh", "-c", &script]);
     assert_eq!((run.code, run.stderr.as_str()), (0, ""));
     let within: Value = serde_json::from_str(&run.stdout).unwrap();
-    let after = crate::support::captures::explained(Path::new(capture));
+    let after = windlass_testkit::captures::explained(Path::new(capture));
     let reported = &connections(&run.report)[0];
     for explained in [&within, &after] {
         assert_eq!(explained["connections"][0]["verdict"], reported["verdict"]);

@@ -20,12 +20,12 @@ use windlass_netlab::{Ending, Scheduling};
 use windlass_output::Format;
 use windlass_sys::process::{Process, Signal};
 
-use crate::support::clock::{in_real_time, kept_by_link};
-use crate::support::figures::{figures, missing};
-use crate::support::left::nothing_is_left;
-use crate::support::printed::printed;
-use crate::support::schema::fits;
-use crate::support::{has, skipped, told, windlass};
+use windlass_testkit::clock::{in_real_time, kept_by_link};
+use windlass_testkit::figures::{figures, missing};
+use windlass_testkit::left::nothing_is_left;
+use windlass_testkit::printed::printed;
+use windlass_testkit::schema::fits;
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// Returns whether links can be made here. If not, the test says that it is skipped.
 fn links(test: &str) -> bool {

@@ -7,5 +7,3 @@ mod device_run;
 mod link;
 mod ping;
 mod real;
-#[path = "../support/mod.rs"]
-mod support;

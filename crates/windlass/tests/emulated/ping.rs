@@ -21,11 +21,11 @@ use windlass_drive::ping::{Connection, Kind, PingResults, Placement, Socket};
 use windlass_host::CurrentRun;
 use windlass_output::Format;
 
-use crate::support::clock::in_real_time;
-use crate::support::figures::{figures, missing};
-use crate::support::port::free_port;
-use crate::support::printed::printed;
-use crate::support::{copy_program, has, run, schema, skipped, told, windlass};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::figures::{figures, missing};
+use windlass_testkit::port::free_port;
+use windlass_testkit::printed::printed;
+use windlass_testkit::{copy_program, has, run, schema, skipped, told, windlass};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {

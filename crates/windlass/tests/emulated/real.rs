@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::clock::{alone, in_real_time};
-use crate::support::figures::{Figure, figures, leaves};
-use crate::support::schema::fits;
-use crate::support::{run, skipped, told, windlass};
+use windlass_testkit::clock::{alone, in_real_time};
+use windlass_testkit::figures::{Figure, figures, leaves};
+use windlass_testkit::schema::fits;
+use windlass_testkit::{run, skipped, told, windlass};
 
 /// Returns whether transfers can run in real time here. If not, the test says that it is skipped.
 fn possible(test: &str) -> bool {

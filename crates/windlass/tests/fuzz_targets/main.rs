@@ -5,9 +5,6 @@
 #![allow(missing_docs, unreachable_pub, unused_attributes, unused_imports)]
 #![allow(clippy::all, clippy::pedantic, clippy::unwrap_used)]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 // What the targets take from elsewhere is here.
 extern crate self as libfuzzer_sys;
 extern crate self as windlass_fuzz;
@@ -52,7 +49,7 @@ pub fn each_input(mut target: impl FnMut(&[u8])) {
         random.fill_bytes(&mut bytes);
         target(&bytes);
     }
-    let file = support::repository("tests/corpus/receiver-window-ack-latency.snd.pcap.gz");
+    let file = windlass_testkit::repository("tests/corpus/receiver-window-ack-latency.snd.pcap.gz");
     let mut capture = Vec::new();
     GzDecoder::new(fs::File::open(file).unwrap()).read_to_end(&mut capture).unwrap();
     for _ in 0..100 {
@@ -133,14 +130,14 @@ mod targets {
 
 #[test]
 fn every_target_is_here_and_known_to_cargo_fuzz() {
-    let files = fs::read_dir(support::repository("fuzz/fuzz_targets")).unwrap();
+    let files = fs::read_dir(windlass_testkit::repository("fuzz/fuzz_targets")).unwrap();
     let files: BTreeSet<_> =
         files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
     assert!(files.len() > 20, "{files:?}");
     let here = include_str!("main.rs").split("path = \"").filter_map(|rest| rest.split('"').next());
     let here: BTreeSet<_> = here.filter(|path| !path.contains('/')).map(str::to_owned).collect();
     assert_eq!(here, files);
-    let manifest = fs::read_to_string(support::repository("fuzz/Cargo.toml")).unwrap();
+    let manifest = fs::read_to_string(windlass_testkit::repository("fuzz/Cargo.toml")).unwrap();
     let manifest = manifest.parse::<Table>().unwrap();
     let known: BTreeSet<_> = manifest["bin"]
         .as_array()

@@ -11,7 +11,7 @@ use serde_json::Value;
 use spdx::{Expression, Licensee, ParseMode};
 use toml::Table;
 
-use super::support::{repository, skipped};
+use windlass_testkit::{repository, skipped};
 
 fn rules() -> Table {
     fs::read_to_string(repository("deny.toml")).unwrap().parse().unwrap()

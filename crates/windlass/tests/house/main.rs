@@ -4,8 +4,6 @@
 
 mod circles;
 mod dependencies;
-#[path = "../support/mod.rs"]
-mod support;
 mod thresholds;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +14,7 @@ use toml::Table;
 /// The crates of the workspace, each with what it is built with. What tests alone
 /// take is no part of it.
 fn crates() -> BTreeMap<String, BTreeSet<String>> {
-    let folder = fs::read_dir(support::repository("crates")).unwrap();
+    let folder = fs::read_dir(windlass_testkit::repository("crates")).unwrap();
     let manifests = folder.map(|entry| entry.unwrap().path().join("Cargo.toml"));
     let read = |path| fs::read_to_string(path).unwrap().parse::<Table>().unwrap();
     manifests
@@ -63,7 +61,8 @@ fn engines_know_neither_the_command_line_nor_the_terminal() {
     assert!(crates.len() >= 13, "{:?}", crates.keys());
     let of_the_program = ["clap", "clap_complete", "clap_mangen", "anyhow", "windlass"];
     let of_text = ["terminal_size", "unicode-width", "windlass-output"];
-    for (name, dependencies) in crates.iter().filter(|(name, _)| *name != "windlass") {
+    let is_engine = |name: &str| !["windlass", "windlass-testkit"].contains(&name);
+    for (name, dependencies) in crates.iter().filter(|(name, _)| is_engine(name)) {
         let of_text = of_text.iter().filter(|_| name != "windlass-output");
         for banned in of_the_program.iter().chain(of_text) {
             assert!(!dependencies.contains(*banned), "{name} depends on {banned}");
@@ -109,7 +108,8 @@ fn crates_that_are_held_against_each_other_do_not_know_each_other() {
 
 /// The source files of all crates, without those of tests.
 fn sources() -> Vec<(String, String)> {
-    let mut folders = ["crates", "archive/src", "python/src"].map(support::repository).to_vec();
+    let mut folders =
+        ["crates", "archive/src", "python/src"].map(windlass_testkit::repository).to_vec();
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -185,7 +185,7 @@ fn each_threshold_of_a_cause_has_a_test() {
 /// So has each threshold that live facts are judged by.
 #[test]
 fn each_threshold_of_live_facts_has_a_test() {
-    let folder = support::repository("crates/windlass-base/src/live");
+    let folder = windlass_testkit::repository("crates/windlass-base/src/live");
     let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
     let tests = read("tests.rs");
     let mut count = 0;
@@ -224,7 +224,12 @@ fn fractions_are_formatted_at_one_place() {
     assert!(formats_a_fraction("format!(\"{seconds:.places$} s\")"));
     assert!(!formats_a_fraction("Self { kind: Kind::Raw, .. }"));
     // A plot has places, which are no figures; and answers of SQL have columns of any kind.
-    let may = ["crates/windlass-base/src", "crates/windlass-output/src", "archive/src/sql/output"];
+    let may = [
+        "crates/windlass-base/src",
+        "crates/windlass-output/src",
+        "crates/windlass-testkit/src",
+        "archive/src/sql/output",
+    ];
     for (name, text) in sources() {
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::support::repository;
+use windlass_testkit::repository;
 
 /// Factors and times that decide nothing about a verdict: the time for which a connection is known
 /// after its end, the most that steps of a clock are followed, the least time that earns a note,

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::peer::{ListeningPeer, WindlassServer, run, send, send_told};
-use crate::support::clock::in_real_time;
-use crate::support::port::free_port;
-use crate::support::{has, told, windlass};
 use crate::{number, whole};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::port::free_port;
+use windlass_testkit::{has, told, windlass};
 
 /// The bytes of each connection that a server of iperf 2 printed.
 fn counted(printed: &str) -> Vec<u64> {

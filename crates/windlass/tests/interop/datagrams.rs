@@ -9,8 +9,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::peer::{WindlassServer, received, send, send_told};
-use crate::support::port::free_port;
 use crate::whole;
+use windlass_testkit::port::free_port;
 
 /// A datagram of no more bytes is a mark (`UDPMINLEN`).
 const MARK: usize = 4;

@@ -7,9 +7,9 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::peer::{WindlassServer, run};
-use crate::support::clock::in_real_time;
-use crate::support::{has, skipped, told, windlass};
 use crate::{number, whole};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// Returns iperf3's report of a test.
 fn asked(serving: &WindlassServer, options: &str) -> Value {

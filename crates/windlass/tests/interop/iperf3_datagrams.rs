@@ -6,11 +6,11 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::peer::{ListeningPeer, WindlassServer, run, send};
-use crate::support::clock::in_real_time;
-use crate::support::overflows::Overflows;
-use crate::support::schema::checked;
-use crate::support::{has, skipped, told, windlass};
 use crate::{number, whole};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::overflows::Overflows;
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// Returns a stock client's report of a test.
 fn asked(serving: &WindlassServer, options: &str) -> Value {

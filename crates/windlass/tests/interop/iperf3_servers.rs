@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::peer::{ListeningPeer, send, send_told};
-use crate::support::clock::in_real_time;
-use crate::support::port::free_port;
-use crate::support::work::until_worked;
-use crate::support::{has, told, windlass};
 use crate::{number, whole};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::port::free_port;
+use windlass_testkit::work::until_worked;
+use windlass_testkit::{has, told, windlass};
 
 /// A stock server. One that has just served a test is busy for a moment, so each
 /// test has its own.

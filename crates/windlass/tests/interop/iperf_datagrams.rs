@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::peer::{self, ListeningPeer, WindlassServer, run, send, send_told};
-use crate::support::clock::in_real_time;
-use crate::support::overflows::Overflows;
-use crate::support::port::free_port;
-use crate::support::schema::checked;
-use crate::support::{has, skipped, told, windlass};
 use crate::{number, whole};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::overflows::Overflows;
+use windlass_testkit::port::free_port;
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// iperf's report of a received flow.
 #[derive(Clone, Copy, Debug, PartialEq)]

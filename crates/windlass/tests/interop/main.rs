@@ -12,8 +12,6 @@ mod iperf3_servers;
 mod iperf_datagrams;
 mod options;
 mod peer;
-#[path = "../support/mod.rs"]
-mod support;
 
 use serde_json::Value;
 

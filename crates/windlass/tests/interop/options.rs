@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::peer::{WindlassServer, run};
-use crate::support::has;
-use crate::support::port::free_port;
+use windlass_testkit::has;
+use windlass_testkit::port::free_port;
 
 /// Effect of an option.
 #[derive(Clone, Copy)]

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::port::free_port;
-use crate::support::{told, windlass};
+use windlass_testkit::port::free_port;
+use windlass_testkit::{told, windlass};
 
 /// Maximum time until a program is ready, and until it prints its output.
 const PATIENCE: Duration = Duration::from_secs(60);

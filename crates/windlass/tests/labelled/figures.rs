@@ -7,7 +7,7 @@ use serde_json::Value;
 use windlass_wire::{Flags, Segment};
 
 use crate::plan::Plan;
-use crate::segments::segments_of;
+use windlass_testkit::segments::segments_of;
 
 /// Figures by their names.
 pub(crate) type Figures = BTreeMap<String, f64>;

@@ -18,12 +18,8 @@ mod list;
 mod plan;
 mod promises;
 mod run;
-#[path = "../support/segments.rs"]
-mod segments;
 mod situation;
 mod situations;
-#[path = "../support/mod.rs"]
-mod support;
 mod work;
 
 use std::ops::Range;
@@ -31,8 +27,8 @@ use std::path::{Path, PathBuf};
 
 use run::RunResult;
 use situation::Situation;
-use support::clock::{at_once, in_real_time};
-use support::{is_root, repository, skipped, told, windlass};
+use windlass_testkit::clock::{at_once, in_real_time};
+use windlass_testkit::{is_root, repository, skipped, told, windlass};
 
 /// Reads an option from the environment.
 fn option(name: &str) -> Option<String> {
@@ -88,7 +84,7 @@ fn labels_hold() {
     if !is_root() {
         return skipped(test, "the ends set sysctls and routes, which takes root");
     }
-    if !support::has("tcpdump", test) || !support::has("python3", test) {
+    if !windlass_testkit::has("tcpdump", test) || !windlass_testkit::has("python3", test) {
         return;
     }
     let (_, why, code) = told(&windlass().args(["link", "--", "true"]).output().unwrap());

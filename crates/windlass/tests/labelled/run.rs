@@ -11,8 +11,8 @@ use crate::draw::Draw;
 use crate::figures::{Sources, figures};
 use crate::plan::Plan;
 use crate::situation::Situation;
-use crate::support::clock::kept_by_link;
 use crate::{named, option, program};
+use windlass_testkit::clock::kept_by_link;
 
 /// A transfer that has not ended after so many seconds never will.
 const PATIENCE: &str = "25";

@@ -6,10 +6,10 @@ use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::port::free_port;
-use crate::support::{devices, run, skipped, told, windlass};
 use crate::terminal::{Terminal, program};
 use crate::{LARGE, SMALL, process, signal};
+use windlass_testkit::port::free_port;
+use windlass_testkit::{devices, run, skipped, told, windlass};
 
 /// Returns whether all of these words are in a view.
 fn has<'a>(words: &'a [&str]) -> impl Fn(&str) -> bool + 'a {

@@ -7,9 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::SMALL;
-use crate::support::port::free_port;
-use crate::support::{is_root, skipped, windlass};
 use crate::terminal::{Terminal, program};
+use windlass_testkit::port::free_port;
+use windlass_testkit::{is_root, skipped, windlass};
 
 /// A printer that takes all that is sent, not too fast; gives its port.
 fn printer() -> u16 {
@@ -85,7 +85,7 @@ fn what_measures_shows_a_view_and_reports() {
     let print = format!("print socket://127.0.0.1:{printer} /dev/zero --interval 100ms --live");
     shows(&terminal, &print, &["held by", "cwnd", "bit/s"], "error: ", 1);
     let load = format!("spool load socket://127.0.0.1:{printer} --jobs 1000000 --size 1k --live");
-    shows(&terminal, &load, &["queued", "jobs/s"], "of 1000000 were queued", 1);
+    shows(&terminal, &load, &["queued", "jobs/s"], "of 1000000 jobs were queued", 1);
 }
 
 #[test]

@@ -4,8 +4,6 @@
 
 mod beside;
 mod commands;
-#[path = "../support/mod.rs"]
-mod support;
 mod terminal;
 
 use std::fs::{self, File};
@@ -13,8 +11,8 @@ use std::io;
 use std::process::Command;
 
 use flate2::read::GzDecoder;
-use support::{repository, run, told};
 use terminal::{Terminal, program};
+use windlass_testkit::{repository, run, told};
 
 /// The sizes of a terminal of old, and of a large window.
 const SMALL: (u16, u16) = (80, 24);

@@ -9,7 +9,7 @@ use std::{env, fs};
 
 use tempfile::TempDir;
 
-use crate::support::has;
+use windlass_testkit::has;
 
 /// On a busy machine things take their time.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::support::{clock, devices, has, repository, windlass};
 use super::{PrintResult, judged};
+use windlass_testkit::{clock, devices, has, repository, windlass};
 
 /// A system that gives a send buffer of 4 KiB, as 4.2BSD gave 2: there is one in
 /// each network namespace.

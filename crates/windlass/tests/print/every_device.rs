@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::devices::cause;
 use super::judged;
-use super::support::{clock, devices, run, schema, told, windlass};
+use windlass_testkit::{clock, devices, run, schema, told, windlass};
 
 /// Source of a device's rate.
 enum Rate {

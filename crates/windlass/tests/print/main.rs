@@ -7,8 +7,6 @@ mod devices;
 mod every_device;
 mod peers;
 mod scripted;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};
@@ -17,7 +15,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{schema, told, windlass};
+use windlass_testkit::{schema, told, windlass};
 
 /// A report that keeps to its schema.
 fn checked(text: &str) -> Value {

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
-use super::support::cups::Cups;
-use super::support::eve::Eve;
-use super::support::{has, listens, skipped};
 use super::{file, print, print_with, some_bytes};
+use windlass_testkit::cups::Cups;
+use windlass_testkit::eve::Eve;
+use windlass_testkit::{has, listens, skipped};
 
 #[test]
 fn cupsd_completes_a_job_of_each_kind() {

@@ -15,9 +15,9 @@ use windlass_wire::ipp::{
 };
 use windlass_wire::lpr::{ControlFile, JobCommand, line};
 
-use super::support::port::free_port;
-use super::support::{run, told, windlass};
 use super::{PATIENCE, file, judged, print, print_with, server, some_bytes};
+use windlass_testkit::port::free_port;
+use windlass_testkit::{run, told, windlass};
 
 fn all(mut stream: &TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();

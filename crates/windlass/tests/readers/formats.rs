@@ -10,8 +10,8 @@ use serde_json::Value;
 use windlass_wire::LinkType;
 
 use super::sample::{ethernet, explained, pcap, transfer};
-use crate::support::captures::Findings;
-use crate::support::{has, told, windlass};
+use windlass_testkit::captures::Findings;
+use windlass_testkit::{has, told, windlass};
 
 /// A capture of Ethernet, and what is explained of it.
 fn sample(folder: &Path) -> Value {

@@ -7,8 +7,8 @@ use windlass_base::Timestamp;
 use windlass_wire::LinkType;
 
 use super::sample::{HeldPacket, pcap, transfer};
-use crate::support::schema::validator;
-use crate::support::{told, windlass};
+use windlass_testkit::schema::validator;
+use windlass_testkit::{told, windlass};
 
 /// A packet of raw IP: this protocol, and these bytes behind the header.
 fn packet(protocol: u8, payload: &[u8]) -> HeldPacket {

@@ -5,9 +5,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(unreachable_pub, reason = "a test has no callers from outside")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod filters;
 mod formats;
 mod instead;

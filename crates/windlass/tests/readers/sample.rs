@@ -9,8 +9,8 @@ use windlass_base::Timestamp;
 use windlass_wire::write::PcapWriter;
 use windlass_wire::{Capture, LinkType, Observer, Packet, Segment};
 
-use crate::support::captures::corpus;
-use crate::support::{told, windlass};
+use windlass_testkit::captures::corpus;
+use windlass_testkit::{told, windlass};
 
 /// A packet as a file holds it.
 #[derive(Clone, Debug)]

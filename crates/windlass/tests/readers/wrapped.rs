@@ -9,8 +9,8 @@ use windlass_wire::write::{PcapngWriter, Section};
 use windlass_wire::{ByteOrder, LinkType};
 
 use super::sample::{HeldPacket, behind, ethernet, explained, pcap, tcp_frames, transfer};
-use crate::support::captures::Findings;
-use crate::support::has;
+use windlass_testkit::captures::Findings;
+use windlass_testkit::has;
 
 /// A way to carry packets.
 struct Encapsulation {
@@ -363,8 +363,8 @@ fn each_packet_of_an_aggregate_is_read() {
         .collect();
     assert!(frames.len() > 15, "{}", frames.len());
     std::fs::write(&file, pcap(LinkType::IEEE802_11_RADIOTAP, &frames)).unwrap();
-    let shown = crate::support::windlass().args(["show", "--all", "--json"]).arg(&file).output();
-    let (stdout, stderr, code) = crate::support::told(&shown.unwrap());
+    let shown = windlass_testkit::windlass().args(["show", "--all", "--json"]).arg(&file).output();
+    let (stdout, stderr, code) = windlass_testkit::told(&shown.unwrap());
     assert_eq!((stderr.as_str(), code), ("", 0));
     let rows: Vec<serde_json::Value> =
         stdout.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -59,7 +59,7 @@ fn repeats_are_compared_and_a_condition_decides_the_exit_code() {
 
 fn told(kept: &RunsFolder, words: &[&str]) -> (String, String, i32) {
     let all: Vec<&str> = ["runs", "compare"].iter().chain(words).copied().collect();
-    super::support::told(&kept.command(&all).output().unwrap())
+    windlass_testkit::told(&kept.command(&all).output().unwrap())
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_run_is_repeated_in_turn_with_another() {
 fn what_cannot_be_repeated_says_why() {
     let kept = RunsFolder::new();
     let scenario = kept.folder.path().join("own.toml");
-    std::fs::write(&scenario, super::support::LOST).unwrap();
+    std::fs::write(&scenario, windlass_testkit::LOST).unwrap();
     kept.told(&format!("lab {}", scenario.display()));
     std::fs::remove_file(&scenario).unwrap();
     let (_, stderr, code) = kept.told("runs repeat last");

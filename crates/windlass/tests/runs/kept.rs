@@ -6,8 +6,8 @@ use std::thread;
 
 use serde_json::Value;
 
-use super::support::{is_root, skipped, told, windlass};
 use super::{RunsFolder, checked, figure, is_empty};
+use windlass_testkit::{is_root, skipped, told, windlass};
 
 /// A printer that takes so many connections, and reads each to its end.
 fn printer(connections: usize) -> (u16, thread::JoinHandle<()>) {

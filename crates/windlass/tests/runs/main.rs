@@ -6,16 +6,14 @@
 mod compared;
 mod kept;
 mod reported;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::schema::validator;
-use support::told;
 use tempfile::TempDir;
+use windlass_testkit::schema::validator;
+use windlass_testkit::told;
 
 /// A folder of runs of a test's own.
 struct RunsFolder {
@@ -33,7 +31,7 @@ impl RunsFolder {
 
     /// The program with words, and where it keeps its runs.
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = support::windlass();
+        let mut command = windlass_testkit::windlass();
         command.args(words).env("WINDLASS_STORE", self.store());
         command
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::support::browser::{LEAST_LETTERS, WIDTHS, shown};
-use super::support::devtools::{Browser, serious_faults};
-use super::support::{has, repository, told};
 use super::{RunsFolder, figure};
+use windlass_testkit::browser::{LEAST_LETTERS, WIDTHS, shown};
+use windlass_testkit::devtools::{Browser, serious_faults};
+use windlass_testkit::{has, repository, told};
 
 /// A report of what is named, and what was said of it.
 fn written(kept: &RunsFolder, what: &str, file: &str) -> (String, String) {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::support::repository;
-use super::support::schema::{SHARED, files, validator_of};
+use windlass_testkit::repository;
+use windlass_testkit::schema::{SHARED, files, validator_of};
 
 /// Base of the schemas' identifiers. Nothing is fetched from there.
 const PLACE: &str = "https://example.invalid/windlass/";

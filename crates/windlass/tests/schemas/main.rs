@@ -4,20 +4,18 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod files;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use support::captures::{
+use windlass_base::{Cause, Limit};
+use windlass_testkit::captures::{
     Findings, corpus, explained, explained_with, name, public_captures, shared,
 };
-use support::schema::{schema, validator};
-use support::{told, windlass};
-use windlass_base::{Cause, Limit};
+use windlass_testkit::schema::{schema, validator};
+use windlass_testkit::{told, windlass};
 use windlass_wire::target::Protocol;
 
 fn check(validator: &Validator, value: &Value, file: &str, findings: &mut Findings) {
@@ -29,7 +27,7 @@ fn check(validator: &Validator, value: &Value, file: &str, findings: &mut Findin
 /// The corpus, the public captures, and the print-server document.
 fn files(test: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).collect();
-    files.extend(public_captures(test));
+    files.extend(public_captures());
     files.extend(shared("sources/000_9b262035620079fe.txt", test));
     files
 }
@@ -128,7 +126,7 @@ fn what_is_learned_of_a_device_fits_its_schema() {
 }
 
 fn lab(line: &str) -> Value {
-    let (stdout, stderr, code) = told(&support::run(&format!("lab --json {line}")));
+    let (stdout, stderr, code) = told(&windlass_testkit::run(&format!("lab --json {line}")));
     assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
     serde_json::from_str(&stdout).unwrap()
 }
@@ -150,7 +148,7 @@ fn what_the_lab_prints_fits_its_schema() {
     }
     // A transfer that never ends, without a word of the device's.
     let path = folder.path().join("lost.toml");
-    std::fs::write(&path, support::LOST).unwrap();
+    std::fs::write(&path, windlass_testkit::LOST).unwrap();
     let lost = lab(path.to_str().unwrap());
     assert_eq!(lost["rows"][0]["ended"], "gave-up", "{lost}");
     check(&validator, &lost, "lost", &mut findings);
@@ -177,7 +175,7 @@ fn what_a_sweep_prints_fits_its_schema() {
         dead.display().to_string(),
     ];
     for line in lines {
-        let output = support::run(&format!("sweep --json --simulate {line}"));
+        let output = windlass_testkit::run(&format!("sweep --json --simulate {line}"));
         let (stdout, stderr, code) = told(&output);
         assert_eq!((stderr.as_str(), code), ("", 0), "{line}");
         check(&validator, &serde_json::from_str(&stdout).unwrap(), &line, &mut findings);

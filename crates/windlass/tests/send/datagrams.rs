@@ -3,10 +3,10 @@
 use serde_json::Value;
 
 use crate::serving::WindlassServer;
-use crate::support::clock::{at_once, in_real_time};
-use crate::support::linked::sent;
-use crate::support::{told, windlass};
 use crate::{checked, number};
+use windlass_testkit::clock::{at_once, in_real_time};
+use windlass_testkit::linked::sent;
+use windlass_testkit::{told, windlass};
 
 /// The report of a test on the loopback that went well.
 fn report(serving: &WindlassServer, options: &str) -> Value {

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 
 use super::streamed::Server;
-use super::support::port::free_port;
-use super::support::{has, python, told, windlass};
+use windlass_testkit::port::free_port;
+use windlass_testkit::{has, python, told, windlass};
 
 /// The options of a test, as both have them.
 const TESTS: [(&str, &str); 5] = [

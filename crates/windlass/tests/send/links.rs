@@ -1,12 +1,14 @@
 //! Transfers over emulated links, where what holds them back is known.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
-use crate::support::clock::in_real_time;
-use crate::support::linked::sent;
-use crate::support::schema::checked;
-use crate::support::{skipped, told, windlass};
 use crate::{limit, number};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::linked::sent;
+use windlass_testkit::schema::checked;
+use windlass_testkit::{skipped, told, windlass};
 
 /// The report of a transfer over a link; nothing where links cannot be made.
 fn over(test: &str, link: &[&str], send: &str) -> Option<Value> {
@@ -127,6 +129,24 @@ fn loss_is_named() {
         let link = ["--rate", "100mbit", "--rtt", "20ms", "--up-loss", "3%"];
         let Some(report) = over(test, &link, "--time 3s") else { return };
         assert_eq!(limit(&report), "loss / fast-recovery", "{report:#}");
+    });
+}
+
+#[test]
+fn a_slow_pace_is_kept_from_the_start_to_the_end() {
+    let test = "a_slow_pace_is_kept_from_the_start_to_the_end";
+    in_real_time(test, || {
+        for protocol in ["windlass", "iperf3"] {
+            let began = Instant::now();
+            let send = format!("--time 3s --pace 500kbit --protocol {protocol}");
+            let link = ["--rate", "100mbit", "--rtt", "20ms"];
+            let Some(report) = over(test, &link, &send) else { return };
+            let bytes = number(&report, "/directions/0/sender/total_bytes");
+            // 500 kbit/s for 3 s are 187,500 B.
+            assert!((170_000.0..195_000.0).contains(&bytes), "{protocol}: {bytes}");
+            let took = began.elapsed();
+            assert!(took < Duration::from_secs(6), "{protocol}: {took:?}");
+        }
     });
 }
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::serving::WindlassServer;
-use crate::support::port::free_port;
-use crate::support::work::until_worked;
-use crate::support::{told, windlass};
 use crate::{checked, number};
+use windlass_testkit::port::free_port;
+use windlass_testkit::work::until_worked;
+use windlass_testkit::{told, windlass};
 
 /// Sends to a server, and gives what was printed and the exit code.
 fn send(serving: &WindlassServer, options: &[&str]) -> (String, String, i32) {

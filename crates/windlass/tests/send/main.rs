@@ -11,12 +11,10 @@ mod marked;
 mod report;
 mod serving;
 mod streamed;
-#[path = "../support/mod.rs"]
-mod support;
 mod verdicts;
 
 use serde_json::Value;
-use support::schema::checked;
+use windlass_testkit::schema::checked;
 
 /// A number of a report.
 fn number(record: &Value, pointer: &str) -> f64 {

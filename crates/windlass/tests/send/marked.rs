@@ -13,7 +13,7 @@ use windlass_sys::process::{Process, Signal};
 use windlass_wire::{Capture, Observer, Packet, Segment};
 
 use super::checked;
-use super::support::{has, skipped, told, windlass};
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// Seen fields of a packet: its source, the type of service, and the hops.
 type Mark = (String, u8, u8);
@@ -28,6 +28,8 @@ struct Marks {
     icmp: BTreeSet<Mark>,
     /// Source ports of SYNs and of long datagrams.
     ports: BTreeSet<u16>,
+    /// Ports that SYNs go to.
+    called: BTreeSet<u16>,
 }
 
 impl Observer for Marks {
@@ -59,6 +61,9 @@ impl Observer for Marks {
         // What the kernel answers for a connection that is over has its own mark.
         let header = usize::from(ip[head + 12] >> 4) * 4;
         let is_syn = ip[head + 13] & 2 != 0;
+        if is_syn && ip[head + 13] & 0x10 == 0 {
+            self.called.insert(port(2));
+        }
         if port(2) == self.port && is_syn {
             self.ports.insert(port(0));
         }
@@ -256,4 +261,23 @@ fn what_cannot_be_set_is_told() {
     let (_, stderr, code) =
         host.run(windlass().args(["send", "127.0.0.1", "--bytes", "1M", "--no-latency"]));
     assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn all_connections_go_to_one_port() {
+    let Some(host) = Host::start("all_connections_go_to_one_port", &[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let seen = host.seen(folder.path(), || {
+        for words in [
+            "send ::1 --time 300ms --window 32k --mss 1000 --streams 2",
+            "send 127.0.0.1 --time 300ms --window 32k --reverse",
+            "send 127.0.0.1 --protocol iperf3 --time 1s --window 64k",
+            "ping 127.0.0.1 --latency --count 3",
+            "sweep 127.0.0.1 --within 2s",
+        ] {
+            let (_, stderr, code) = host.run(windlass().args(words.split(' ')));
+            assert_eq!(code, 0, "{words}: {stderr}");
+        }
+    });
+    assert_eq!(seen.called, [host.port].into());
 }

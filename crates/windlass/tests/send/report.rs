@@ -15,8 +15,8 @@ use windlass_host::CurrentRun;
 use windlass_output::records::send::SendReport;
 use windlass_output::{Format, Output};
 
-use crate::support::figures::{figures, leaves};
-use crate::support::schema::checked;
+use windlass_testkit::figures::{figures, leaves};
+use windlass_testkit::schema::checked;
 
 fn stream(number: u16, role: Role) -> StreamReport {
     let more = u64::from(number) * 1_000;

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::windlass;
+use windlass_testkit::windlass;
 
 /// Maximum time until the server prints its lines.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use super::checked;
-use super::support::port::free_port;
-use super::support::{has, repository, told, windlass};
+use windlass_testkit::port::free_port;
+use windlass_testkit::{has, repository, told, windlass};
 
 /// A server on a port of its own.
 pub(super) struct Server(Child, String);

@@ -8,9 +8,9 @@ use std::thread;
 
 use serde_json::Value;
 
-use crate::support::clock::in_real_time;
-use crate::support::linked;
-use crate::support::{has, is_root, skipped};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::linked;
+use windlass_testkit::{has, is_root, skipped};
 
 /// The congestion controls that are tried, where the kernel has them.
 const CONTROLS: [&str; 3] = ["bbr", "cubic", "reno"];

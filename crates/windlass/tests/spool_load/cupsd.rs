@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use std::{fs, thread};
 
-use super::support::cups::{Cups, Setup};
-use super::support::{has, skipped, told, windlass};
 use super::{begin, counts, ended, load};
+use windlass_testkit::cups::{Cups, Setup};
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// cupsd's message for a completed job.
 const COMPLETED: &str = "Job completed.";

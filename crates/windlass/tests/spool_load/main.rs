@@ -8,14 +8,12 @@ mod outcomes;
 mod reasons;
 mod scripted;
 mod serve;
-#[path = "../support/mod.rs"]
-mod support;
 
 use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{schema, told, windlass};
+use windlass_testkit::{schema, told, windlass};
 
 /// A report that keeps to its schema, and whose counts make what was asked for.
 fn checked(text: &str) -> Value {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::serve::Serve;
-use super::support::cups::{Cups, Setup};
-use super::support::{told, windlass};
 use super::{LoadResult, begin, counts, ended, load};
+use windlass_testkit::cups::{Cups, Setup};
+use windlass_testkit::{told, windlass};
 
 /// Jobs that were completed, aborted, canceled, wait still, are missing, are unknown.
 fn became(report: &Value) -> [u64; 6] {

@@ -10,9 +10,9 @@ use std::{fs, thread};
 use serde_json::Value;
 
 use super::serve::Serve;
-use super::support::cups::{Cups, Setup};
-use super::support::{copy_program, run, told};
 use super::{counts, load};
+use windlass_testkit::cups::{Cups, Setup};
+use windlass_testkit::{copy_program, run, told};
 
 /// For so long it is looked for what a busy machine may hide.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -8,9 +8,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use super::support::port::free_port;
-use super::support::{has, run, told};
 use super::{counts, load};
+use windlass_testkit::port::free_port;
+use windlass_testkit::{has, run, told};
 
 /// Maximum wait of a test server for its client, and of a test for its server.
 const PATIENCE: Duration = Duration::from_secs(60);

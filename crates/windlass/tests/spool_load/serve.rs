@@ -7,9 +7,9 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::support::cups::{answers, end};
-use super::support::port::free_port;
-use super::support::windlass;
+use windlass_testkit::cups::{answers, end};
+use windlass_testkit::port::free_port;
+use windlass_testkit::windlass;
 
 /// One that runs, with its jobs in a folder.
 pub(super) struct Serve {

@@ -15,7 +15,7 @@ use super::client::{
     Lpr, about, about_job, answer, ask, asked_on, connect, head, lpr, message, print,
 };
 use super::server::{Spool, wait_for};
-use super::support::{has, skipped, windlass};
+use windlass_testkit::{has, skipped, windlass};
 
 /// The number of the user nobody, who is on every host of Debian's family.
 const NOBODY: u32 = 65_534;

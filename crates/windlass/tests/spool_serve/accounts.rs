@@ -12,8 +12,8 @@ use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, 
 
 use super::client::{about, about_job, ask, asked_on, job_id, lpr, print, print_job, said};
 use super::server::{Spool, wait_for};
-use super::support::schema::{fits_by, validator};
-use super::support::windlass;
+use windlass_testkit::schema::{fits_by, validator};
+use windlass_testkit::windlass;
 
 /// A PDF of so many pages.
 pub(super) fn pdf(pages: usize) -> Vec<u8> {

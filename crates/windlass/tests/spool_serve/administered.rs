@@ -7,9 +7,9 @@ use windlass_wire::ipp::{GroupTag, Operation};
 
 use super::client::{about, about_job, ask, print, state};
 use super::server::{Spool, wait_for};
-use super::support::schema::checked;
-use super::support::{has, told, windlass};
 use super::{content, ran};
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, told, windlass};
 
 fn refused(program: &str, args: &[&str]) -> String {
     let output = ran(program, args);

@@ -13,9 +13,9 @@ use socket2::{Domain, Socket, Type};
 use windlass_sys::namespace::Namespace;
 
 use super::server::{PATIENCE, Spool, wait_for, words};
-use super::support::bus::Bus;
-use super::support::cups::config::Config;
-use super::support::{has, is_root, skipped, windlass};
+use windlass_testkit::bus::Bus;
+use windlass_testkit::cups::config::Config;
+use windlass_testkit::{has, is_root, skipped, windlass};
 
 const SERVER: [u8; 4] = [198, 51, 100, 1];
 const CLIENT: [u8; 4] = [198, 51, 100, 2];

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::server::Spool;
-use super::support::{has, skipped};
+use windlass_testkit::{has, skipped};
 
 const SUITES: &str = "/usr/share/cups/ipptool";
 

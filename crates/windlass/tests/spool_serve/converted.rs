@@ -9,8 +9,8 @@ use super::accounts::pdf;
 use super::client::{about, about_job, ask, job_id, print_job, said};
 use super::ran;
 use super::server::{Spool, wait_for};
-use super::support::eve::Eve;
-use super::support::{has, skipped};
+use windlass_testkit::eve::Eve;
+use windlass_testkit::{has, skipped};
 
 /// A server before a driverless printer that takes raster alone.
 fn before_raster(test: &str, folder: &std::path::Path) -> Option<(Eve, Spool)> {

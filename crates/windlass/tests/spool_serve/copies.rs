@@ -12,8 +12,8 @@ use windlass_wire::ipp::{CharKind, Group, GroupTag, Message, Operation, Status, 
 use super::client::{about, about_job, ask, job_id, print, print_job, said, state};
 use super::content;
 use super::server::{Spool, open_to_all, wait_for};
-use super::support::cups::Cups;
-use super::support::has;
+use windlass_testkit::cups::Cups;
+use windlass_testkit::has;
 
 /// A device on a port that takes connections one after the other.
 fn device() -> (TcpListener, String) {

@@ -18,9 +18,9 @@ use super::changing::{CLASS, Changes, GUEST, PRINTERS};
 use super::client::{about, about_job, ask, asked_on, lpr, print, print_job, raw, said};
 use super::server::{PATIENCE, Spool, wait_for};
 use super::some_bytes;
-use super::support::cups::Cups;
-use super::support::schema::checked;
-use super::support::{has, skipped, windlass};
+use windlass_testkit::cups::Cups;
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, skipped, windlass};
 
 /// The data of a job: each has its own, and its own length.
 pub(super) fn data(id: usize) -> Vec<u8> {

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use super::support::cups::{Cups, Setup};
-use super::support::{told, windlass};
+use windlass_testkit::cups::{Cups, Setup};
+use windlass_testkit::{told, windlass};
 
 /// Rights by the stock `cupsd.conf` of 2.4, as far as they matter here.
 const STOCK: &str = "\

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use super::server::Spool;
-use super::support::{has, is_root, repository};
 use super::{content, ran};
+use windlass_testkit::{has, is_root, repository};
 
 /// Expected outcome of a command.
 enum ExpectedOutcome {

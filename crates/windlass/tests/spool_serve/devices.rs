@@ -17,10 +17,10 @@ use windlass_wire::ipp::{GroupTag, Operation, Status};
 use self::emulated::{Deed, Device, Kind};
 use super::client::{about, about_job, ask, get, print, state};
 use super::server::{Spool, wait_for};
-use super::support::port::free_port;
-use super::support::schema::checked;
-use super::support::{has, marked, told, windlass};
 use super::{content, some_bytes};
+use windlass_testkit::port::free_port;
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, marked, told, windlass};
 
 /// The document: a device holds up what is larger than a connection has room for.
 const SIZE: usize = 3_000_000;

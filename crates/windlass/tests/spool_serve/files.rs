@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::client::print;
 use super::server::{Spool, open_to_all, wait_for};
-use super::support::{is_root, skipped};
+use windlass_testkit::{is_root, skipped};
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777

@@ -13,11 +13,11 @@ use windlass_wire::ipp::{CharKind, Operation, Status, Value};
 
 use super::client::{about, about_job, ask, job_id, print, print_job, said, state};
 use super::server::{Spool, open_to_all, wait_for};
-use super::support::cups::Cups;
-use super::support::eve::Eve;
-use super::support::port::free_port;
-use super::support::{has, listens, skipped};
 use super::{content, some_bytes};
+use windlass_testkit::cups::Cups;
+use windlass_testkit::eve::Eve;
+use windlass_testkit::port::free_port;
+use windlass_testkit::{has, listens, skipped};
 
 /// A device on a port that keeps what comes to it.
 fn device() -> (TcpListener, String) {

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use super::client::{connect, get, print};
 use super::server::Spool;
-use super::support::windlass;
+use windlass_testkit::windlass;
 
 /// A command that is started as systemd starts it, with what it has as standard input handed
 /// on as the one socket, of this name.

@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::client::{print, state};
 use super::server::{Spool, wait_for};
-use super::support::has;
 use super::{content, ran};
+use windlass_testkit::has;
 
 /// The time of the day in UTC, so many seconds from now.
 fn in_seconds(seconds: u64) -> String {

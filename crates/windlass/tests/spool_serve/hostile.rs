@@ -18,7 +18,7 @@ use super::client::{
 };
 use super::server::{PATIENCE, Spool, open_to_all, wait_for};
 use super::some_bytes;
-use super::support::skipped;
+use windlass_testkit::skipped;
 
 /// The most memory that a server may have had.
 const MAX_MEMORY: u64 = 100 << 10;

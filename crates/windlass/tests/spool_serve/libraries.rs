@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::content;
 use super::server::Spool;
-use super::support::{repository, skipped};
+use windlass_testkit::{repository, skipped};
 
 /// A Python that has a library. Where none has it, the test says that it is skipped.
 fn python(library: &str, test: &str) -> Option<String> {

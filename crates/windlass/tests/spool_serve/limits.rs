@@ -15,7 +15,7 @@ use super::client::{
 };
 use super::server::{Spool, wait_for, words};
 use super::some_bytes;
-use super::support::{copy_program, skipped, windlass};
+use windlass_testkit::{copy_program, skipped, windlass};
 
 fn status(answer: &Message) -> Status {
     Status(answer.code)
@@ -288,7 +288,7 @@ fn who_is_not_on_the_list_is_turned_away() {
         env!("CARGO_BIN_EXE_windlass"),
         folder.path().display()
     );
-    if !super::support::has("curl", test) || !super::support::has("ip", test) {
+    if !windlass_testkit::has("curl", test) || !windlass_testkit::has("ip", test) {
         return;
     }
     let mut pause =
@@ -332,7 +332,7 @@ fn this_host_cancels_jobs_of_anybody() {
 fn a_server_that_cannot_start_says_why_and_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let spool = Spool::start(folder.path(), &["--printer", "a=drop"]);
-    let run = |words: &[String]| super::support::told(&windlass().args(words).output().unwrap());
+    let run = |words: &[String]| windlass_testkit::told(&windlass().args(words).output().unwrap());
     // The folder of another.
     let (_, stderr, code) = run(&words(folder.path(), &["--printer", "a=drop"]));
     assert_eq!(code, 1);
@@ -403,10 +403,10 @@ fn both_signals_end_a_server_in_order() {
 #[test]
 fn who_lacks_a_right_is_told_what_to_do() {
     let test = "who_lacks_a_right_is_told_what_to_do";
-    if !super::support::has("setpriv", test) {
+    if !windlass_testkit::has("setpriv", test) {
         return;
     }
-    if !super::support::is_root() {
+    if !windlass_testkit::is_root() {
         return skipped(test, "only root can become somebody who may less");
     }
     let folder = tempfile::tempdir().unwrap();
@@ -417,7 +417,7 @@ fn who_lacks_a_right_is_told_what_to_do() {
     fs::set_permissions(folder.path(), open).unwrap();
     let nobody = |words: &[String]| {
         let who = ["--reuid=65534", "--regid=65534", "--clear-groups"];
-        super::support::told(
+        windlass_testkit::told(
             &Command::new("setpriv").args(who).arg(&program).args(words).output().unwrap(),
         )
     };
@@ -463,7 +463,7 @@ fn the_text_says_what_the_json_says() {
         let promise = "jobs are acknowledged once the kernel has them; they survive any end of the \
                        server, but not a power failure";
         assert_eq!(next(), promise);
-        if super::support::is_root() {
+        if windlass_testkit::is_root() {
             let rights = next();
             assert!(
                 rights.starts_with("runs as root and keeps these rights of root: "),

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::client::{connect_from, get, print};
 use super::server::wait_for;
-use super::support::port::free_port;
-use super::support::windlass;
+use windlass_testkit::port::free_port;
+use windlass_testkit::windlass;
 
 /// A server with its output where it is told.
 struct LoggedServer {

@@ -31,8 +31,6 @@ mod received;
 mod reloads;
 mod salvaged;
 mod server;
-#[path = "../support/mod.rs"]
-mod support;
 mod tls;
 mod unit;
 mod why;

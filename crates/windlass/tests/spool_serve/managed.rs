@@ -9,8 +9,8 @@ use super::client::{about_job, ask, print, print_job, said, state};
 use super::content;
 use super::ran;
 use super::server::{Spool, open_to_all, wait_for};
-use super::support::schema::checked;
-use super::support::{has, told, windlass};
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, told, windlass};
 
 /// A spool whose printer writes the names of jobs into a file, in their order.
 fn noting(folder: &Path, more: &[&str]) -> (Spool, std::path::PathBuf) {

@@ -11,7 +11,7 @@ use windlass_wire::ipp::{Operation, Status};
 
 use super::client::{about_job, ask, connect, print, raw};
 use super::server::{Spool, wait_for};
-use super::support::skipped;
+use windlass_testkit::skipped;
 
 /// A server whose printer has the one job that there may be.
 fn full(folder: &std::path::Path, more: &[&str]) -> Spool {

@@ -13,9 +13,9 @@ use super::client::{
     Lpr, about, about_job, answer, ask, connect, control, job_id, message, print_job, raw, said,
 };
 use super::server::{Spool, wait_for};
-use super::support::cups::Cups;
-use super::support::{has, skipped};
 use super::{content, some_bytes};
+use windlass_testkit::cups::Cups;
+use windlass_testkit::{has, skipped};
 
 /// A server with a printer whose jobs become files of a folder.
 struct ReceivingServer {
@@ -381,7 +381,7 @@ fn a_gate_of_windlass_prints_by_every_protocol() {
     ];
     for target in targets {
         let (_, stderr, code) =
-            super::support::told(&super::support::run(&format!("print {target} {file}")));
+            windlass_testkit::told(&windlass_testkit::run(&format!("print {target} {file}")));
         assert_eq!((stderr.as_str(), code), ("", 0), "{target}");
         received.next_is(&target, &data);
     }

@@ -4,8 +4,8 @@ use std::fs;
 
 use super::client::{print, state};
 use super::server::{Spool, wait_for};
-use super::support::schema::checked;
-use super::support::{told, windlass};
+use windlass_testkit::schema::checked;
+use windlass_testkit::{told, windlass};
 
 #[test]
 fn sighup_reads_the_settings_anew() {

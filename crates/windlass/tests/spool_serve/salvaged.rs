@@ -9,8 +9,8 @@ use windlass_wire::ipp::{Operation, Status};
 use super::client::{about, ask, print};
 use super::server::{Spool, words};
 use super::some_bytes;
-use super::support::schema::checked;
-use super::support::{run, told, windlass};
+use windlass_testkit::schema::checked;
+use windlass_testkit::{run, told, windlass};
 
 const JOBS: usize = 40;
 

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use jsonschema::Validator;
 use serde_json::Value;
 
-use super::support::schema::{fits_by, validator};
-use super::support::windlass;
+use windlass_testkit::schema::{fits_by, validator};
+use windlass_testkit::windlass;
 
 /// Maximum time of an immediate action.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);

@@ -11,8 +11,8 @@ use windlass_wire::ipp::{GroupTag, Operation, Value};
 
 use super::client::{about, answer, ask, connect, print};
 use super::server::{PATIENCE, Spool, wait_for};
-use super::support::schema::checked;
-use super::support::{has, told, windlass};
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, told, windlass};
 
 fn text_of(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::client::print;
 use super::server::Spool;
-use super::support::{has, repository, windlass};
+use windlass_testkit::{has, repository, windlass};
 
 fn unit() -> String {
     fs::read_to_string(repository("packaging/systemd/windlass-spool.service")).unwrap()

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::client::{get, print};
 use super::server::Spool;
 use super::some_bytes;
-use super::support::schema::checked;
-use super::support::{told, windlass};
+use windlass_testkit::schema::checked;
+use windlass_testkit::{told, windlass};
 
 /// Time for which the device keeps the connection after the data.
 const KEEPS: Duration = Duration::from_millis(300);

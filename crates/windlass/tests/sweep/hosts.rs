@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::support::clock::{alone, at_once, in_real_time, kept_by_link};
-use crate::support::port::free_port;
-use crate::support::schema::checked;
-use crate::support::{has, skipped, told, windlass};
+use windlass_testkit::clock::{alone, at_once, in_real_time, kept_by_link};
+use windlass_testkit::port::free_port;
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// A command at the near end of a link, with windlass serve at the far one.
 fn linked(link: &str, command: &str) -> Command {
@@ -184,7 +184,7 @@ fn a_simulated_path_and_the_emulated_one_want_the_same_window() {
             std::fs::write(&file, text).unwrap();
             let plan = "--direction up --streams 1 --congestion cubic";
             let simulate = format!("sweep --json {plan} --simulate {}", file.display());
-            let (stdout, stderr, code) = told(&crate::support::run(&simulate));
+            let (stdout, stderr, code) = told(&windlass_testkit::run(&simulate));
             assert_eq!(code, 0, "{stderr}");
             let simulated = checked("sweep", &stdout);
             let link = format!("--rate {mbit}mbit --rtt {rtt}ms");
@@ -408,7 +408,7 @@ fn a_host_and_a_scenario_are_one_too_many() {
         ("sweep localhost --port 0", "1..=65535"),
     ];
     for (line, why) in lines {
-        let (stdout, stderr, code) = told(&crate::support::run(line));
+        let (stdout, stderr, code) = told(&windlass_testkit::run(line));
         assert_eq!((stdout.as_str(), code), ("", 2), "{line}");
         assert!(stderr.contains(why), "{line}: {stderr}");
     }

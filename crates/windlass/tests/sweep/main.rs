@@ -6,5 +6,3 @@
 mod hosts;
 mod page;
 mod simulated;
-#[path = "../support/mod.rs"]
-mod support;

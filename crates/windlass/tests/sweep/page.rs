@@ -2,8 +2,8 @@
 //!
 //! The page runs no scripts.
 
-use crate::support::browser::{LEAST_LETTERS, WIDTHS, shown};
-use crate::support::{has, run, told};
+use windlass_testkit::browser::{LEAST_LETTERS, WIDTHS, shown};
+use windlass_testkit::{has, run, told};
 
 #[test]
 fn letters_can_be_read_and_nothing_is_cut_off_at_any_width() {

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
-use crate::support::schema::checked;
-use crate::support::{run, told, windlass};
+use windlass_testkit::schema::checked;
+use windlass_testkit::{run, told, windlass};
 
 fn swept(line: &str) -> Value {
     let (stdout, stderr, code) = told(&run(&format!("sweep --json {line}")));
@@ -432,7 +432,7 @@ fn two_sweeps_do_not_share_a_state() {
 #[test]
 fn what_cannot_be_written_is_an_error_and_what_was_measured_is_printed() {
     if !Path::new("/dev/full").exists() {
-        crate::support::skipped("what_cannot_be_written_is_an_error", "there is no /dev/full");
+        windlass_testkit::skipped("what_cannot_be_written_is_an_error", "there is no /dev/full");
         return;
     }
     let quick = "sweep --simulate gigabit --windows 64k --streams 1";

@@ -8,8 +8,8 @@ use serde_json::Value;
 use windlass_tables::Table;
 
 use super::rows::{Row, read};
-use super::support::repository;
 use super::tables;
+use windlass_testkit::repository;
 
 const CAPTURES: [&str; 3] = ["acks-only-window", "no-handshake", "path-capacity-policer.snd"];
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use windlass_tables::Table;
 
 use super::rows::{Row, read};
-use super::support::captures::corpus;
-use super::support::{is_root, skipped, told, windlass};
 use super::{tables, written};
+use windlass_testkit::captures::corpus;
+use windlass_testkit::{is_root, skipped, told, windlass};
 
 fn one() -> PathBuf {
     corpus().remove(0).path
@@ -159,7 +159,7 @@ fn ctrl_c_leaves_nothing() {
     let mut child = windlass();
     child.args(["explain", "--parquet"]).arg(&out).args(many);
     let child = child.stderr(std::process::Stdio::piped()).spawn().unwrap();
-    super::support::work::until_caught(child.id(), 2);
+    windlass_testkit::work::until_caught(child.id(), 2);
     let id = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let output = child.wait_with_output().unwrap();

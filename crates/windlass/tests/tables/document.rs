@@ -7,9 +7,9 @@ use arrow_schema::{DataType, TimeUnit};
 use windlass_tables::{ANALYSER, ANALYSER_KEY, SCHEMA, SCHEMA_KEY, TABLE_KEY, Table};
 
 use super::rows::read;
-use super::support::captures::corpus;
-use super::support::{marked, repository};
 use super::tables;
+use windlass_testkit::captures::corpus;
+use windlass_testkit::{marked, repository};
 
 const DOCUMENT: &str = "docs/tables.md";
 

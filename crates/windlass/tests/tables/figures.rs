@@ -10,13 +10,13 @@ use windlass_base::Timestamp;
 use windlass_tables::{ColumnFacts, Table};
 
 use super::rows::{Row, read};
-use super::support::captures::{Findings, corpus, explained, name, public_captures};
 use super::tables;
+use windlass_testkit::captures::{Findings, corpus, explained, name, public_captures};
 
 /// Captures that all explain can tell something of.
-fn files(test: &str) -> Vec<PathBuf> {
+fn files() -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = corpus().into_iter().map(|entry| entry.path).collect();
-    files.extend(public_captures(test));
+    files.extend(public_captures());
     files
 }
 
@@ -90,7 +90,7 @@ fn by_connection(rows: &[Row]) -> BTreeMap<(String, u64), Vec<&Row>> {
 
 #[test]
 fn each_figure_is_that_of_the_record() {
-    let files = files("each_figure_is_that_of_the_record");
+    let files = files();
     let (folder, said) = tables(&files, &[]);
     let folder = folder.path().join("tables");
     let of = |table| read(&folder, table).rows;

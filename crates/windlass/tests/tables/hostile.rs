@@ -11,13 +11,13 @@ use windlass_base::{Span, Timestamp};
 use windlass_tables::Table;
 use windlass_wire::{Endpoint, Flags, Host, Options, Segment};
 
-use super::mutate::Mutation;
-use super::random::Random;
 use super::rows::{Row, read};
-use super::segments::{pcap_of, segments_of};
-use super::support::captures::corpus;
-use super::support::is_root;
 use super::{tables, written};
+use windlass_testkit::captures::corpus;
+use windlass_testkit::is_root;
+use windlass_testkit::mutate::Mutation;
+use windlass_testkit::random::Random;
+use windlass_testkit::segments::{pcap_of, segments_of};
 
 #[test]
 fn each_file_has_its_row() {

@@ -7,16 +7,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "a test has peers")]
 
-#[path = "../support/mod.rs"]
-mod support;
-
-#[path = "../support/mutate.rs"]
-mod mutate;
-#[path = "../closed_loop/random.rs"]
-mod random;
-#[path = "../support/segments.rs"]
-mod segments;
-
 mod archived;
 mod command;
 mod document;
@@ -28,8 +18,8 @@ mod rows;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{schema, told, windlass};
 use tempfile::TempDir;
+use windlass_testkit::{schema, told, windlass};
 
 /// Explains files into tables, and gives what the command said.
 fn written(folder: &Path, files: &[PathBuf], more: &[&str]) -> Value {

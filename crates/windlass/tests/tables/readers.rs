@@ -6,10 +6,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::support::captures::{corpus, explained};
-use super::support::{python, repository, told};
 use super::tables;
 use std::path::PathBuf;
+use windlass_testkit::captures::{corpus, explained};
+use windlass_testkit::{python, repository, told};
 
 /// Sums from the records: the time under each limit, by network and hour, and the connections that
 /// the receive window limits.

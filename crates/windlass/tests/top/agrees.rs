@@ -10,8 +10,8 @@ use windlass_base::whole_part;
 use windlass_sys::limits::raise_open_files;
 use windlass_sys::tcp_info::tcp_info;
 
-use crate::support::{has, run, skipped, told};
 use crate::{PATIENCE, checked, connection, connections, listener};
+use windlass_testkit::{has, run, skipped, told};
 
 /// Connections, each with two ends on this host.
 const CONNECTIONS: usize = 1_000;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::schema::checked;
-use crate::support::{has, python, repository, run, told, windlass};
 use crate::{PATIENCE, connection, listener};
+use windlass_testkit::schema::checked;
+use windlass_testkit::{has, python, repository, run, told, windlass};
 
 /// An exporter that runs.
 struct Exporter {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use serde_json::Value;
 use socket2::SockRef;
 
-use crate::support::clock::in_real_time;
-use crate::support::{has, skipped, told, windlass};
 use crate::{RunningTop, checked, connection, connections, listener};
+use windlass_testkit::clock::in_real_time;
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// The connection to a port.
 fn to(record: &Value, port: u16) -> Option<&Value> {

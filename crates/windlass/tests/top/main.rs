@@ -7,8 +7,6 @@ mod agrees;
 mod counted;
 mod exporter;
 mod limited;
-#[path = "../support/mod.rs"]
-mod support;
 mod terminal;
 
 use std::io::{BufRead, BufReader};
@@ -17,8 +15,8 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::schema::{checked, fits_by, validator};
-use support::{run, told, windlass};
+use windlass_testkit::schema::{checked, fits_by, validator};
+use windlass_testkit::{run, told, windlass};
 
 /// Maximum time of an immediate action on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);

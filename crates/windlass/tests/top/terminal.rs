@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use crate::PATIENCE;
-use crate::support::{has, run, skipped, told};
+use windlass_testkit::{has, run, skipped, told};
 
 const HIDE: &str = "\x1b[?25l";
 const SHOW: &str = "\x1b[?25h";

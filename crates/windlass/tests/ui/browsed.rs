@@ -5,8 +5,8 @@ use windlass_base::{Rate, Span};
 
 use crate::Ui;
 use crate::serving::WindlassServer;
-use crate::support::devtools::{Browser, serious_faults};
-use crate::support::has;
+use windlass_testkit::devtools::{Browser, serious_faults};
+use windlass_testkit::has;
 
 /// Width of a telephone, in pixels.
 const NARROW: u32 = 360;

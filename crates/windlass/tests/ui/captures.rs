@@ -8,9 +8,9 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 
 use crate::browsed::{kept_to_itself, looks_well};
-use crate::support::devtools::Browser;
-use crate::support::{has, repository, told, windlass};
 use crate::{Ui, status};
+use windlass_testkit::devtools::Browser;
+use windlass_testkit::{has, repository, told, windlass};
 
 const LOSSY: &str = "tests/corpus/loss-fast-recovery-2pc.snd.pcap.gz";
 const NAGLE: &str = "tests/corpus/nagle-delayed-ack.snd.pcap.gz";

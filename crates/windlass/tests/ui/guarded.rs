@@ -10,8 +10,8 @@ use serde_json::json;
 use windlass_sys::process::{Process, Signal};
 
 use crate::serving::WindlassServer;
-use crate::support::{copy_program, schema, told, windlass};
 use crate::{Ui, runs_with, status};
+use windlass_testkit::{copy_program, schema, told, windlass};
 
 #[test]
 fn only_who_has_the_address_gets_in_and_only_own_pages_change_something() {

@@ -8,8 +8,6 @@ mod guarded;
 #[path = "../send/serving.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod serving;
-#[path = "../support/mod.rs"]
-mod support;
 mod watched;
 
 use std::ffi::OsStr;
@@ -20,9 +18,9 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use support::{told, windlass};
 use tempfile::TempDir;
 use windlass_sys::process::{Process, Signal};
+use windlass_testkit::{told, windlass};
 
 /// A `windlass ui` that runs until this goes.
 struct Ui {

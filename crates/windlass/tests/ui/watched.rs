@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use crate::browsed::{kept_to_itself, looks_well};
 use crate::serving::WindlassServer;
-use crate::support::devtools::Browser;
-use crate::support::{has, is_root, skipped};
 use crate::{Ui, runs_with, status};
+use windlass_testkit::devtools::Browser;
+use windlass_testkit::{has, is_root, skipped};
 
 /// The form of a test that goes on for minutes.
 fn long_test(serving: &WindlassServer) -> String {
@@ -72,7 +72,7 @@ fn packets_of_an_interface_are_followed_and_become_a_report() {
     let form = format!("interface=lo&duration=60s&only-port={}", serving.port);
     let job = ui.started("/captures/interface", &form);
     ui.until(&job, "no data sent");
-    let mut command = crate::support::windlass();
+    let mut command = windlass_testkit::windlass();
     let port = serving.port.to_string();
     command.args(["send", "127.0.0.1", "--time", "2s", "--rate", "20mbit", "--no-save", "--port"]);
     assert!(command.arg(&port).output().unwrap().status.success());

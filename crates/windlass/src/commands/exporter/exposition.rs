@@ -1,8 +1,16 @@
 //! Sums as the text that Prometheus reads: `OpenMetrics` 1.0, or its predecessor for readers that
 //! do not ask for `OpenMetrics`.
 
-use std::fmt::{self, Write as _};
+use std::fmt;
 
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeMetric, NoLabelSet, prometheus_text, text,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
 use windlass_base::Span;
 use windlass_host::connections::groups::{Groups, Sums};
 use windlass_host::cpu;
@@ -33,165 +41,133 @@ impl Format {
     }
 }
 
-/// The units of families, which their names end with.
-const UNITS: [&str; 2] = ["bytes", "seconds"];
-
-/// Type of a family of metrics.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Counter,
-    Gauge,
-    Histogram,
-    Info,
+/// The sums of all groups at a scrape.
+#[derive(Debug)]
+struct SumsSnapshot {
+    groups: Vec<([(&'static str, String); 2], Sums)>,
+    unheard: u64,
 }
 
-/// The labels of a sample.
-struct Labels<'a>(&'a [(&'a str, &'a str)]);
+impl SumsSnapshot {
+    fn of(groups: &Groups) -> Self {
+        let labels =
+            |service: &str, subnet: &str| [("service", service.into()), ("subnet", subnet.into())];
+        let each =
+            groups.used().map(|(service, subnet, sums)| (labels(service, subnet), sums.clone()));
+        Self { groups: each.collect(), unheard: groups.unheard() }
+    }
 
-impl fmt::Display for Labels<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (name, value)) in self.0.iter().enumerate() {
-            f.write_str(if place == 0 { "{" } else { "," })?;
-            write!(f, "{name}=\"")?;
-            for one in value.chars() {
-                match one {
-                    '\\' => f.write_str("\\\\")?,
-                    '"' => f.write_str("\\\"")?,
-                    '\n' => f.write_str("\\n")?,
-                    one => f.write_char(one)?,
-                }
+    /// Writes a value of each group.
+    fn each<M: EncodeMetric>(
+        &self,
+        to: &mut DescriptorEncoder<'_>,
+        (name, unit): (&str, Option<Unit>),
+        help: &str,
+        value: fn(&Sums) -> M,
+    ) -> fmt::Result {
+        let kind = value(&Sums::default()).metric_type();
+        let mut family = to.encode_descriptor(name, help, unit.as_ref(), kind)?;
+        for (labels, sums) in &self.groups {
+            value(sums).encode(family.encode_family(labels)?)?;
+        }
+        Ok(())
+    }
+
+    fn limits(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Busy time by limit; unknown is time without a clock in the kernel.";
+        let kind = MetricType::Counter;
+        let mut family = to.encode_descriptor("tcp_limited", help, Some(&Unit::Seconds), kind)?;
+        for ([service, subnet], sums) in &self.groups {
+            for (limit, time) in sums.limits() {
+                let labels = [service.clone(), subnet.clone(), ("limit", limit.to_string())];
+                seconds(time).encode(family.encode_family(&labels)?)?;
             }
-            f.write_str("\"")?;
         }
-        f.write_str(if self.0.is_empty() { "" } else { "}" })
-    }
-}
-
-/// The text, on its way.
-struct Writer {
-    format: Format,
-    text: String,
-}
-
-impl Writer {
-    fn line(&mut self, line: fmt::Arguments<'_>) {
-        // To write into memory does not fail.
-        let _ = self.text.write_fmt(line);
-        self.text.push('\n');
+        Ok(())
     }
 
-    /// Writes the lines before a family's samples, and returns the prefix of their names.
-    fn begin(&mut self, name: &str, kind: Kind, help: &str) -> String {
-        let is_open = self.format == Format::OpenMetrics;
-        let word = match kind {
-            Kind::Counter => "counter",
-            Kind::Histogram => "histogram",
-            Kind::Info if is_open => "info",
-            Kind::Gauge | Kind::Info => "gauge",
-        };
-        let suffix = match kind {
-            Kind::Counter => "_total",
-            Kind::Info => "_info",
-            Kind::Gauge | Kind::Histogram => "",
-        };
-        // In OpenMetrics the name of a family lacks the suffix of its samples.
-        let (of, sample) = (if is_open { "" } else { suffix }, format!("{name}{suffix}"));
-        self.line(format_args!("# TYPE {name}{of} {word}"));
-        let unit = name.rsplit('_').next().filter(|unit| UNITS.contains(unit));
-        if let Some(unit) = unit.filter(|_| is_open) {
-            self.line(format_args!("# UNIT {name}{of} {unit}"));
+    fn round_trips(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Smoothed RTT: one sample per active connection, at each scrape and at its end.";
+        let kind = MetricType::Histogram;
+        let mut family = to.encode_descriptor("tcp_rtt", help, Some(&Unit::Seconds), kind)?;
+        for (labels, sums) in &self.groups {
+            let (mut buckets, mut before) = (Vec::new(), 0);
+            for (bound, up_to) in sums.round_trips.up_to() {
+                buckets.push((bound.map_or(f64::INFINITY, Span::as_seconds), up_to - before));
+                before = up_to;
+            }
+            let sum = sums.round_trips.sum.as_seconds();
+            let mut sample = family.encode_family(labels)?;
+            sample.encode_histogram::<NoLabelSet>(sum, before, &buckets, None)?;
         }
-        self.line(format_args!("# HELP {name}{of} {help}"));
-        sample
+        Ok(())
     }
 
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
-        self.line(format_args!("{name}{} {value}", Labels(labels)));
+    /// Writes the metrics of the exporter itself.
+    fn about(&self, to: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Closed connections that are missing: they were reported faster than they \
+                    could be read.";
+        let kind = MetricType::Counter;
+        let missing = to.encode_descriptor("exporter_unheard_connections", help, None, kind)?;
+        ConstCounter::new(self.unheard).encode(missing)?;
+        let help = "Processor time used by the exporter.";
+        let time = to.encode_descriptor("exporter_cpu", help, Some(&Unit::Seconds), kind)?;
+        seconds(Span::from_duration(cpu::of_this_process().total())).encode(time)?;
+        let kind = MetricType::Info;
+        let mut info = to.encode_descriptor("exporter", "The exporter.", None, kind)?;
+        info.encode_info(&[("version", env!("CARGO_PKG_VERSION"))])
     }
 }
 
-/// Formats a number of seconds.
-fn seconds(time: Span) -> String {
-    format!("{:?}", time.as_seconds())
+/// Returns a counter of seconds.
+fn seconds(time: Span) -> ConstCounter<f64> {
+    ConstCounter::new(time.as_seconds())
+}
+
+impl Collector for SumsSnapshot {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let to = &mut encoder;
+        let count = |name| (name, None);
+        let bytes = |name| (name, Some(Unit::Bytes));
+        self.each(to, count("tcp_connections"), "Open TCP connections.", |sums| {
+            ConstGauge::new(sums.open)
+        })?;
+        self.each(to, count("tcp_opened_connections"), "Opened connections.", |sums| {
+            ConstCounter::new(sums.opened)
+        })?;
+        self.each(to, count("tcp_closed_connections"), "Closed connections.", |sums| {
+            ConstCounter::new(sums.closed)
+        })?;
+        self.each(to, bytes("tcp_sent"), "Data acknowledged by the other end.", |sums| {
+            ConstCounter::new(sums.sent.get())
+        })?;
+        self.each(to, bytes("tcp_received"), "Data received in order.", |sums| {
+            ConstCounter::new(sums.received.get())
+        })?;
+        let help = "Segments with data that were sent, retransmissions included.";
+        self.each(to, count("tcp_sent_segments"), help, |sums| ConstCounter::new(sums.segments))?;
+        self.each(to, count("tcp_retransmitted_segments"), "Retransmitted segments.", |sums| {
+            ConstCounter::new(sums.retransmissions)
+        })?;
+        let help = "Time with data to send or unacknowledged data.";
+        self.each(to, ("tcp_busy", Some(Unit::Seconds)), help, |sums| seconds(sums.busy))?;
+        self.limits(to)?;
+        self.round_trips(to)?;
+        self.about(to)
+    }
 }
 
 /// Writes the sums of all groups.
 pub(super) fn write(groups: &Groups, format: Format) -> String {
-    let all: Vec<(&str, &str, &Sums)> = groups.used().collect();
-    let mut to = Writer { format, text: String::new() };
-    let mut each = |name: &str, kind, help, value: fn(&Sums) -> String| {
-        let name = to.begin(name, kind, help);
-        for (service, subnet, sums) in &all {
-            to.sample(&name, &[("service", service), ("subnet", subnet)], value(sums));
-        }
+    let mut registry = Registry::with_prefix("windlass");
+    registry.register_collector(Box::new(SumsSnapshot::of(groups)));
+    let mut text = String::new();
+    // Writing to a string does not fail.
+    let _ = match format {
+        Format::OpenMetrics => text::encode(&mut text, &registry),
+        Format::Plain => prometheus_text::encode(&mut text, &registry),
     };
-    let help = "Open TCP connections.";
-    each("windlass_tcp_connections", Kind::Gauge, help, |sums| sums.open.to_string());
-    let help = "Opened connections.";
-    each("windlass_tcp_opened_connections", Kind::Counter, help, |sums| sums.opened.to_string());
-    let help = "Closed connections.";
-    each("windlass_tcp_closed_connections", Kind::Counter, help, |sums| sums.closed.to_string());
-    let help = "Data acknowledged by the other end.";
-    each("windlass_tcp_sent_bytes", Kind::Counter, help, |sums| sums.sent.get().to_string());
-    let help = "Data received in order.";
-    each("windlass_tcp_received_bytes", Kind::Counter, help, |sums| {
-        sums.received.get().to_string()
-    });
-    let help = "Segments with data that were sent, retransmissions included.";
-    each("windlass_tcp_sent_segments", Kind::Counter, help, |sums| sums.segments.to_string());
-    let help = "Retransmitted segments.";
-    each("windlass_tcp_retransmitted_segments", Kind::Counter, help, |sums| {
-        sums.retransmissions.to_string()
-    });
-    let help = "Time with data to send or unacknowledged data.";
-    each("windlass_tcp_busy_seconds", Kind::Counter, help, |sums| seconds(sums.busy));
-    let help = "Busy time by limit; unknown is time without a clock in the kernel.";
-    let name = to.begin("windlass_tcp_limited_seconds", Kind::Counter, help);
-    for (service, subnet, sums) in &all {
-        for (limit, time) in sums.limits() {
-            let limit = limit.to_string();
-            let labels = [("service", *service), ("subnet", *subnet), ("limit", limit.as_str())];
-            to.sample(&name, &labels, seconds(time));
-        }
-    }
-    round_trips(&mut to, &all);
-    about(&mut to, groups);
-    if format == Format::OpenMetrics {
-        to.text.push_str("# EOF\n");
-    }
-    to.text
-}
-
-fn round_trips(to: &mut Writer, all: &[(&str, &str, &Sums)]) {
-    let help = "Smoothed RTT: one sample per active connection, at each scrape and at its end.";
-    let name = to.begin("windlass_tcp_rtt_seconds", Kind::Histogram, help);
-    let (bucket, sum, count) =
-        (format!("{name}_bucket"), format!("{name}_sum"), format!("{name}_count"));
-    for (service, subnet, sums) in all {
-        let mut total = 0;
-        for (bound, up_to) in sums.round_trips.up_to() {
-            let bound = bound.map_or_else(|| "+Inf".to_owned(), seconds);
-            let labels = [("service", *service), ("subnet", *subnet), ("le", bound.as_str())];
-            to.sample(&bucket, &labels, up_to);
-            total = up_to;
-        }
-        let labels = [("service", *service), ("subnet", *subnet)];
-        to.sample(&sum, &labels, seconds(sums.round_trips.sum));
-        to.sample(&count, &labels, total);
-    }
-}
-
-/// Writes the metrics of the exporter itself.
-fn about(to: &mut Writer, groups: &Groups) {
-    let help =
-        "Closed connections that are missing: they were reported faster than they could be read.";
-    let name = to.begin("windlass_exporter_unheard_connections", Kind::Counter, help);
-    to.sample(&name, &[], groups.unheard());
-    let help = "Processor time used by the exporter.";
-    let name = to.begin("windlass_exporter_cpu_seconds", Kind::Counter, help);
-    to.sample(&name, &[], seconds(Span::from_duration(cpu::of_this_process().total())));
-    let name = to.begin("windlass_exporter", Kind::Info, "The exporter.");
-    to.sample(&name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
+    text
 }
 
 #[cfg(test)]
@@ -216,6 +192,24 @@ mod tests {
         }
     }
 
+    fn socket(number: u32) -> Socket {
+        let host = Ipv4Addr::from(0x0a00_0000 + number * 4);
+        Socket {
+            id: Id::default(),
+            cookie: number.into(),
+            state: 1,
+            local: "192.0.2.1:40000".parse().unwrap(),
+            peer: (host, [9100, 443, 22][number as usize % 3]).into(),
+            inode: None,
+            user: 0,
+            unread: 0,
+            queued: 0,
+            info: Some(TcpInfo::default()),
+            congestion: None,
+            buffers: None,
+        }
+    }
+
     /// Fifty thousand peers in two services and two subnets.
     #[test]
     fn its_size_does_not_grow_with_the_peers() {
@@ -227,21 +221,6 @@ mod tests {
         };
         let mut groups = Groups::new(rules);
         groups.look(&[]);
-        let socket = |number: u32| Socket {
-            id: Id::default(),
-            cookie: number.into(),
-            state: 1,
-            local: "192.0.2.1:40000".parse().unwrap(),
-            peer: (Ipv4Addr::from(0x0a00_0000 + number * 4), [9100, 443, 22][number as usize % 3])
-                .into(),
-            inode: None,
-            user: 0,
-            unread: 0,
-            queued: 0,
-            info: Some(TcpInfo::default()),
-            congestion: None,
-            buffers: None,
-        };
         let sockets: Vec<Socket> = (0..50_000).map(socket).collect();
         groups.look(&sockets);
         let text = write(&groups, Format::OpenMetrics);
@@ -254,8 +233,15 @@ mod tests {
 
     #[test]
     fn labels_are_escaped() {
-        let text = Labels(&[("a", "x\\y\"z\n"), ("b", "ü")]).to_string();
-        assert_eq!(text, r#"{a="x\\y\"z\n",b="ü"}"#);
-        assert_eq!(Labels(&[]).to_string(), "");
+        let rules = Rules {
+            services: vec![Service { name: "x\\y\"z".into(), ports: vec![9100] }],
+            subnets: Vec::new(),
+        };
+        let mut groups = Groups::new(rules);
+        groups.look(&[socket(0)]);
+        for format in [Format::OpenMetrics, Format::Plain] {
+            let text = write(&groups, format);
+            assert!(text.contains(r#"{service="x\\y\"z",subnet="other"} 1"#), "{text}");
+        }
     }
 }

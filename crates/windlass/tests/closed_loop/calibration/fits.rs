@@ -8,8 +8,8 @@ use windlass_trace::{Analyzer, Keep};
 
 use super::SEEDS;
 use crate::setting::Injected;
-use crate::support::captures::{corpus, explained_with, shared};
-use crate::support::wild::wild;
+use windlass_testkit::captures::{corpus, explained_with, shared_if_there};
+use windlass_testkit::judged::wild;
 
 /// A change that changes nothing: there is one stream.
 const NOTHING: &str = "streams=1";
@@ -62,8 +62,8 @@ impl Fits {
 }
 
 /// The table of all sets.
-pub(super) fn table(test: &str) -> String {
-    let hard = shared("captures/hard/LIST", test).into_iter().flat_map(|list| {
+pub(super) fn table() -> String {
+    let hard = shared_if_there("captures/hard/LIST").into_iter().flat_map(|list| {
         let text = std::fs::read_to_string(&list).unwrap();
         let names = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         let folder = list.parent().unwrap().to_owned();
@@ -73,7 +73,7 @@ pub(super) fn table(test: &str) -> String {
     let sets = [
         Fits::of_the_simulator(),
         Fits::of_files("corpus", corpus().into_iter().map(|entry| entry.path)),
-        Fits::of_files("wild", wild(test).into_iter().map(|capture| capture.path)),
+        Fits::of_files("wild", wild().into_iter().map(|capture| capture.path)),
         Fits::of_files("hard", hard),
     ];
     let mut text = String::from(

@@ -10,8 +10,8 @@ use windlass_trace::{Analyzer, Keep, Reasons, WaitSelection};
 use windlass_wire::Segment;
 
 use super::audit::{PacketSums, audit, promises};
-use crate::mutate::Mutation;
-use crate::random::Random;
+use windlass_testkit::mutate::Mutation;
+use windlass_testkit::random::Random;
 
 /// The most packets of a capture that are taken: more add time, and hardly anything new.
 const MAX_PACKETS: usize = 1_500;

@@ -11,7 +11,7 @@ use windlass_wire::filter::{Instruction, IpNet, Link, PacketFilter, PacketMetada
 use windlass_wire::{Decoded, Decoder, Host, LinkType, Packet};
 
 use super::packets::{ETHERNET, FilterPacket, Kind, RAW_IP, captured, made};
-use crate::support::skipped;
+use windlass_testkit::skipped;
 
 const SNAP: u32 = 262_144;
 
@@ -191,7 +191,7 @@ fn captured_packets_are_wanted_as_by_libpcap() {
     let test = "captured_packets_are_wanted_as_by_libpcap";
     let Some(library) = library(test) else { return };
     let mut files = 0;
-    for (file, packets) in captured(test) {
+    for (file, packets) in captured() {
         let (mut hosts, mut ports) = seen(&packets);
         if hosts.is_empty() {
             continue;

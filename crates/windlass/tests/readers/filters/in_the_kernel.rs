@@ -15,7 +15,7 @@ use windlass_sys::namespace::Namespace;
 use windlass_wire::filter::{Instruction, Link, PacketFilter, PacketMetadata, Program};
 
 use super::against_libpcap::{LINUX_SLL, library, theirs};
-use crate::support::skipped;
+use windlass_testkit::skipped;
 
 const SNAP: u32 = 262_144;
 /// The ports to which a datagram is sent in each test.

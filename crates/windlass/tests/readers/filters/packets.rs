@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use windlass_wire::{Capture, LinkType, Observer, Packet, Segment};
 
-use crate::support::captures::{corpus, name, public_captures};
+use windlass_testkit::captures::{corpus, name, public_captures};
 
 pub(crate) const ETHERNET: u16 = 1;
 pub(crate) const RAW_IP: u16 = 101;
@@ -206,9 +206,9 @@ impl Observer for First {
 
 /// The first packets of each capture of the corpus, and of the public ones where
 /// they are there.
-pub(crate) fn captured(test: &str) -> Vec<(String, Vec<FilterPacket>)> {
+pub(crate) fn captured() -> Vec<(String, Vec<FilterPacket>)> {
     let own = corpus().into_iter().map(|entry| entry.path);
-    own.chain(public_captures(test))
+    own.chain(public_captures())
         .map(|path| {
             let bytes = std::fs::read(&path).unwrap();
             let mut file = Vec::new();

@@ -12,10 +12,10 @@ use windlass_wire::ipp::{GroupTag, Operation};
 use super::super::client::{about, ask, get, print, state};
 use super::super::page::browsed;
 use super::super::server::{PATIENCE, Spool, wait_for};
-use super::super::support::{has, skipped, told, windlass};
 use super::super::{content, some_bytes};
 use super::emulated::{Deed, Device, Gate, Kind, SOME};
 use super::{SIZE, why};
+use windlass_testkit::{has, skipped, told, windlass};
 
 /// `hrPrinterDetectedErrorState` and `prtAlertCode`.
 const ERROR_STATE: &[u8] = &[0x2b, 6, 1, 2, 1, 25, 3, 5, 1, 2];
