@@ -106,8 +106,8 @@ pub fn run(
         test.latency.then(|| Prober::open(test.to, test.token, &test.transfer.ip)).transpose()?;
     let mut control = Control::open(test.to, &Options::beside(&test.transfer.ip))?;
     let ask = RequestedService::Transfer(Box::new(test.transfer.clone()));
-    let AcceptedTest { test: id, port, .. } = control.ask(test.token, ask)?;
-    let to = SocketAddr::new(test.to.ip(), port.unwrap_or_else(|| test.to.port()));
+    let AcceptedTest { test: id, .. } = control.ask(test.token, ask)?;
+    let to = test.to;
     if test.transfer.udp {
         let (wanted, buffers) = (test.transfer.connections(), test.transfer.client);
         let flows = open_flows(to, (wanted, buffers, &test.transfer.ip), id, &mut control)?;

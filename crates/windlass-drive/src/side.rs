@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::meter::{Meter, interval, pause_after, processor_time};
 use crate::report::{DirectionReport, Interval, Machine, SenderInterval, SideReport};
 use crate::slices::Slices;
+use crate::socket::ahead;
 use crate::stream::{Budget, CloseSignal, Receiver, Sender, Sink, Source, StreamEnd, TestFlags};
 use crate::transfer::{End, Role, Transfer};
 
@@ -142,8 +143,20 @@ impl Side {
                 Role::Sender => {
                     let (data, budget) = (Arc::clone(&data), Arc::clone(&budget));
                     let written = Arc::clone(&meter.moved);
-                    let sender =
-                        Sender { stream, data, budget, length, deadline, closing, shared, written };
+                    // A piece is no longer than what the kernel is to hold.
+                    let pace = transfer.pace_of_one();
+                    let piece = pace.map_or(usize::MAX, |pace| ahead(pace) as usize);
+                    let sender = Sender {
+                        stream,
+                        data,
+                        budget,
+                        length: length.min(piece),
+                        pace: pace.filter(|_| piece < length),
+                        deadline,
+                        closing,
+                        shared,
+                        written,
+                    };
                     name.spawn(move || sender.run())
                 }
                 Role::Receiver => {

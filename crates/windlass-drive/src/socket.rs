@@ -39,15 +39,12 @@ pub struct Options {
 impl Options {
     /// Returns the options of a transfer, at an end with these buffers.
     pub fn of(transfer: &Transfer, buffers: Buffers) -> Self {
-        let streams = f64::from(transfer.streams.max(1));
         Self {
             buffers,
             congestion: transfer.congestion.clone(),
             mss: transfer.mss,
             nodelay: transfer.nodelay,
-            pace: transfer
-                .pace
-                .map(|all| Rate::from_bytes_per_second(all.bytes_per_second() / streams)),
+            pace: transfer.pace_of_one(),
             ip: transfer.ip.clone(),
         }
     }
@@ -88,6 +85,9 @@ impl Options {
         if let Some(pace) = self.pace {
             let rate = whole_part(pace.bytes_per_second());
             set_pace(socket, rate).map_err(refused("SO_MAX_PACING_RATE", pace))?;
+            // A send buffer would hold seconds of such data, for which the end of a test would wait.
+            let most = ahead(pace);
+            socket.set_tcp_notsent_lowat(most).map_err(refused("TCP_NOTSENT_LOWAT", most))?;
         }
         Ok(())
     }
@@ -113,6 +113,13 @@ impl Options {
     }
 }
 
+/// Returns the unsent bytes that a paced sender may have in the kernel: a twentieth of a second.
+pub(crate) fn ahead(pace: Rate) -> u32 {
+    const LEAST: u64 = 4_096;
+    let bytes = whole_part(pace.bytes_per_second() / 20.0).max(LEAST);
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}
+
 fn refused(option: &'static str, value: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Error {
     let value = value.to_string();
     move |source| Error::Option { option, value, source }
@@ -122,7 +129,7 @@ fn refused(option: &'static str, value: impl std::fmt::Display) -> impl FnOnce(i
 /// only a share of it for data: a quarter at first (`TCP_DEFAULT_SCALING_RATIO`). Later the share
 /// follows the received segments, and is little more for small ones. The buffer is therefore
 /// requested twice as large, and the clamp limits the window.
-fn set_window(socket: &Socket, window: Bytes) -> Result<(), Error> {
+pub(crate) fn set_window(socket: &Socket, window: Bytes) -> Result<(), Error> {
     let buffer = window.get().saturating_mul(2).min(i32::MAX.unsigned_abs().into());
     socket
         .set_recv_buffer_size(usize::try_from(buffer).unwrap_or(usize::MAX))

@@ -223,6 +223,12 @@ impl Transfer {
         }
     }
 
+    /// Returns the pace of each stream.
+    pub(crate) fn pace_of_one(&self) -> Option<Rate> {
+        let streams = f64::from(self.streams.max(1));
+        self.pace.map(|all| Rate::from_bytes_per_second(all.bytes_per_second() / streams))
+    }
+
     /// Returns the buffers of an end.
     pub const fn buffers(&self, end: End) -> Buffers {
         match end {
@@ -237,11 +243,6 @@ impl Transfer {
         let gap = self.pace.map(|pace| pace.time_for(Bytes::new(self.length.into())));
         let streams = f64::from(self.streams.max(1));
         gap.map_or(Span::ZERO, |gap| gap.scaled(GAPS * streams)).to_duration()
-    }
-
-    /// Returns whether the server's sockets need options before the handshake.
-    pub const fn needs_own_port(&self) -> bool {
-        self.server.window.is_some() || self.mss.is_some()
     }
 
     /// Checks that the settings are possible. The other end may have made them up.

@@ -32,6 +32,25 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u64) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, &bytes)
 }
 
+/// Lets the kernel size a socket's buffers again after they were set (`SO_BUF_LOCK` in socket(7)).
+///
+/// # Errors
+/// Fails if the kernel has no such option (before Linux 5.14).
+pub fn release_buffers(socket: impl AsFd) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK, &0_u32)
+}
+
+/// Returns whether a socket's receive buffer was set, so that the kernel does not size it.
+///
+/// # Errors
+/// Fails if the kernel does not tell (before Linux 5.14).
+pub fn has_set_receive_buffer(socket: impl AsFd) -> io::Result<bool> {
+    /// The bit of the receive buffer (`SOCK_RCVBUF_LOCK`).
+    const RECEIVE: u32 = 2;
+    let (locks, _) = get::<u32>(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK)?;
+    Ok(locks & RECEIVE != 0)
+}
+
 /// Returns whether a read or a write has only reached its time limit, or was interrupted.
 pub fn is_pause(error: &io::Error) -> bool {
     use io::ErrorKind;

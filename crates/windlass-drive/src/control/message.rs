@@ -64,8 +64,6 @@ pub enum Reply {
     Accepted {
         /// The name of the test.
         test: TestId,
-        /// Port of the data connections; nothing if they go to the port of the control connection.
-        port: Option<u16>,
         /// For answers: true if the server sleeps until a request comes. An older server does not
         /// say.
         #[serde(default)]

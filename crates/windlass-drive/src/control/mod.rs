@@ -34,8 +34,6 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 pub struct AcceptedTest {
     /// The name of the test.
     pub test: TestId,
-    /// Port of the data connections; nothing if they go to the port of the control connection.
-    pub port: Option<u16>,
     /// For answers: true if the server sleeps until a request comes; nothing if the server does not
     /// say.
     pub asleep: Option<bool>,
@@ -156,7 +154,7 @@ impl Control {
         };
         self.say(&Request { proof, ask })?;
         match self.await_word(during)? {
-            Reply::Accepted { test, port, asleep } => Ok(AcceptedTest { test, port, asleep }),
+            Reply::Accepted { test, asleep } => Ok(AcceptedTest { test, asleep }),
             Reply::Refused { why } => Err(Error::Refused(why)),
             Reply::Welcome { .. } => Err(Error::Protocol("it greets twice".to_owned())),
         }

@@ -20,7 +20,7 @@ use crate::driven::TestSide;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::server::flows::{FlowKey, FlowRegistration, GLANCE};
-use crate::server::{Event, GaugedSide, ServerState, Slot, StreamRegistration};
+use crate::server::{Event, GaugedSide, NarrowDoor, ServerState, Slot, StreamRegistration};
 use crate::side::Side;
 use crate::socket::Options;
 use crate::stream::CloseSignal;
@@ -139,7 +139,7 @@ enum Streams {
 
 /// Registration under which streams are awaited.
 enum Registration<'a> {
-    Tcp(StreamRegistration<'a, Cookie>),
+    Tcp(StreamRegistration<'a, Cookie>, Option<NarrowDoor<'a>>),
     Udp(FlowRegistration<'a>),
 }
 
@@ -157,7 +157,9 @@ impl<'a> TestSetup<'a> {
                     Output::AwaitStreams => {
                         // The machine first says which streams are awaited.
                         match waiting.take() {
-                            Some(Registration::Tcp(waiting)) => streams = self.gather(&waiting)?,
+                            Some(Registration::Tcp(waiting, narrow)) => {
+                                streams = self.gather(&waiting, narrow.as_ref())?;
+                            }
                             Some(Registration::Udp(awaiting)) => streams = self.flows(&awaiting)?,
                             None => {}
                         }
@@ -195,9 +197,11 @@ impl<'a> TestSetup<'a> {
         });
         match waits {
             Ok((asked, waiting)) => {
+                let window = asked.transfer.server.window;
+                let narrow = window.and_then(|window| own.door.narrow(window));
                 self.asked = Some(asked);
                 self.machine.handle(Input::Accept)?;
-                Ok(Registration::Tcp(waiting))
+                Ok(Registration::Tcp(waiting, narrow))
             }
             Err(refusal) => Err(self.refuse(refusal, 0)),
         }
@@ -254,7 +258,11 @@ impl<'a> TestSetup<'a> {
     }
 
     /// Waits until all streams are open.
-    fn gather(&mut self, waiting: &StreamRegistration<'_, Cookie>) -> Result<Streams, Error> {
+    fn gather(
+        &mut self,
+        waiting: &StreamRegistration<'_, Cookie>,
+        narrow: Option<&NarrowDoor<'_>>,
+    ) -> Result<Streams, Error> {
         let Some(RequestedTest { transfer, .. }) = self.asked.clone() else {
             return Ok(Streams::Tcp(Vec::new()));
         };
@@ -264,7 +272,8 @@ impl<'a> TestSetup<'a> {
         while arrived.len() < wanted {
             match waiting.arrivals.recv_timeout(POLL_INTERVAL) {
                 Ok((number, stream)) => {
-                    options.set_late(&stream).map_err(|error| self.refuse_option(error))?;
+                    let prepared = self.own.prepare(&stream, &options, narrow);
+                    prepared.map_err(|error| self.refuse_option(error))?;
                     arrived.push((number, stream));
                 }
                 Err(RecvTimeoutError::Timeout) => {

@@ -250,8 +250,7 @@ fn server(
         let RequestedService::Echo { request, response, asleep } = asked.ask else {
             panic!("{:?}", asked.ask)
         };
-        let accepted =
-            Reply::Accepted { test: TestId::default(), port: None, asleep: Some(asleep) };
+        let accepted = Reply::Accepted { test: TestId::default(), asleep: Some(asleep) };
         control.say(&accepted).unwrap();
         serve(control.stream, request, response);
     });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Rate, Span, whole_part};
+use windlass_base::{Bytes, Rate, Span};
 use windlass_wire::iperf2::{self, Amount, Terms, Wish};
 
 use super::ServerState;
@@ -26,9 +26,6 @@ const HEADER: Duration = Duration::from_secs(1);
 /// Longest time until a client listens, and the interval between attempts to connect.
 const LISTENING: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_millis(10);
-
-/// Smallest limit of the unsent data, in bytes.
-const LEAST_AHEAD: u64 = 4_096;
 
 /// Report of a direction, and its error.
 pub(super) type TestOutcome = Result<(SideReport, Option<Error>), Error>;
@@ -70,9 +67,6 @@ pub(super) fn serve(
     let options = Options::of(transfer, transfer.server);
     let own_way = |stream: TcpStream, closing| {
         let back = Transfer { direction: Direction::Reverse, ..transfer.clone() };
-        if let Some(pace) = transfer.pace {
-            keep_short(&stream, pace)?;
-        }
         let side = Side::start_with(End::Server, &back, vec![(0, stream)], own.ends(), closing)?;
         Ok(attended(own, test, side))
     };
@@ -116,15 +110,6 @@ fn reach(to: SocketAddr, options: &Options) -> Result<TcpStream, Error> {
             connected => return connected,
         }
     }
-}
-
-/// Limits the unsent data in the kernel to a twentieth of a second of the pace. A send buffer would
-/// hold seconds of it, and the client of a timed test would wait for them at its end.
-fn keep_short(stream: &TcpStream, pace: Rate) -> Result<(), Error> {
-    let bytes = whole_part(pace.bytes_per_second() / 20.0).max(LEAST_AHEAD);
-    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
-    let set = socket2::SockRef::from(stream).set_tcp_notsent_lowat(bytes);
-    set.map_err(Error::io("cannot keep the data short that waits to be sent"))
 }
 
 /// Reads a header that no data follows: unread bytes would reset the connection at its end.

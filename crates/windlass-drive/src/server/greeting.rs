@@ -140,7 +140,7 @@ fn control(own: &Arc<ServerState>, stream: TcpStream, client: SocketAddr) -> Res
             match echo::check(request, response) {
                 Ok(()) => {
                     let test = TestId::default();
-                    control.say(&Reply::Accepted { test, port: None, asleep: Some(asleep) })?;
+                    control.say(&Reply::Accepted { test, asleep: Some(asleep) })?;
                     own.say(Event::Echoes { client });
                     echo::serve(&control.stream, (request, response), asleep, &|| own.stops())
                 }

@@ -7,6 +7,7 @@
 mod back;
 mod data;
 mod datagrams;
+mod door;
 pub(crate) mod echo;
 pub(crate) mod echo_datagrams;
 pub(crate) mod flows;
@@ -32,6 +33,8 @@ use windlass_sys::wait::ready;
 use crate::error::Error;
 use crate::socket::listen;
 use crate::udp::plain;
+use door::Door;
+pub(crate) use door::NarrowDoor;
 use flows::Port;
 pub(crate) use gauge::GaugedSide;
 use gauge::Gauges;
@@ -74,7 +77,9 @@ impl Server {
         tell: Box<EventHandler>,
     ) -> Result<Self, Error> {
         let listener = listen(on, &settings.listening())?;
+        let door = Door::of(&listener).map_err(Error::io("cannot listen"))?;
         let own = ServerState {
+            door,
             settings,
             tell,
             registry: Registry::default(),

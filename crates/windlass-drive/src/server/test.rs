@@ -2,16 +2,15 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_wire::numbered::DatagramFormat;
 
 use super::flows::{FlowKey, OpenedFlow};
 use super::registry::{StreamRegistration, random};
-use super::{ConnectionKind, Event, ServerState, Slot, accept};
+use super::{Event, ServerState, Slot};
 use crate::control::{Control, PATIENCE, Reply, TestId, Word};
 use crate::driven::TestSide;
 use crate::error::Error;
@@ -19,7 +18,7 @@ use crate::protocol::Protocol;
 use crate::report::{Interval, Outcome};
 use crate::session::attend;
 use crate::side::Side;
-use crate::socket::{Options, listen, round_trips};
+use crate::socket::{Options, round_trips};
 use crate::transfer::{Buffers, End, Transfer};
 use crate::udp::{self, UdpSide};
 use socket2::SockRef;
@@ -60,23 +59,18 @@ pub(super) fn serve(
         let why = "a test of the same name runs".to_owned();
         return Err(control.refuse(Error::Asked(why)));
     };
-    let door = match transfer.needs_own_port() {
-        true => match StreamPort::open(own, &control.stream, &options) {
-            Ok(door) => Some(door),
-            Err(error) => return Err(control.refuse(error)),
-        },
-        false => None,
-    };
-    let port = door.as_ref().map(|door| door.port);
-    control.say(&Reply::Accepted { test: waiting.id, port, asleep: None })?;
-    let streams = match gather(&waiting, control, transfer, &options) {
+    // The client's own MSS holds both ways: it announces it, and sends no larger segments.
+    let narrow = options.buffers.window.and_then(|window| own.door.narrow(window));
+    control.say(&Reply::Accepted { test: waiting.id, asleep: None })?;
+    let prepare = |stream: &TcpStream| own.prepare(stream, &options, narrow.as_ref());
+    let streams = match gather(&waiting, control, transfer, &prepare) {
         Ok(streams) => streams,
         Err(error) => {
             let _ = control.say(&Word::Failed { why: error.to_string() });
             return Err(error);
         }
     };
-    drop((waiting, door));
+    drop((waiting, narrow));
     control.say(&Word::Begin)?;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
@@ -149,7 +143,7 @@ pub(super) fn open_flows(
         let why = "a test of the same name runs".to_owned();
         return Err(control.refuse(Error::Asked(why)));
     };
-    control.say(&Reply::Accepted { test: id, port: None, asleep: None })?;
+    control.say(&Reply::Accepted { test: id, asleep: None })?;
     let until = Instant::now() + PATIENCE;
     let gathered = awaiting.gather(wanted, until, &mut || {
         let glance = Instant::now() + GLANCE;
@@ -172,7 +166,7 @@ fn gather(
     waiting: &StreamRegistration<'_, TestId>,
     control: &mut Control,
     transfer: &Transfer,
-    options: &Options,
+    prepare: &dyn Fn(&TcpStream) -> Result<(), Error>,
 ) -> Result<Vec<(u16, TcpStream)>, Error> {
     let patience = PATIENCE.max(round_trips(&control.stream, ROUND_TRIPS)).min(OPENING);
     let (began, mut last) = (Instant::now(), Instant::now());
@@ -188,7 +182,7 @@ fn gather(
                 let Some(number) = wanted else {
                     return Err(Error::Protocol(format!("stream {number} is not to be opened")));
                 };
-                options.set_on_accepted(&stream)?;
+                prepare(&stream)?;
                 streams.push((number, stream));
                 last = Instant::now();
             }
@@ -211,34 +205,4 @@ fn gather(
         }
     }
     Ok(streams)
-}
-
-/// A port for the streams of one test, whose options apply from the first packet on.
-struct StreamPort {
-    port: u16,
-    shut: Arc<AtomicBool>,
-}
-
-impl StreamPort {
-    fn open(own: &Arc<ServerState>, control: &TcpStream, options: &Options) -> Result<Self, Error> {
-        let failed = Error::io("cannot open a port for the test");
-        let at = SocketAddr::new(control.local_addr().map_err(&failed)?.ip(), 0);
-        let listener = listen(at, options)?;
-        let port = listener.local_addr().map_err(&failed)?.port();
-        let (own, shut) = (Arc::clone(own), Arc::<AtomicBool>::default());
-        let is_shut = Arc::clone(&shut);
-        let serve = move || {
-            let shut = || is_shut.load(Ordering::Relaxed) || own.stops();
-            // If the port fails, the test misses its streams and reports it.
-            let _ = accept(&own, &listener, ConnectionKind::First, &shut);
-        };
-        thread::Builder::new().name(format!("port {port}")).spawn(serve).map_err(failed)?;
-        Ok(Self { port, shut })
-    }
-}
-
-impl Drop for StreamPort {
-    fn drop(&mut self) {
-        self.shut.store(true, Ordering::Relaxed);
-    }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_base::{Bytes, Rate};
 use windlass_sys::cpu;
 use windlass_sys::tcp_info::tcp_info;
 
@@ -21,12 +22,20 @@ pub(crate) struct Sender {
     pub(crate) data: Arc<Data>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) length: usize,
+    /// Pace that the thread keeps itself, in pieces of `length`; nothing if the kernel alone keeps
+    /// it. The kernel lets the first ten segments go at once.
+    pub(crate) pace: Option<Rate>,
     /// Time to stop; nothing if bytes end the test.
     pub(crate) deadline: Option<Instant>,
     pub(crate) closing: CloseSignal,
     pub(crate) shared: Arc<TestFlags>,
     /// Bytes written so far.
     pub(crate) written: Arc<AtomicU64>,
+}
+
+/// Returns the time left until `due`; `None` if it has come.
+fn left(due: Instant) -> Option<Duration> {
+    due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
 }
 
 impl Sender {
@@ -56,7 +65,12 @@ impl Sender {
     fn send(&self, at_program: &mut Duration) -> io::Result<()> {
         let mut own = Vec::new();
         let mut way = self.data.way(self.length);
+        let (began, mut asked_for) = (Instant::now(), Bytes::ZERO);
         loop {
+            let due = self.pace.map(|pace| began + pace.time_for(asked_for).to_duration());
+            while let Some(left) = due.and_then(left).filter(|_| !self.is_over()) {
+                thread::sleep(left.min(WAIT));
+            }
             let granted = self.budget.take(self.length);
             let asked = Instant::now();
             let piece = self.data.next(&mut own, granted);
@@ -66,6 +80,7 @@ impl Sender {
             if piece.length() == 0 {
                 return Ok(());
             }
+            asked_for += Bytes::new(piece.length() as u64);
             let mut sent = 0;
             while sent < piece.length() {
                 if self.is_over() {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use windlass_base::{Bytes, Rate, Span};
+use windlass_base::{Bytes, Span};
 use windlass_sys::clock::since_1970;
 use windlass_sys::cpu::{self, CpuTime};
 use windlass_wire::iperf2::datagrams::Report;
@@ -113,9 +113,7 @@ impl UdpSide {
         let counts_from = began + omit;
         let (deadline, bytes) = transfer.until.bounds(counts_from);
         let streams = u64::from(transfer.streams.max(1));
-        let each = transfer
-            .pace
-            .map(|all| Rate::from_bytes_per_second(all.bytes_per_second() / streams as f64));
+        let each = transfer.pace_of_one();
         let gap = each.map(|pace| gap(transfer.length, pace));
         // Each flow sends the same number; the first ones send the rest.
         let datagrams = bytes.map(|bytes| bytes.div_ceil(u64::from(transfer.length.max(1))));

@@ -58,12 +58,12 @@ Ports:
   Port 5201 serves windlass send and stock iperf3 clients. Port 5001 serves clients that send data
   only: ttcp -t, iperf -c of iperf 2, and nc. The server listens on port 5001 unless --port or
   --token-file is given; --plain-port sets another port. Both ports serve several clients at once,
-  over TCP and UDP. With a token, only windlass send and windlass ping are served.
+  over TCP and UDP. A firewall needs to allow no other port. With a token, only windlass send and
+  windlass ping are served.
 
 Access:
   Without a token, any client that reaches the port can load the path. A timed test lasts at most a
-  week, and at most 64 tests run at once (--tests). If a client uses --window or --mss, its data
-  goes to another port: the firewall must allow that port.")]
+  week, and at most 64 tests run at once (--tests).")]
 pub struct ServeArgs {
     /// Port to listen on
     #[arg(long, short = 'p', value_name = "PORT", default_value_t = PORT)]
