@@ -130,6 +130,13 @@ impl SteadyRate {
         self.stretches.push(stretch);
     }
 
+    /// Adds the whole transfer, if it ended before its first interval did.
+    pub fn add_whole(&mut self, whole: DataInterval) {
+        if self.stretches.is_empty() && whole.to > whole.from && whole.bytes > Bytes::ZERO {
+            self.stretches.push(whole);
+        }
+    }
+
     /// Adds figures of the sender.
     pub fn hear(&mut self, told: SenderSample) {
         self.told.push(told);
@@ -246,6 +253,26 @@ mod tests {
 
     fn rate(counted: CountedInterval) -> f64 {
         counted.bytes.per(counted.to - counted.from).bytes_per_second()
+    }
+
+    #[test]
+    fn a_transfer_shorter_than_its_first_interval_counts_whole() {
+        let whole = |milliseconds: i64, bytes: u64| DataInterval {
+            from: Span::ZERO,
+            to: Span::from_millis(milliseconds),
+            bytes: Bytes::new(bytes),
+        };
+        let mut steady = SteadyRate::default();
+        steady.add_whole(whole(0, 1_000));
+        assert_eq!(steady.counted(), None);
+        steady.add_whole(whole(2, 1_000_000));
+        let counted = steady.counted().unwrap();
+        assert_eq!((counted.bytes, counted.half_width), (Bytes::new(1_000_000), None));
+        assert!(!steady.is_certain());
+        let mut long = over([1e6; 2]);
+        let before = long.counted();
+        long.add_whole(whole(2, 9_000_000));
+        assert_eq!(long.counted(), before);
     }
 
     #[test]

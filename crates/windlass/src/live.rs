@@ -86,9 +86,9 @@ impl LiveArgs {
 fn check(doing: &str) -> Result<(), Failure> {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let wrong = match io::stdout().is_terminal() {
-        false => "a live view needs a terminal, and standard output is none",
+        false => "a live view needs a terminal, but standard output is not a terminal",
         true if is_dumb => {
-            "a live view needs a terminal that can move its cursor, and TERM is unset or dumb"
+            "a live view needs a terminal that can move its cursor, but TERM is unset or dumb"
         }
         true => return Ok(()),
     };

@@ -1,7 +1,7 @@
 //! Filters and orders of connections.
 
 use std::cmp::Ordering;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use windlass_base::{Bytes, Named, Span};
 
@@ -22,14 +22,11 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Returns whether a connection is selected, leaving its process aside.
-    pub fn takes(&self, connection: &Connection) -> bool {
-        let ends = [connection.local, connection.peer];
+    /// Returns whether a connection between these ends is selected, leaving its process aside.
+    pub fn takes(&self, ends: [SocketAddr; 2]) -> bool {
         let is_host = |host: IpAddr| ends.iter().any(|end| end.ip() == host.to_canonical());
         let is_port = |port: u16| ends.iter().any(|end| end.port() == port);
-        (self.all || connection.has_news())
-            && self.host.is_none_or(is_host)
-            && self.port.is_none_or(is_port)
+        self.host.is_none_or(is_host) && self.port.is_none_or(is_port)
     }
 
     /// Returns whether its process is selected.
@@ -165,14 +162,14 @@ mod tests {
 
     fn taken(filter: &Filter) -> Vec<u64> {
         let some = some();
-        let taken = some.iter().filter(|it| filter.takes(it) && filter.takes_process(it));
+        let takes = |it: &&Connection| filter.takes([it.local, it.peer]);
+        let taken = some.iter().filter(|it| takes(it) && filter.takes_process(it));
         taken.map(|it| it.socket.0).collect()
     }
 
     #[test]
     fn filters_are_all_to_be_passed() {
-        let all = Filter { all: true, ..Filter::default() };
-        assert_eq!(taken(&Filter::default()), [1, 2, 4], "those that moved");
+        let all = Filter::default();
         assert_eq!(taken(&all), [1, 2, 3, 4]);
         let host = |text: &str| Some(text.parse().unwrap());
         assert_eq!(taken(&Filter { host: host("192.0.2.7"), ..all.clone() }), [2, 4]);
@@ -183,11 +180,5 @@ mod tests {
         assert_eq!(taken(&of("cupsd")), [2, 3]);
         assert_eq!(taken(&of("41")), [4]);
         assert_eq!(taken(&Filter { port: Some(50_000), ..of("cupsd") }), [2]);
-    }
-
-    #[test]
-    fn one_that_ended_is_news() {
-        let closed = Connection { closed: true, ..connection(1, "192.0.2.9:9100", 0.0, None) };
-        assert!(Filter::default().takes(&closed));
     }
 }

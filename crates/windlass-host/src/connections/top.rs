@@ -195,8 +195,9 @@ impl Top {
     fn hear(&mut self) -> Result<(), Error> {
         let at = self.now();
         let Some(words) = &mut self.words else { return Ok(()) };
-        let (gone, mut more) = (&mut self.gone, 0);
+        let (gone, filter, mut more) = (&mut self.gone, &self.settings.filter, 0);
         let heard = words.read(&mut |socket| match gone.len() < MAX_GONE {
+            _ if !filter.takes([socket.local, socket.peer]) => {}
             true => gone.push((at, socket)),
             false => more += 1,
         });
@@ -212,7 +213,6 @@ impl Top {
     fn view(&mut self, is_last: bool, most: Option<usize>) -> Result<View, Error> {
         let mut view = self.look(is_last)?;
         let filter = &self.settings.filter;
-        view.connections.retain(|connection| filter.takes(connection));
         let order = self.settings.order;
         let by_process = !filter.processes.is_empty();
         if by_process || order.needs_processes() {
@@ -242,7 +242,13 @@ impl Top {
         let mut sockets = std::mem::take(&mut self.room);
         sockets.clear();
         if is_whole {
-            self.sockets.tcp(&mut |socket| sockets.push(socket)).map_err(Error::Sockets)?;
+            let filter = &self.settings.filter;
+            let mut push = |socket: Socket| {
+                if filter.takes([socket.local, socket.peer]) {
+                    sockets.push(socket);
+                }
+            };
+            self.sockets.tcp(&mut push).map_err(Error::Sockets)?;
         } else {
             let moving = self.table.moving(self.most_moving());
             self.sockets

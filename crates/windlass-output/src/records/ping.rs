@@ -154,7 +154,7 @@ fn rest(report: &PingReport) -> Rows {
     if let Some(text) = ip_text(&report.ip) {
         rows.push("packets", text);
     }
-    rows.push("clock", Text::from(report.clock_seconds).and(" of each time"));
+    rows.push("clock", Text::from(report.clock_seconds).and(" per reading, included in each time"));
     rows.push("waiting", asleep);
     let mut client = placement(&measured.client);
     if report.pinned_cpu.is_some() {
@@ -191,14 +191,15 @@ fn rest(report: &PingReport) -> Rows {
     rows
 }
 
-/// Returns the processors of a thread: `CPU 1`, `CPUs 0 and 1, 17 moves`.
+/// Returns the processors of a thread: `CPU 1`, `CPUs 0, 1, 17 moves between them`.
 fn placement(of: &Placement) -> Text {
     let numbers: Vec<String> = of.cpus.iter().map(u32::to_string).collect();
     match numbers.as_slice() {
         [] => Text::from("not known"),
         [only] => Text::whole(&format!("CPU {only}")),
         all => {
-            Text::from(format!("CPUs {}, ", all.join(", "))).and(figures::counted(of.moves, "move"))
+            let moves = figures::counted(of.moves, "move");
+            Text::from(format!("CPUs {}, ", all.join(", "))).and(moves).and(" between them")
         }
     }
 }

@@ -376,7 +376,7 @@ fn caveats(page: &mut Page, verdict: &Verdict) {
         return;
     }
     page.gap();
-    page.line(Text::styled(Style::Warn, "What this capture does not tell"));
+    page.line(Text::styled(Style::Warn, "Limits of this capture"));
     for caveat in caveats {
         page.item("-", &caveat.text);
     }

@@ -14,7 +14,7 @@ use crate::{Column, Page, Table, Text, figures, verdict};
 /// bulk of any capture, and take little memory.
 pub const JUDGED: usize = 200;
 
-/// Maximum number of peers that are named.
+/// Maximum number of peers that are named, and of verdicts that the text shows.
 const PEERS: usize = 5;
 
 /// Totals of connections.
@@ -166,8 +166,9 @@ impl Overview {
         head = head.and(": ").and(self.sum.bytes).and(" in ").and(self.sum.seconds);
         page.heading(head.and(", their times added"));
         page.indented(|page| {
+            let shown = self.verdicts.len().min(PEERS);
             page.table(&Table::of(
-                &self.verdicts,
+                &self.verdicts[..shown],
                 &[
                     (Column::left("verdict").flexible(), |it| cause(it.cause)),
                     (Column::right("connections"), |it| it.sum.connections.into()),
@@ -191,6 +192,10 @@ impl Overview {
                 parallel.text(page);
             }
             let mut more = Text::default();
+            if shown < self.verdicts.len() {
+                let left_out = (self.verdicts.len() - shown) as u64;
+                more = more.and(figures::counted(left_out, "more verdict")).and(". ");
+            }
             if self.peers_left_out > 0 {
                 more = more.and(figures::counted(self.peers_left_out, "more peer")).and(". ");
             }

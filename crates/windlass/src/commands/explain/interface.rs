@@ -15,9 +15,9 @@ use windlass_trace::{Keep, Reasons, Transfer, WaitSelection};
 use windlass_wire::filter::PacketFilter;
 use windlass_wire::{ConnectionFilter, Endpoint, Host};
 
-use super::ExplainArgs;
 use super::follow::{EVERY, IntervalPrinter};
 use super::gather::{ExplainInput, Source};
+use super::{ExplainArgs, doing};
 use crate::commands::{moving, unwritten};
 
 /// An interface that was captured.
@@ -87,7 +87,16 @@ pub(super) fn gathered(
     top: usize,
     output: &mut Output,
 ) -> anyhow::Result<Option<ExplainInput>> {
-    let name = named(&args.capture.file).filter(|_| args.follow);
+    if !args.follow {
+        return Ok(None);
+    }
+    let file = &args.capture.file;
+    let name = named(file);
+    if name.is_none() && file.components().count() == 1 && file.symlink_metadata().is_err() {
+        let wrong = "there is no file and no interface of this name";
+        let advice = "Check the path; `windlass capture -D` lists the interfaces.";
+        return Err(Failure::new(doing(args), wrong).advise(advice).into());
+    }
     name.map(|name| gather(name, args, keep, top, output)).transpose()
 }
 

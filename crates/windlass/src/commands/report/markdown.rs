@@ -52,7 +52,7 @@ fn connection(out: &mut String, report: &ConnectionReport) {
     }
     let caveats = verdict::caveats(verdict);
     if !caveats.is_empty() {
-        line(out, "What this capture does not tell:\n");
+        line(out, "Limits of this capture:\n");
         for caveat in caveats {
             out.push_str(&format!("- {}\n", plain(&Text::from(&caveat.text))));
         }

@@ -171,10 +171,13 @@ impl Host {
             return Err(failure.doing(doing));
         }
         let spent = Span::from_duration(began.elapsed());
-        let measured = measurement(setting.direction, &outcome, &seen.into_inner(), spent);
+        let mut seen = seen.into_inner();
+        seen.add_whole(setting.direction, &outcome);
+        let measured = measurement(setting.direction, &outcome, &seen, spent);
         measured.map(|measured| Some(ProbeResult::Measured(Box::new(measured)))).ok_or_else(|| {
-            let wrong = "the server did not report its measurement";
+            let wrong = "a measurement ended before any data arrived";
             Failure::new(format!("cannot sweep the path to {}", self.name), wrong)
+                .advise("Give the measurements more data or time with --bytes, --time or --within.")
         })
     }
 
@@ -248,6 +251,15 @@ impl TestObservations {
         }
     }
 
+    /// Adds a test that ended before its first interval did.
+    fn add_whole(&mut self, way: Direction, outcome: &Outcome) {
+        let [sender, receiver] = outcome.way(from_end(way));
+        if let Some(whole) = receiver.or(sender) {
+            let (from, to) = (Span::ZERO, whole.seconds);
+            self.steady.add_whole(DataInterval { from, to, bytes: whole.bytes });
+        }
+    }
+
     /// Returns whether the rate is certain, or the test has lasted its maximum time.
     fn is_enough(&self, limits: Limits) -> bool {
         self.until >= limits.longest || self.steady.is_certain()
@@ -265,6 +277,11 @@ fn failure(protocol: Protocol, name: &str, port: u16, error: Error) -> Failure {
     failure.doing(format!("cannot sweep the path to {name}"))
 }
 
+/// Returns the end that sends.
+fn from_end(way: Direction) -> End {
+    if way == Direction::Up { End::Client } else { End::Server }
+}
+
 /// Returns the measurement of both ends; `None` if no data was transferred.
 fn measurement(
     way: Direction,
@@ -272,8 +289,7 @@ fn measurement(
     seen: &TestObservations,
     spent: Span,
 ) -> Option<Measurement> {
-    let from = if way == Direction::Up { End::Client } else { End::Server };
-    let [sender, receiver] = outcome.way(from);
+    let [sender, receiver] = outcome.way(from_end(way));
     // A stock server does not report its sockets.
     let kernel = sender.and_then(DirectionReport::kernel).unwrap_or_default();
     let latency = outcome.latency;

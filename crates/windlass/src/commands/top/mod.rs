@@ -51,6 +51,9 @@ pub struct TopReport {
     /// True if the text has rates in bits per second.
     #[serde(skip)]
     pub bits: bool,
+    /// True if processes are selected: the totals include the others.
+    #[serde(skip)]
+    pub by_process: bool,
 }
 
 impl TopReport {
@@ -68,6 +71,7 @@ impl TopReport {
             view,
             details: args.details,
             bits: args.bits,
+            by_process: !args.processes.is_empty(),
         }
     }
 }

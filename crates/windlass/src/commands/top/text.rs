@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use windlass_base::figures::fixed;
 use windlass_base::{Bytes, Limit, Rate};
 use windlass_host::connections::{
-    BetterSource, Connection, Direction, MainLimit, NoProcess, Order, Owner, View,
+    BetterSource, Connection, Direction, MainLimit, NoProcess, Order, Owner,
 };
 use windlass_output::records::host::figures::{bytes, count, millis};
 use windlass_output::{Column, Style, Table, Text, figures, mark};
@@ -28,7 +28,7 @@ const CELLS: usize = 10;
 /// Returns the lines of an interval on a page of `width` columns.
 pub(super) fn lines(report: &TopReport, width: usize) -> Vec<Text> {
     let view = &report.view;
-    let mut lines = summary(view).wrap(width);
+    let mut lines = summary(report).wrap(width);
     if !view.connections.is_empty() {
         lines.push(Text::new());
         lines.extend(table(report, width));
@@ -41,12 +41,13 @@ pub(super) fn lines(report: &TopReport, width: usize) -> Vec<Text> {
     lines
 }
 
-/// Returns the totals of all connections.
-fn summary(view: &View) -> Text {
+/// Returns the totals of the connections that the addresses and ports select.
+fn summary(report: &TopReport) -> Text {
+    let view = &report.view;
     let totals = &view.totals;
     let span = view.to_seconds - view.from_seconds;
     let mut text = figures::counted(totals.open, "connection")
-        .and(", ")
+        .and(if report.by_process { " open in all processes, " } else { " open, " })
         .strong(totals.moved)
         .and(" active: ")
         .strong(figures::both(totals.sent_bytes.per(span)))

@@ -6,7 +6,7 @@ use windlass_base::{Bytes, LimitReason, Rate, Sentence, Span};
 use windlass_host::RunTimes;
 use windlass_host::connections::row::Cookie;
 use windlass_host::connections::{
-    HostProcessors, HostProgram, PossibleLimits, Process, State, Totals,
+    HostProcessors, HostProgram, PossibleLimits, Process, State, Totals, View,
 };
 
 use super::*;
@@ -143,6 +143,7 @@ pub(in super::super) fn report(details: bool) -> TopReport {
         notes: vec![Sentence::from("7 closed sockets are missing.")],
         details,
         bits: false,
+        by_process: false,
     }
 }
 
@@ -200,7 +201,7 @@ fn a_host_without_connections_says_so() {
     report.view = View { to_seconds: Span::from_millis(1_000), ..View::default() };
     report.notes.clear();
     let page = page(&report, 80);
-    assert_eq!(page, "\n0 connections, 0 active: 0 B/s = 0 bit/s out, 0 B/s = 0 bit/s in\n");
+    assert_eq!(page, "\n0 connections open, 0 active: 0 B/s = 0 bit/s out, 0 B/s = 0 bit/s in\n");
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn caveats(out: &mut String, report: &ConnectionReport) {
     if caveats.is_empty() {
         return;
     }
-    out.push_str("<h3>What this capture does not tell</h3>\n<ul>\n");
+    out.push_str("<h3>Limits of this capture</h3>\n<ul>\n");
     for caveat in caveats {
         out.push_str(&format!("<li>{}</li>\n", marked(&Text::from(&caveat.text))));
     }

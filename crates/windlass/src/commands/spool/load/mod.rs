@@ -113,7 +113,7 @@ fn wrong(args: &LoadArgs, done: &LoadOutcome) -> Option<Failure> {
     let doing = format!("cannot queue all jobs on {}", args.target);
     if report.interrupted {
         let wrong = format!(
-            "the load was stopped before its end; {} of {} were queued",
+            "the load was stopped before its end; {} of {} jobs were queued",
             counts.acknowledged, counts.asked
         );
         return Some(Failure::new(doing, wrong));
@@ -125,7 +125,7 @@ fn wrong(args: &LoadArgs, done: &LoadOutcome) -> Option<Failure> {
     if counts.acknowledged < counts.asked {
         let missing = counts.asked - counts.acknowledged;
         let words = worst.map_or_else(String::new, |worst| format!(": {}", worst.words));
-        let mut wrong = format!("{missing} of {} were not{words}", counts.asked);
+        let mut wrong = format!("{missing} of {} jobs were not queued{words}", counts.asked);
         if let Some(other) = undone(report) {
             wrong = format!("{wrong}; {other}");
         }

@@ -95,8 +95,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Printer and the device that gets its jobs; may be given again. dummy{0..279} stands for
-    /// 280 printers
+    /// Printer and the device that gets its jobs, such as office=socket://192.0.2.9; --help lists
+    /// the devices. May be given again; dummy{0..279} stands for 280 printers
     #[arg(long, short_alias = 'p', value_name = "NAME=DEVICE", value_parser = printer)]
     #[arg(help_heading = "Printers")]
     pub printer: Vec<(String, Device)>,
