@@ -18,6 +18,7 @@ pub mod control;
 pub mod datagrams;
 mod driven;
 mod error;
+pub mod grants;
 pub mod ip;
 pub mod iperf;
 pub mod iperf3;

@@ -9,6 +9,7 @@ mod corpus;
 mod follow;
 mod golden;
 mod judged;
+
 mod learn;
 mod odd_inputs;
 mod other_pace;

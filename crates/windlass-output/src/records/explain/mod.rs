@@ -52,6 +52,8 @@ fn ends(report: &ConnectionReport) -> Text {
 /// Amount of detail about a connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Extent {
+    /// The answer with its first change, for the first of several connections.
+    First,
     /// Answer: the rate, the verdict, and what to change.
     Answer,
     /// All details.
@@ -70,11 +72,14 @@ pub fn connection(
     page.indented(|page| {
         let (moved, bar) = (moved(report), bar(report));
         match extent {
-            Extent::Answer => {
+            Extent::First | Extent::Answer => {
                 page.line(moved);
                 page.gap();
                 verdicts::answer(page, &report.verdict, |page| page.bar(&bar));
-                page.rows(&changes(&report.verdict));
+                page.rows(&match extent {
+                    Extent::First => verdicts::changes(&report.verdict, 1),
+                    _ => changes(&report.verdict),
+                });
             }
             Extent::Whole => {
                 let stream = format!("   (Wireshark: tcp.stream eq {})", report.number - 1);

@@ -14,8 +14,9 @@ use std::net::SocketAddr;
 use serde::Serialize;
 use windlass_base::figures::fixed;
 use windlass_base::verdict::Verdict;
-use windlass_base::{Bytes, Rate, RateUnit, Schema, Span};
+use windlass_base::{Bytes, Rate, RateUnit, Schema, Sentence, Span};
 use windlass_drive::Protocol;
+use windlass_drive::grants::not_granted;
 use windlass_drive::report::{
     Cpu, DirectionReport, Interval, Latency, Outcome, SenderStream, StreamReport,
 };
@@ -63,6 +64,8 @@ struct SendDirection {
     receiver: Option<DirectionReport>,
     /// Figures of the sender's kernel, over all streams.
     kernel: Option<SenderStream>,
+    /// Settings of the test that a kernel did not grant.
+    not_granted: Vec<Sentence>,
     /// Verdict; null if the sender's kernel did not report.
     verdict: Option<Verdict>,
     /// Rate of the sender in ttcp's unit, if the protocol is ttcp's.
@@ -174,8 +177,12 @@ impl SendDirection {
             kilobytes_per_second: sender.bytes_per_second.bytes_per_second() / 1_024.0,
             kilobyte_bytes: 1_024,
         });
+        let streams = |side: Option<&DirectionReport>| {
+            side.map_or_else(Vec::new, |side| side.streams.clone())
+        };
+        let not_granted = not_granted(transfer, from, &streams(sender), &streams(receiver));
         let (sender, receiver) = (sender.cloned(), receiver.cloned());
-        Self { from, sender, receiver, kernel, verdict, ttcp }
+        Self { from, sender, receiver, kernel, not_granted, verdict, ttcp }
     }
 }
 
@@ -312,6 +319,9 @@ impl SendDirection {
         rows.push("send buffer", buffer(transfer.buffers(self.from), senders));
         if let Some(first) = senders.first() {
             rows.push("congestion", congestion(first, senders));
+        }
+        for setting in &self.not_granted {
+            rows.push("not granted", setting);
         }
         if let Some(text) = ip_text(&transfer.ip) {
             rows.push("packets", text);

@@ -92,7 +92,10 @@ pub(super) fn gathered(
     }
     let file = &args.capture.file;
     let name = named(file);
-    if name.is_none() && file.components().count() == 1 && file.symlink_metadata().is_err() {
+    // Standard input, a path and a member of an archive are no interfaces.
+    let may_be_interface = file.components().count() == 1
+        && file.to_str().is_none_or(|name| name != "-" && !name.contains("::"));
+    if name.is_none() && may_be_interface && file.symlink_metadata().is_err() {
         let wrong = "there is no file and no interface of this name";
         let advice = "Check the path; `windlass capture -D` lists the interfaces.";
         return Err(Failure::new(doing(args), wrong).advise(advice).into());

@@ -416,13 +416,18 @@ impl Detail {
         }
         // An archive has a line for each capture already.
         let is_archive = connections.iter().any(|(file, _)| file.is_some());
-        if self == Self::Answer && connections.len() > 1 && !is_archive {
+        let has_table = self == Self::Answer && connections.len() > 1 && !is_archive;
+        if has_table {
             page.gap();
             explain::table(page, connections.iter().map(|(_, one)| &one.report));
         }
         let shown = if self == Self::Answer { 1 } else { connections.len() };
         for (file, ExplainedConnection { report, what_if, why }) in connections.iter().take(shown) {
-            let extent = if self == Self::Whole { Extent::Whole } else { Extent::Answer };
+            let extent = match self {
+                Self::Whole => Extent::Whole,
+                _ if has_table => Extent::First,
+                _ => Extent::Answer,
+            };
             if let Some(file) = file {
                 page.gap();
                 page.paragraph(Text::default().dim(*file));
@@ -456,7 +461,8 @@ impl Record for Explanation {
             overview.text(page);
         }
         self.detail.text(page, &connections);
-        if self.left_out > 0 && !self.connections.is_empty() {
+        // An overview names those that it does not judge.
+        if self.left_out > 0 && !self.connections.is_empty() && self.overview.is_none() {
             page.gap();
             page.paragraph(
                 figures::counted(self.left_out, "more connection")

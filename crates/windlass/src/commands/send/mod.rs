@@ -309,6 +309,14 @@ pub(super) fn failure_with(
         Error::Refused(wrong) if wrong.contains("token") => {
             "Use the same token in the --token-file of both ends.".to_owned()
         }
+        Error::Option { option, source, .. }
+            if option.contains("congestion")
+                && source.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            "Users may choose those of net.ipv4.tcp_allowed_congestion_control: add it there with \
+             sysctl, or run windlass as root."
+                .to_owned()
+        }
         Error::Option { option, .. } if option.contains("congestion") => {
             "Choose one of /proc/sys/net/ipv4/tcp_available_congestion_control on that end."
                 .to_owned()
