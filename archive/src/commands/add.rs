@@ -205,7 +205,7 @@ impl Report {
             }
             let more = self.failed.saturating_sub(self.failures.len() as u64);
             if more > 0 {
-                text += &format!("- and {} more; the table captures has all\n", more);
+                text += &format!("- and {more} more; the table captures has all\n");
             }
         }
         if let Some(unmatched) = self.unmatched.filter(|unmatched| *unmatched > 0) {

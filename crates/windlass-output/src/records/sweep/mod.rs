@@ -103,7 +103,8 @@ pub fn how(record: &SweepReport) -> String {
 }
 
 fn left_out(page: &mut Page, left: Vec<Text>) {
-    let text = Text::from("Not measured: ");
+    let text =
+        Text::from("Not measured, as the recommendation did not need them or time was over: ");
     page.paragraph(Text::default().dim(text.and(Text::joined(left, ", ")).and(".")));
 }
 
