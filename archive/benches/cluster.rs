@@ -22,7 +22,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use bucket::{Bucket, NAME};
-use common::{Bench, Bound, Own, Part, bytes_in, grouped, in_turn, median};
+use common::{Bench, Bound, OwnOption, Part, bytes_in, grouped, in_turn, median};
 use serde_json::Value;
 use support::archive;
 use support::captures::{earlier, make, unpacked};
@@ -35,7 +35,8 @@ const GAIN: f64 = 1.8;
 const RATE: u64 = 20_000_000;
 
 fn main() -> ExitCode {
-    let captures = Own("--captures", "N", "captures on this machine: ten thousand, unless told");
+    let captures =
+        OwnOption("--captures", "N", "captures on this machine: ten thousand, unless told");
     Bench::run("cluster", &[captures], &["throttled", "machine"], measure)
 }
 

@@ -21,7 +21,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use common::{Bench, Bound, Own, Part, bytes_in, grouped, in_turn, median};
+use common::{Bench, Bound, OwnOption, Part, bytes_in, grouped, in_turn, median};
 use windlass_archive::sums::Sum;
 
 /// Maximum time of an answer in seconds.
@@ -42,7 +42,7 @@ const QUESTIONS: [&str; 5] = [
 ];
 
 fn main() -> ExitCode {
-    let rows = Own("--rows", "N", "connections: a hundred million, unless told");
+    let rows = OwnOption("--rows", "N", "connections: a hundred million, unless told");
     Bench::run("questions", &[rows], &["questions"], measure)
 }
 
