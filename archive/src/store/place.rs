@@ -280,7 +280,7 @@ mod tests {
     fn what_cannot_be_one_says_why() {
         let wrong = |text| Place::existing(text, "cannot open").unwrap_err().to_string();
         assert!(wrong("/no/such/folder").contains("No such file"));
-        assert!(wrong("/dev/null").contains("no folder"));
+        assert!(wrong("/dev/null").contains("not a folder"));
         assert!(wrong("s3://").contains("no bucket"));
         assert!(wrong("s3://captures/a/../b").starts_with("cannot open s3://captures/a/../b: "));
     }

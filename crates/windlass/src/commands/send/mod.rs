@@ -311,7 +311,7 @@ pub(super) fn failure_with(
         }
         Error::Option { option, source, .. }
             if option.contains("congestion")
-                && source.kind() == std::io::ErrorKind::PermissionDenied =>
+                && source.kind() == io::ErrorKind::PermissionDenied =>
         {
             "Users may choose those of net.ipv4.tcp_allowed_congestion_control: add it there with \
              sysctl, or run windlass as root."
