@@ -40,17 +40,6 @@ pub fn release_buffers(socket: impl AsFd) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK, &0_u32)
 }
 
-/// Returns whether a socket's receive buffer was set, so that the kernel does not size it.
-///
-/// # Errors
-/// Fails if the kernel does not tell (before Linux 5.14).
-pub fn has_set_receive_buffer(socket: impl AsFd) -> io::Result<bool> {
-    /// The bit of the receive buffer (`SOCK_RCVBUF_LOCK`).
-    const RECEIVE: u32 = 2;
-    let (locks, _) = get::<u32>(socket, libc::SOL_SOCKET, libc::SO_BUF_LOCK)?;
-    Ok(locks & RECEIVE != 0)
-}
-
 /// Returns whether a read or a write has only reached its time limit, or was interrupted.
 pub fn is_pause(error: &io::Error) -> bool {
     use io::ErrorKind;

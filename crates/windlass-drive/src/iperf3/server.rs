@@ -20,7 +20,7 @@ use crate::driven::TestSide;
 use crate::error::Error;
 use crate::protocol::Protocol;
 use crate::server::flows::{FlowKey, FlowRegistration, GLANCE};
-use crate::server::{Event, GaugedSide, NarrowDoor, ServerState, Slot, StreamRegistration};
+use crate::server::{Event, GaugedSide, ServerState, Slot, StreamRegistration, Turn};
 use crate::side::Side;
 use crate::socket::Options;
 use crate::stream::CloseSignal;
@@ -139,7 +139,7 @@ enum Streams {
 
 /// Registration under which streams are awaited.
 enum Registration<'a> {
-    Tcp(StreamRegistration<'a, Cookie>, Option<NarrowDoor<'a>>),
+    Tcp(StreamRegistration<'a, Cookie>, Turn<'a>),
     Udp(FlowRegistration<'a>),
 }
 
@@ -157,8 +157,8 @@ impl<'a> TestSetup<'a> {
                     Output::AwaitStreams => {
                         // The machine first says which streams are awaited.
                         match waiting.take() {
-                            Some(Registration::Tcp(waiting, narrow)) => {
-                                streams = self.gather(&waiting, narrow.as_ref())?;
+                            Some(Registration::Tcp(waiting, turn)) => {
+                                streams = self.gather(&waiting, &turn)?;
                             }
                             Some(Registration::Udp(awaiting)) => streams = self.flows(&awaiting)?,
                             None => {}
@@ -197,11 +197,10 @@ impl<'a> TestSetup<'a> {
         });
         match waits {
             Ok((asked, waiting)) => {
-                let window = asked.transfer.server.window;
-                let narrow = window.and_then(|window| own.door.narrow(window));
+                let turn = own.door.turn(asked.transfer.server.window);
                 self.asked = Some(asked);
                 self.machine.handle(Input::Accept)?;
-                Ok(Registration::Tcp(waiting, narrow))
+                Ok(Registration::Tcp(waiting, turn))
             }
             Err(refusal) => Err(self.refuse(refusal, 0)),
         }
@@ -261,7 +260,7 @@ impl<'a> TestSetup<'a> {
     fn gather(
         &mut self,
         waiting: &StreamRegistration<'_, Cookie>,
-        narrow: Option<&NarrowDoor<'_>>,
+        turn: &Turn<'_>,
     ) -> Result<Streams, Error> {
         let Some(RequestedTest { transfer, .. }) = self.asked.clone() else {
             return Ok(Streams::Tcp(Vec::new()));
@@ -272,7 +271,10 @@ impl<'a> TestSetup<'a> {
         while arrived.len() < wanted {
             match waiting.arrivals.recv_timeout(POLL_INTERVAL) {
                 Ok((number, stream)) => {
-                    let prepared = self.own.prepare(&stream, &options, narrow);
+                    let prepared = match turn.is_narrow() {
+                        true => options.set_on_accepted(&stream),
+                        false => options.set_late(&stream),
+                    };
                     prepared.map_err(|error| self.refuse_option(error))?;
                     arrived.push((number, stream));
                 }

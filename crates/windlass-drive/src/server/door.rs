@@ -1,26 +1,23 @@
 //! The window of connections to the server's port, from their handshake on.
 //!
-//! A receive window follows from the buffer that the listening socket has when the SYN comes: the
-//! first window is in the SYN-ACK. All tests share one port, so a test that wants a window has the
-//! listener for itself until its streams are open. Streams of other tests that come meanwhile get
-//! the system's own buffer back.
+//! A receive window and its scale follow from the buffer that the listening socket has when the SYN
+//! comes. All tests share one port, so a test that wants a window has the listener for itself until
+//! its streams are open; tests that want none open theirs beside each other.
 
 use std::io;
-use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::net::TcpListener;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use socket2::SockRef;
 use windlass_base::Bytes;
-use windlass_sys::socket::{has_set_receive_buffer, release_buffers, set_window_clamp};
+use windlass_sys::socket::{release_buffers, set_window_clamp};
 
-use crate::error::Error;
 use crate::socket::set_window;
 
-/// Longest wait for another test that opens its streams. After that the window is set when a stream
-/// has come.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest wait for other tests that open their streams, well below the time that a client waits for
+/// its answer ([`crate::control::PATIENCE`]). After that a window is set when a stream has come.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Largest window of TCP (RFC 7323, section 2.3), which limits nothing.
 const NO_CLAMP: u64 = 65_535 << 14;
@@ -31,8 +28,17 @@ pub(crate) struct Door {
     /// The system's own receive buffer, as the kernel counts it; `None` if the kernel cannot go back
     /// to it (before Linux 5.14).
     usual: Option<usize>,
-    is_taken: Mutex<bool>,
+    openings: Mutex<Openings>,
     freed: Condvar,
+}
+
+/// Tests that open their streams.
+#[derive(Debug, Default)]
+struct Openings {
+    /// True if one of them has the listener for itself.
+    is_narrow: bool,
+    /// Number of the others.
+    usual: usize,
 }
 
 impl Door {
@@ -40,57 +46,81 @@ impl Door {
         let listener = listener.try_clone()?;
         let usual = SockRef::from(&listener).recv_buffer_size()?;
         let usual = release_buffers(&listener).is_ok().then_some(usual);
-        Ok(Self { listener, usual, is_taken: Mutex::default(), freed: Condvar::new() })
+        Ok(Self { listener, usual, openings: Mutex::default(), freed: Condvar::new() })
     }
 
-    fn is_taken(&self) -> MutexGuard<'_, bool> {
-        self.is_taken.lock().unwrap_or_else(PoisonError::into_inner)
+    fn openings(&self) -> MutexGuard<'_, Openings> {
+        self.openings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives connections from here on this window, until the result is dropped. Returns `None` if
-    /// they cannot have it from the handshake on.
-    pub(crate) fn narrow(&self, window: Bytes) -> Option<NarrowDoor<'_>> {
-        self.usual?;
-        let is_taken = |taken: &mut bool| *taken;
-        let (mut taken, waited) = self
-            .freed
-            .wait_timeout_while(self.is_taken(), PATIENCE, is_taken)
-            .unwrap_or_else(PoisonError::into_inner);
+    /// Waits for the turn of a test to open its streams. Until the result is dropped, connections
+    /// have this window from their handshake on, or the system's own.
+    pub(crate) fn turn(&self, window: Option<Bytes>) -> Turn<'_> {
+        let window = window.filter(|_| self.usual.is_some());
+        let others =
+            |openings: &mut Openings| openings.is_narrow || window.is_some() && openings.usual > 0;
+        let waited = self.freed.wait_timeout_while(self.openings(), PATIENCE, others);
+        let (mut openings, waited) = waited.unwrap_or_else(PoisonError::into_inner);
         if waited.timed_out() {
-            return None;
+            return Turn { door: self, kind: TurnKind::Late };
         }
-        *taken = true;
-        let narrow = NarrowDoor(self);
-        drop(taken);
-        set_window(&SockRef::from(&self.listener), window).ok().map(|()| narrow)
+        let Some(window) = window else {
+            openings.usual += 1;
+            return Turn { door: self, kind: TurnKind::Usual };
+        };
+        openings.is_narrow = true;
+        drop(openings);
+        let mut turn = Turn { door: self, kind: TurnKind::Narrow { is_set: true } };
+        if set_window(&SockRef::from(&self.listener), window).is_err() {
+            turn.kind = TurnKind::Narrow { is_set: false };
+        }
+        turn
     }
 
-    /// Lets the system size the buffer of a stream that came while another test had a window.
-    pub(crate) fn widen(&self, stream: &TcpStream) -> Result<(), Error> {
-        if !has_set_receive_buffer(stream).unwrap_or(false) {
-            return Ok(());
-        }
-        self.give_back(stream).map_err(Error::io("cannot give a stream its own buffer"))
-    }
-
-    fn give_back(&self, socket: &impl AsFd) -> io::Result<()> {
+    fn give_back(&self) -> io::Result<()> {
         let Some(usual) = self.usual else { return Ok(()) };
-        set_window_clamp(socket, NO_CLAMP)?;
+        set_window_clamp(&self.listener, NO_CLAMP)?;
         // The kernel doubles the size that is asked for.
-        SockRef::from(socket).set_recv_buffer_size(usual / 2)?;
-        release_buffers(socket)
+        SockRef::from(&self.listener).set_recv_buffer_size(usual / 2)?;
+        release_buffers(&self.listener)
     }
 }
 
-/// A port whose connections get a window.
-pub(crate) struct NarrowDoor<'a>(&'a Door);
+/// A test's turn to open its streams.
+pub(crate) struct Turn<'a> {
+    door: &'a Door,
+    kind: TurnKind,
+}
 
-impl Drop for NarrowDoor<'_> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TurnKind {
+    /// Connections have the system's own window.
+    Usual,
+    /// Connections have the window of the test, if the kernel took it.
+    Narrow { is_set: bool },
+    /// The turn did not come in time.
+    Late,
+}
+
+impl Turn<'_> {
+    /// Returns whether connections have their window since the handshake.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.kind == TurnKind::Narrow { is_set: true }
+    }
+}
+
+impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // A stream with a wrong buffer is put right when it has come.
-        let _ = self.0.give_back(&self.0.listener);
-        *self.0.is_taken() = false;
-        self.0.freed.notify_one();
+        match self.kind {
+            TurnKind::Late => return,
+            TurnKind::Usual => self.door.openings().usual -= 1,
+            TurnKind::Narrow { .. } => {
+                // The kernel took these options when the server began.
+                let _ = self.door.give_back();
+                self.door.openings().is_narrow = false;
+            }
+        }
+        self.door.freed.notify_all();
     }
 }
 
@@ -99,6 +129,7 @@ mod tests {
     use super::*;
     use crate::socket::{Options, connect, listen};
     use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
     use windlass_sys::tcp_info::tcp_info;
 
     /// Returns a connection's ends.
@@ -118,23 +149,27 @@ mod tests {
     fn only_connections_meanwhile_have_the_window() {
         let listener = listen("127.0.0.1:0".parse().unwrap(), &Options::default()).unwrap();
         let door = Door::of(&listener).unwrap();
-        let narrow = door.narrow(Bytes::new(20_000));
-        if narrow.is_none() {
+        let narrow = door.turn(Some(Bytes::new(20_000)));
+        if !narrow.is_narrow() {
             return eprintln!(
                 "skipped: only_connections_meanwhile_have_the_window: no SO_BUF_LOCK"
             );
         }
         let (mut near, mut far) = pair(&listener);
         assert!(first_window(&mut near, &mut far).is_none_or(|window| window <= 20_000));
-        assert!(has_set_receive_buffer(&far).unwrap());
-        // Another test waits for its turn, and goes on without.
-        assert!(door.narrow(Bytes::new(30_000)).is_none());
-        door.widen(&far).unwrap();
-        assert!(!has_set_receive_buffer(&far).unwrap());
+        // Other tests wait, and then go on without a turn.
+        let door = &door;
+        std::thread::scope(|scope| {
+            for window in [None, Some(Bytes::new(30_000))] {
+                scope.spawn(move || assert_eq!(door.turn(window).kind, TurnKind::Late));
+            }
+        });
         drop(narrow);
+        let usual = [door.turn(None), door.turn(None)];
+        assert!(usual.iter().all(|turn| turn.kind == TurnKind::Usual));
         let (mut near, mut far) = pair(&listener);
-        assert!(!has_set_receive_buffer(&far).unwrap());
         assert!(first_window(&mut near, &mut far).is_none_or(|window| window > 40_000));
-        assert!(door.narrow(Bytes::new(30_000)).is_some());
+        drop(usual);
+        assert!(door.turn(Some(Bytes::new(30_000))).is_narrow());
     }
 }

@@ -34,7 +34,7 @@ use crate::error::Error;
 use crate::socket::listen;
 use crate::udp::plain;
 use door::Door;
-pub(crate) use door::NarrowDoor;
+pub(crate) use door::Turn;
 use flows::Port;
 pub(crate) use gauge::GaugedSide;
 use gauge::Gauges;

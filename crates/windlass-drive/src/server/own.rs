@@ -1,19 +1,18 @@
 //! State shared by the threads of a server, and the server's events.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use serde::Serialize;
 use windlass_wire::iperf3::Cookie;
 
-use super::door::{Door, NarrowDoor};
+use super::door::Door;
 use super::flows::Port;
 use super::gauge::{Gauge, GaugedSide, Gauges};
 use super::registry::Registry;
 use crate::control::{TestId, Token};
 use crate::driven::TestSide;
-use crate::error::Error;
 use crate::ip::{Bind, Ip};
 use crate::protocol::Protocol;
 use crate::report::SideReport;
@@ -173,23 +172,6 @@ impl Drop for Slot<'_> {
 impl ServerState {
     pub(crate) fn stops(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
-    }
-
-    /// Gives an accepted stream the options of its test. Its window is there since the handshake if
-    /// the port was narrow.
-    pub(crate) fn prepare(
-        &self,
-        stream: &TcpStream,
-        options: &Options,
-        narrow: Option<&NarrowDoor<'_>>,
-    ) -> Result<(), Error> {
-        if options.buffers.window.is_none() {
-            self.door.widen(stream)?;
-        }
-        match narrow {
-            Some(_) => options.set_on_accepted(stream),
-            None => options.set_late(stream),
-        }
     }
 
     /// Returns the settings for the threads of a test.

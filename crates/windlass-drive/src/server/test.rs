@@ -60,9 +60,12 @@ pub(super) fn serve(
         return Err(control.refuse(Error::Asked(why)));
     };
     // The client's own MSS holds both ways: it announces it, and sends no larger segments.
-    let narrow = options.buffers.window.and_then(|window| own.door.narrow(window));
+    let turn = own.door.turn(options.buffers.window);
     control.say(&Reply::Accepted { test: waiting.id, asleep: None })?;
-    let prepare = |stream: &TcpStream| own.prepare(stream, &options, narrow.as_ref());
+    let prepare = |stream: &TcpStream| match turn.is_narrow() {
+        true => options.set_on_accepted(stream),
+        false => options.set_late(stream),
+    };
     let streams = match gather(&waiting, control, transfer, &prepare) {
         Ok(streams) => streams,
         Err(error) => {
@@ -70,7 +73,7 @@ pub(super) fn serve(
             return Err(error);
         }
     };
-    drop((waiting, narrow));
+    drop((waiting, turn));
     control.say(&Word::Begin)?;
     let test = own.number.fetch_add(1, Ordering::Relaxed) + 1;
     let protocol = Protocol::Windlass;
