@@ -147,7 +147,7 @@ impl Bind {
     }
 
     /// Adds the interface's number to a link-local address, which needs it.
-    fn with_scope(&self, address: SocketAddr) -> SocketAddr {
+    pub(crate) fn with_scope(&self, address: SocketAddr) -> SocketAddr {
         let (SocketAddr::V6(of), Some(device)) = (address, &self.device) else { return address };
         if !of.ip().is_unicast_link_local() {
             return address;

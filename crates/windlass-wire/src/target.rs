@@ -240,13 +240,15 @@ impl Target {
         if self.is_encrypted { "ipps" } else { self.protocol.scheme() }
     }
 
-    /// Returns the host and the port in the form of headers and URIs.
+    /// Returns the host and the port in the form of headers and URIs, without the interface of a
+    /// link-local address, which means nothing to others (RFC 6874, section 4).
     pub fn authority(&self) -> String {
-        match self.host.contains(':') {
+        let (host, port) = (&self.host, self.port);
+        match host.contains(':') {
             // The authority of a server at a Unix socket has no port.
-            _ if self.socket.is_some() => self.host.clone(),
-            true => format!("[{}]:{}", self.host, self.port),
-            false => format!("{}:{}", self.host, self.port),
+            _ if self.socket.is_some() => host.clone(),
+            true => format!("[{}]:{port}", host.split('%').next().unwrap_or_default()),
+            false => format!("{host}:{port}"),
         }
     }
 
@@ -257,7 +259,8 @@ impl Target {
     }
 }
 
-/// Parses `HOST`, `HOST:PORT`, `[ADDRESS]:PORT`, or an IPv6 address alone.
+/// Parses `HOST`, `HOST:PORT`, `[ADDRESS]:PORT`, or an IPv6 address alone. A link-local address has
+/// its interface behind `%`, which URIs write as `%25` (RFC 6874, section 2).
 ///
 /// # Errors
 /// Fails if the host is missing or the port is invalid.
@@ -284,7 +287,7 @@ pub fn host_and_port(text: &str) -> Result<(String, Option<u16>), TargetError> {
     if host.is_empty() || host.starts_with('-') {
         return Err(TargetError::NoHost);
     }
-    Ok((host.to_owned(), port))
+    Ok((host.replacen("%25", "%", usize::from(host.contains(':'))), port))
 }
 
 #[cfg(test)]
@@ -315,12 +318,17 @@ mod tests {
             ("printer", ipp, Some("a/ü"), "ipp://printer:631/printers/a/%C3%BC"),
             ("printer", ipp, Some("/ipp/print/2"), "ipp://printer:631/ipp/print/2"),
             ("ipp://[2001:db8::2]/ipp", None, None, "ipp://[2001:db8::2]:631/ipp"),
+            ("ipp://[fe80::2%25eth0]/ipp", None, None, "ipp://[fe80::2]:631/ipp"),
             ("http://printer/ipp", None, None, "ipp://printer:80/ipp"),
             ("ipps://printer/ipp", None, None, "ipps://printer:631/ipp"),
             ("https://printer/ipp", ipp, None, "ipps://printer:443/ipp"),
             ("2001:db8::2", raw, None, "socket://[2001:db8::2]:9100"),
         ] {
             assert_eq!(uri(text, protocol, queue), expected, "{text}");
+        }
+        for zone in ["%25eth0", "%eth0"] {
+            let target = Target::new(&format!("socket://[fe80::2{zone}]"), None, None).unwrap();
+            assert_eq!(target.host, "fe80::2%eth0");
         }
         let target = Target::new("lpd://ann@printer/lp", None, None).unwrap();
         assert_eq!(target.user.as_deref(), Some("ann"));

@@ -143,7 +143,11 @@ impl Port {
             if came >= entrance.wanted || entrance.came.contains(&from) {
                 continue;
             }
-            let at = SocketAddr::new(entrance.at, self.on.port());
+            let mut at = SocketAddr::new(entrance.at, self.on.port());
+            if let (SocketAddr::V6(at), SocketAddr::V6(from)) = (&mut at, from) {
+                // A link-local address needs its interface.
+                at.set_scope_id(from.scope_id());
+            }
             // If no socket can be opened, the test misses its flow and reports it.
             let Ok((socket, others)) = accepted(at, from, entrance.buffers) else { continue };
             all.extend(others);

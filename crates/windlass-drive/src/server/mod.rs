@@ -113,8 +113,9 @@ impl Server {
     /// # Errors
     /// Fails if the port is taken or not allowed.
     pub fn also_datagrams(&mut self, on: SocketAddr) -> Result<SocketAddr, Error> {
-        let socket = datagrams::bind(on)?;
-        self.own.settings.listening().ip.bind.to_device(&socket2::SockRef::from(&socket))?;
+        let listening = self.own.settings.listening().ip.bind;
+        let socket = datagrams::bind(listening.with_scope(on))?;
+        listening.to_device(&socket2::SockRef::from(&socket))?;
         let address = socket.local_addr().map_err(Error::io("cannot listen"))?;
         self.datagrams = Some(socket);
         Ok(address)

@@ -281,3 +281,26 @@ fn all_connections_go_to_one_port() {
     });
     assert_eq!(seen.called, [host.port].into());
 }
+
+#[test]
+fn link_local_addresses_are_reached_by_tcp_and_udp() {
+    let test = "link_local_addresses_are_reached_by_tcp_and_udp";
+    let Some(host) = Host::start(test, &[]) else { return };
+    if host.namespace.add_address("lo", "fe80::1".parse().unwrap(), 64).is_err() {
+        return skipped(test, "there is no IPv6");
+    }
+    for words in [
+        "send fe80::1%lo --time 300ms --bind fe80::1%lo",
+        "send [fe80::1%lo]:5201 --time 300ms --window 32k --reverse",
+        "send fe80::1%lo --time 300ms --udp",
+        "send fe80::1%lo --time 1s --udp --protocol iperf3",
+        "ping fe80::1%lo --icmp --count 1",
+        "ping [fe80::1%lo]:5201 --count 1",
+        "ping fe80::1%lo --latency --count 3",
+        "ping fe80::1%lo --udp --count 3",
+        "sweep fe80::1%lo --within 1s",
+    ] {
+        let (_, stderr, code) = host.run(windlass().args(words.split(' ')));
+        assert_eq!(code, 0, "{words}: {stderr}");
+    }
+}
