@@ -108,7 +108,10 @@ fn head(report: &PrintReport) -> Rows {
         if let Some(time) = transfer.answered_seconds {
             let mut text = Text::from("after ").and(time);
             if let Some(rate) = transfer.answered_bytes_per_second {
-                text = text.and(": ").and(figures::both(rate)).and(" from the first byte to the answer");
+                text = text
+                    .and(": ")
+                    .and(figures::both(rate))
+                    .and(" from the first byte to the answer");
             }
             rows.push("answered", text);
         }
