@@ -271,10 +271,7 @@ impl<'a> TestSetup<'a> {
         while arrived.len() < wanted {
             match waiting.arrivals.recv_timeout(POLL_INTERVAL) {
                 Ok((number, stream)) => {
-                    let prepared = match turn.is_narrow() {
-                        true => options.set_on_accepted(&stream),
-                        false => options.set_late(&stream),
-                    };
+                    let prepared = turn.prepare(&stream, &options);
                     prepared.map_err(|error| self.refuse_option(error))?;
                     arrived.push((number, stream));
                 }

@@ -5,7 +5,7 @@
 //! its streams are open; tests that want none open theirs beside each other.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use socket2::SockRef;
 use windlass_base::Bytes;
 use windlass_sys::socket::{release_buffers, set_window_clamp};
 
-use crate::socket::set_window;
+use crate::error::Error;
+use crate::socket::{Options, set_window};
 
 /// Longest wait for other tests that open their streams, well below the time that a client waits for
 /// its answer ([`crate::control::PATIENCE`]). After that a window is set when a stream has come.
@@ -70,11 +71,11 @@ impl Door {
         };
         openings.is_narrow = true;
         drop(openings);
-        let mut turn = Turn { door: self, kind: TurnKind::Narrow { is_set: true } };
-        if set_window(&SockRef::from(&self.listener), window).is_err() {
-            turn.kind = TurnKind::Narrow { is_set: false };
+        let turn = Turn { door: self, kind: TurnKind::Narrow };
+        match set_window(&SockRef::from(&self.listener), window) {
+            Ok(()) => turn,
+            Err(_) => Turn { door: self, kind: TurnKind::Late },
         }
-        turn
     }
 
     fn give_back(&self) -> io::Result<()> {
@@ -96,16 +97,20 @@ pub(crate) struct Turn<'a> {
 enum TurnKind {
     /// Connections have the system's own window.
     Usual,
-    /// Connections have the window of the test, if the kernel took it.
-    Narrow { is_set: bool },
-    /// The turn did not come in time.
+    /// Connections have the window of the test.
+    Narrow,
+    /// The turn did not come in time, or the kernel did not take the window.
     Late,
 }
 
 impl Turn<'_> {
-    /// Returns whether connections have their window since the handshake.
-    pub(crate) fn is_narrow(&self) -> bool {
-        self.kind == TurnKind::Narrow { is_set: true }
+    /// Gives an accepted stream the options of its test. A window is there since the handshake, or
+    /// is set now.
+    pub(crate) fn prepare(&self, stream: &TcpStream, options: &Options) -> Result<(), Error> {
+        match self.kind {
+            TurnKind::Narrow => options.set_on_accepted(stream),
+            TurnKind::Usual | TurnKind::Late => options.set_late(stream),
+        }
     }
 }
 
@@ -114,7 +119,7 @@ impl Drop for Turn<'_> {
         match self.kind {
             TurnKind::Late => return,
             TurnKind::Usual => self.door.openings().usual -= 1,
-            TurnKind::Narrow { .. } => {
+            TurnKind::Narrow => {
                 // The kernel took these options when the server began.
                 let _ = self.door.give_back();
                 self.door.openings().is_narrow = false;
@@ -127,9 +132,8 @@ impl Drop for Turn<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::socket::{Options, connect, listen};
+    use crate::socket::{connect, listen};
     use std::io::{Read as _, Write as _};
-    use std::net::TcpStream;
     use windlass_sys::tcp_info::tcp_info;
 
     /// Returns a connection's ends.
@@ -150,7 +154,7 @@ mod tests {
         let listener = listen("127.0.0.1:0".parse().unwrap(), &Options::default()).unwrap();
         let door = Door::of(&listener).unwrap();
         let narrow = door.turn(Some(Bytes::new(20_000)));
-        if !narrow.is_narrow() {
+        if narrow.kind != TurnKind::Narrow {
             return eprintln!(
                 "skipped: only_connections_meanwhile_have_the_window: no SO_BUF_LOCK"
             );
@@ -170,6 +174,6 @@ mod tests {
         let (mut near, mut far) = pair(&listener);
         assert!(first_window(&mut near, &mut far).is_none_or(|window| window > 40_000));
         drop(usual);
-        assert!(door.turn(Some(Bytes::new(30_000))).is_narrow());
+        assert_eq!(door.turn(Some(Bytes::new(30_000))).kind, TurnKind::Narrow);
     }
 }

@@ -62,10 +62,7 @@ pub(super) fn serve(
     // The client's own MSS holds both ways: it announces it, and sends no larger segments.
     let turn = own.door.turn(options.buffers.window);
     control.say(&Reply::Accepted { test: waiting.id, asleep: None })?;
-    let prepare = |stream: &TcpStream| match turn.is_narrow() {
-        true => options.set_on_accepted(stream),
-        false => options.set_late(stream),
-    };
+    let prepare = |stream: &TcpStream| turn.prepare(stream, &options);
     let streams = match gather(&waiting, control, transfer, &prepare) {
         Ok(streams) => streams,
         Err(error) => {

@@ -12,6 +12,7 @@ use windlass_sys::cpu;
 use windlass_sys::tcp_info::tcp_info;
 
 use super::{Budget, CloseSignal, DRAINING, Data, StreamEnd, TestFlags, WAIT, abort, is_pause};
+use crate::by::left;
 
 /// Interval between two checks for the last acknowledgment.
 const SETTLING: Duration = Duration::from_micros(500);
@@ -31,11 +32,6 @@ pub(crate) struct Sender {
     pub(crate) shared: Arc<TestFlags>,
     /// Bytes written so far.
     pub(crate) written: Arc<AtomicU64>,
-}
-
-/// Returns the time left until `due`; `None` if it has come.
-fn left(due: Instant) -> Option<Duration> {
-    due.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
 }
 
 impl Sender {

@@ -177,10 +177,7 @@ impl SendDirection {
             kilobytes_per_second: sender.bytes_per_second.bytes_per_second() / 1_024.0,
             kilobyte_bytes: 1_024,
         });
-        let streams = |side: Option<&DirectionReport>| {
-            side.map_or_else(Vec::new, |side| side.streams.clone())
-        };
-        let not_granted = not_granted(transfer, from, &streams(sender), &streams(receiver));
+        let not_granted = not_granted(transfer, from, streams(sender), streams(receiver));
         let (sender, receiver) = (sender.cloned(), receiver.cloned());
         Self { from, sender, receiver, kernel, not_granted, verdict, ttcp }
     }
@@ -299,7 +296,7 @@ impl SendDirection {
             page.gap();
             page.table(&datagrams::flows(&found.flows));
         }
-        let streams = self.sender.as_ref().map_or(&[][..], |sender| &sender.streams);
+        let streams = streams(self.sender.as_ref());
         if streams.len() > 1 {
             page.gap();
             page.table(&table(streams, report.unit));
@@ -310,9 +307,7 @@ impl SendDirection {
         let mut rows = Rows::new();
         let transfer = &report.transfer;
         let other = self.from.other();
-        let none = &[][..];
-        let senders = self.sender.as_ref().map_or(none, |sender| &sender.streams);
-        let receivers = self.receiver.as_ref().map_or(none, |receiver| &receiver.streams);
+        let (senders, receivers) = (streams(self.sender.as_ref()), streams(self.receiver.as_ref()));
         if !transfer.udp {
             rows.push("window", window(transfer.buffers(other), receivers, senders));
         }
@@ -350,6 +345,11 @@ impl SendDirection {
         }
         rows
     }
+}
+
+/// Returns the streams of an end; none if it did not report any.
+fn streams(side: Option<&DirectionReport>) -> &[StreamReport] {
+    side.map_or(&[], |side| &side.streams)
 }
 
 /// Returns the CPU time of an end.

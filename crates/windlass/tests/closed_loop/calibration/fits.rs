@@ -9,7 +9,7 @@ use windlass_trace::{Analyzer, Keep};
 use super::SEEDS;
 use crate::setting::Injected;
 use windlass_testkit::captures::{corpus, explained_with, shared_if_there};
-use windlass_testkit::judged::wild;
+use windlass_testkit::judged::{listed, wild};
 
 /// A change that changes nothing: there is one stream.
 const NOTHING: &str = "streams=1";
@@ -63,18 +63,12 @@ impl Fits {
 
 /// The table of all sets.
 pub(super) fn table() -> String {
-    let hard = shared_if_there("captures/hard/LIST").into_iter().flat_map(|list| {
-        let text = std::fs::read_to_string(&list).unwrap();
-        let names = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let folder = list.parent().unwrap().to_owned();
-        let files = names.map(|line| folder.join(line.split('\t').next().unwrap()));
-        files.collect::<Vec<_>>()
-    });
+    let hard = shared_if_there("captures/hard").map_or_else(Vec::new, |folder| listed(&folder));
     let sets = [
         Fits::of_the_simulator(),
         Fits::of_files("corpus", corpus().into_iter().map(|entry| entry.path)),
         Fits::of_files("wild", wild().into_iter().map(|capture| capture.path)),
-        Fits::of_files("hard", hard),
+        Fits::of_files("hard", hard.into_iter().map(|capture| capture.path)),
     ];
     let mut text = String::from(
         "How well the models of [`--what-if`](what-if.md) fit, by their rate over the measured \
